@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks import measure
 from recordmill.schemas.dataset.file_names import MARKER, sidecar_name
-from recordmill.schemas.dataset.json_values import as_json
+from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import (
     PLAN_VERSION,
     DuplicateCounts,
@@ -63,7 +63,7 @@ def write_dataset(folder: Path, count: int) -> None:
         files=(),
         notes=(),
     )
-    (folder / MARKER).write_bytes(as_json(marker.to_json()))
+    (folder / MARKER).write_bytes(as_json(to_json(marker)))
 
 
 def _row(number: int, rng: np.random.Generator) -> bytes:

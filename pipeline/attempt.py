@@ -1,17 +1,37 @@
-"""Runs one conversion, from flags to an outcome, whatever goes wrong."""
+"""Runs one conversion, from flags to an outcome, whatever goes wrong.
 
+Beam is imported as late as can be: that takes two seconds, for which an error in the configuration has no use.
+"""
+
+import os
+import sys
+import tempfile
 import traceback
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from recordmill import storage
+from recordmill.pipeline.configuration import preflight
+from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.job import Job
-from recordmill.pipeline.configuration.options import LaunchOptions
-from recordmill.pipeline.prepare import prepare_job
+from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions, Parser
+from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
+from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
+from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.schemas.errors import RecordmillError
+from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, Outcome, Terminated
+from recordmill.schemas.settings.listing import Input
+from recordmill.schemas.version import VERSION
+from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.read_ahead import default_threads
 
 if TYPE_CHECKING:
     from recordmill.pipeline.runners.run_job import Build
@@ -59,3 +79,107 @@ def _stopped(how: str, what_was_done: str) -> str:
 def _unexpected(error: Exception) -> str:
     where = "--traceback shows where; a rerun goes on from finished shards"
     return f"unexpected {type(error).__name__}: {last_line(error)} ({where})"
+
+
+def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
+    """Makes a job of the flags; `--discard` is done here too.
+
+    Raises:
+        UsageError: the flags are wrong.
+        UsageError: the configuration is.
+        RecordmillError: an input or the output is unusable.
+    """
+    preflight.check_secrets(options.beam_arguments)
+    if options.sample:
+        options = _choose_sample(options, terminal)
+    inputs, output = preflight.parse_inputs(options.input), preflight.normal_path(options.output)
+    places = [*(each.path for each in inputs), output, options.config or ""]
+    needs_beam = not (options.is_here and all(map(storage.is_local, places)))
+    if needs_beam:
+        _meet_beam(options, inputs, output)  # a store's address counts before anything is read
+    finder = LayoutFinder(inputs, terminal.say)
+    loaded = load_settings(options.config, options.set, finder.fill_in)
+    inputs = tuple(replace(each, path=_path_elsewhere(each.path, options)) for each in inputs)
+    output = _path_elsewhere(output, options)
+    preflight.check_places(inputs, output, options.plan)
+    preflight.check_answer(output, inputs, options.is_here)
+    texts = zip(inputs, options.input, strict=True)
+    folders = {each.name: preflight.find_folder(each, text, options.is_here) for each, text in texts}
+    notes: list[str] = []
+    settings = resolve_settings(loaded.settings, inputs, output, notes.append)
+    recipe = make_recipe(settings, finder.comment or loaded.comment)
+    if not needs_beam:
+        _meet_beam(options, inputs, output)
+    # These need Beam.
+    from recordmill.pipeline.analyze_output import check_analysis_is_possible
+    from recordmill.pipeline.discard import discard_staging
+
+    for line in discard_staging(output) if options.discard and not options.plan else ():
+        terminal.say(line)
+    run_id, started = uuid.uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds")
+    run = RunSettings(
+        run_id=run_id,
+        output=output,
+        outcome_file=_path_elsewhere(options.outcome_file or _outcome_file(output, run_id, options), options),
+        inputs=folders,
+        overwrite=options.overwrite,
+        preview=options.plan,
+        names_convention=loaded.names_convention,
+        threads=options.threads,
+        processes=_processes(options),
+        notes=tuple(notes),
+        facts={"recordmill": VERSION, "beam": version("apache-beam"), "runner": options.runner, "started": started},
+    )
+    job = Job(settings, inputs, recipe, run, finder.found)
+    check_analysis_is_possible(job, here=options.wait or options.is_here)
+    return job
+
+
+def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> None:
+    """Has Beam's own definitions look at its flags, and its file systems take them before there is a pipeline."""
+    from apache_beam.io.filesystems import FileSystems
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    from recordmill.pipeline.runners.dataflow import check_dataflow, is_dataflow
+
+    arguments = list(options.beam_arguments)
+    beams = Parser(add_help=False, conflict_handler="resolve")
+    for kind in PipelineOptions.__subclasses__():
+        kind._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
+    _, unknown = beams.parse_known_args(arguments)
+    if unknown and options.is_here:  # a runner elsewhere may know more of them
+        raise UsageError(f"there is no flag {unknown[0]}: see --help")
+    FileSystems.set_options(PipelineOptions(arguments))
+    if is_dataflow(options.runner):
+        check_dataflow(arguments, [each.path for each in inputs], output, options.outcome_file)
+
+
+def _processes(options: LaunchOptions) -> int:
+    """How many processes write shards: two where no flag decides that, and where forks are safe."""
+    alone = options.alone and options.runner in IN_PROCESS_RUNNERS
+    alone = alone and not any(each.startswith("--direct_") for each in options.beam_arguments)
+    return 2 if alone and not options.threads and default_threads() > 1 and sys.platform == "linux" else 1
+
+
+def _choose_sample(options: LaunchOptions, terminal: Terminal) -> LaunchOptions:
+    folder = str(ensure_sample())
+    terminal.say(f"no --input given: converting the generated sample {folder}")
+    config, output = options.config or "configs/class_folders.yaml", options.output or os.path.join("out", "quickstart")
+    return replace(options, config=config, input=(folder,), output=output)
+
+
+def _path_elsewhere(path: str, options: LaunchOptions) -> str:
+    """A path that is valid for workers too, which may start in other folders."""
+    return path if options.is_here or not storage.is_local(path) else os.path.abspath(path)
+
+
+def _outcome_file(output: str, run_id: str, options: LaunchOptions) -> str:
+    """Where the job says how it ended: in the temporary folder where it runs on this machine, else in the output.
+
+    The output is the only place that a remote job and this process are known to share, also for `--plan`. A launcher
+    that waits deletes the file after reading it, so a plan leaves nothing; with `--no_wait` the file is the only
+    report.
+    """
+    if options.is_here:
+        return os.path.join(tempfile.gettempdir(), f"recordmill-{run_id}.json")
+    return storage.join(output, f".outcome-{run_id}.json")

@@ -18,7 +18,7 @@ from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.reading.inspect.extract_images import extract_images
 from recordmill.reading.inspect.find_record import FoundRecord, find_source, read_record, read_records
 from recordmill.reading.inspect.summarize_dataset import summarize_dataset
-from recordmill.reading.sidecar_rows import FORGED
+from recordmill.reading.shard import FORGED
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.sidecar_row import row_to_json
 from recordmill.schemas.errors import LoadError, UsageError
@@ -113,7 +113,7 @@ def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict
         console.print(Text(f"note: {printable(name)} cannot be read", style="yellow"))
     if summary.scanned and any(split.damages for split in summary.splits.values()):
         console.print(Text("note: the dataset is damaged: recordmill verify lists the damage", style="yellow"))
-    first = next((found for found in read_records(dataset) if found.is_example()), None)
+    first = next((found for found in read_records(dataset) if found.example()), None)
     console.print()
     if first is not None:
         console.print(record_view(first, dataset))

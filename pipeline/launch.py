@@ -16,6 +16,7 @@ from recordmill.pipeline.configuration.options import MODULE, LaunchOptions, che
 from recordmill.pipeline.configuration.preflight import check_summary
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, Outcome, Terminated
 
@@ -109,10 +110,7 @@ def _write_files(outcome: Outcome, job: "Job | None", options: LaunchOptions, li
 
     The job writes the outcome file, unless it crashed or never began.
     """
-    told = orjson.dumps(
-        {**outcome.as_dict(), "run_id": job.run.run_id if job else ""},
-        option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
-    )
+    told = as_json({**to_json(outcome), "run_id": job.run.run_id if job else ""})
     outcome_file = options.outcome_file if outcome.status not in ("submitted", "built") else None
     written = True
     for what, path, content in (("summary", options.summary_json, line), ("outcome", outcome_file, told)):

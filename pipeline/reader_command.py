@@ -21,11 +21,7 @@ def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser
         path: what `PATH` may be.
         epilog: shown below the flags as it is.
     """
-    parser = Parser(
-        prog=prog,
-        description=description,
-        epilog=epilog,
-    )
+    parser = Parser(prog=prog, description=description, epilog=epilog)
     parser.add_argument("path", metavar="PATH", help=f"{path}, on any of Beam's file systems")
     add_json_switch(parser)
     return parser

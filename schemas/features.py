@@ -2,7 +2,7 @@
 
 A `Feature` has a key, a kind, the field of a record that fills it, and a meaning. This one definition is used to encode
 (`ExampleEncoder`), parse (`parse_example`, `tensorflow_features`), document (`describe_features`) and describe
-(`feature_schema`, and back: `features_from_schema`).
+(`feature_schema`, and back: `FeatureEntry.feature`).
 """
 
 import threading
@@ -72,7 +72,7 @@ class FeatureEntry:
         return cls(feature.kind, (None,) if feature.many else (), feature.field, feature.meaning, default)
 
     def feature(self, key: str) -> Feature:
-        """The feature that it describes, without its constant."""
+        """The feature that it describes, without its constant, which readers do not need."""
         default = self.default.encode() if isinstance(self.default, str) else self.default
         return Feature(key, self.kind, self.field, self.meaning, self.shape != (), default)
 
@@ -205,14 +205,6 @@ def tensorflow_features(features: Iterable[Feature]) -> dict[str, Any]:
 def feature_schema(features: Iterable[Feature]) -> dict[str, FeatureEntry]:
     """The features as the marker describes them, sorted by key."""
     return {each.key: FeatureEntry.of(each) for each in sorted(features, key=lambda each: each.key)}
-
-
-def features_from_schema(schema: Mapping[str, FeatureEntry]) -> tuple[Feature, ...]:
-    """The features that a marker describes, in its order: what `feature_schema` was given, sorted by key.
-
-    Readers do not need constants, which have an empty field.
-    """
-    return tuple(entry.feature(key) for key, entry in schema.items())
 
 
 def describe_features(features: Iterable[Feature]) -> str:

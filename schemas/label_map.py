@@ -129,11 +129,8 @@ def build_label_map(
 def _raise_ids(ids: dict[str, int], used: Collection[int], first: int) -> dict[str, int]:
     """Raises all ids by one number so that those in use begin at `first`; unchanged if they do, or cannot."""
     more = max(0, first - min(used, default=first))
-    return (
-        {name: number + more for name, number in ids.items()}
-        if max(ids.values(), default=0) + more <= INT64_MAX
-        else ids
-    )
+    fits = max(ids.values(), default=0) + more <= INT64_MAX
+    return {name: number + more for name, number in ids.items()} if fits else ids
 
 
 def is_integer_label(label: str) -> bool:

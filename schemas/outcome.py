@@ -1,7 +1,7 @@
 """How a run ended."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Status = Literal["published", "kept", "planned", "submitted", "built", "refused", "failed"]
@@ -38,7 +38,3 @@ class Outcome:
     plan_id: str = ""
     numbers: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return asdict(self)

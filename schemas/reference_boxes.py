@@ -8,6 +8,9 @@ import orjson
 
 from recordmill.schemas.image_ref import ImageRef
 
+CARRIED = frozenset({"boxes", "boxes_labels", "boxes_values", "boxes_size", "boxes_fractions", "boxes_shapes"})
+"""The fields in which references carry boxes."""
+
 
 def boxes_of(
     boxes: Iterable[Sequence[float]],

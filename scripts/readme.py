@@ -14,11 +14,9 @@ from recordmill.schemas.features import describe_features
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS
-from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
-from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.dataset import BoxSettings, DatasetSettings, LossLimits, RejectionLimits
 from recordmill.schemas.settings.images import ImageSettings, Resize
-from recordmill.schemas.settings.limits import LossLimits, RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.schemas.shard_name import PLACEHOLDERS

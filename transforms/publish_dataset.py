@@ -73,11 +73,11 @@ def publish(
             release_claim(run.output, plan.plan_id, run.run_id)
             staging = staging_folder(run.output, plan.plan_id)
             storage.make_folder(staging)
-            storage.write_file(storage.join(staging, OUTCOME), as_json(outcome.as_dict()))
+            storage.write_file(storage.join(staging, OUTCOME), as_json(to_json(outcome)))
     if settings.report and outcome.status in ("published", "kept"):
         outcome = _add_report(outcome, run, write_report)
     outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
-    storage.write_file(run.outcome_file, as_json({**outcome.as_dict(), "run_id": run.run_id}))
+    storage.write_file(run.outcome_file, as_json({**to_json(outcome), "run_id": run.run_id}))
     return outcome
 
 

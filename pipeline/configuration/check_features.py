@@ -1,14 +1,12 @@
 """What contradicts the rest of the settings in an Example's features; each error begins with the YAML key."""
 
 from recordmill.schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS, RECORD_FIELDS
+from recordmill.schemas.reference_boxes import CARRIED
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
-from recordmill.transforms.records.features.find_function import resolve
+from recordmill.transforms.records.features.compute import resolve
 
 _ANNOTATIONS = {"boxes": BOX_FIELDS, "labels": MANY_LABELS_FIELDS}
-
-_CARRIED = frozenset({"boxes", "boxes_labels", "boxes_values", "boxes_size", "boxes_fractions", "boxes_shapes"})
-"""The fields in which references carry boxes."""
 
 _NAMED_BY_KEY = ("key", "filename", "source_id")
 
@@ -102,7 +100,7 @@ def _check_functions(layout: ExampleLayout) -> None:
 
 def _check_source_features(layout: ExampleLayout) -> None:
     source, convention = layout.settings.source, layout.convention
-    reserved = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS | _CARRIED
+    reserved = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS | CARRIED
     if source.contents != "images":
         reserved = IMAGE_FIELDS - PIXEL_FIELDS
     stored = {feature.field: feature for feature in convention.features}

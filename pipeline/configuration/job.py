@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 from recordmill.pipeline.configuration.recognise_layout import Layout
-from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.listing import Input
-from recordmill.schemas.settings.recipe import Recipe
 from recordmill.transforms.run_settings import RunSettings
 
 

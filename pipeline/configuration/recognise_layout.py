@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 import yaml
-from pathspec import GitIgnoreSpec
 
 from recordmill import storage
 from recordmill.pipeline.configuration.config import COMMENT
@@ -19,7 +18,7 @@ from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch
-from recordmill.transforms.inputs.listing.ignored import why_ignored
+from recordmill.transforms.inputs.listing.ignored import compile_globs, why_ignored
 from recordmill.transforms.inputs.listing.local_folders import Ignore
 from recordmill.transforms.inputs.look_at_input import look_at_input
 from recordmill.transforms.inputs.sources import Recognised, load_source, source_names
@@ -42,11 +41,6 @@ class Layout:
     kind: str
     why: str
     flags: str
-
-    @property
-    def sentence(self) -> str:
-        """The sentence for people."""
-        return f"recognised {self.kind}: {self.why}; to set it explicitly: {self.flags}"
 
 
 class LayoutFinder:
@@ -89,8 +83,8 @@ class LayoutFinder:
         if any(_without_splits(recognised.settings, written) != settings for _, recognised in found):
             looks = "; ".join(f"{each.path} like {recognised.kind}" for each, recognised in found)
             raise UsageError(f"the inputs have different layouts ({looks}): convert them one by one, or write --config")
-        self.found = Layout(found[0][1].kind, found[0][1].why, flags_of(settings))
-        self._say(self.found.sentence)
+        layout = self.found = Layout(found[0][1].kind, found[0][1].why, flags_of(settings))
+        self._say(f"recognised {layout.kind}: {layout.why}; to set it explicitly: {layout.flags}")
         return _merge(settings, written)
 
 
@@ -163,7 +157,7 @@ def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: M
         UsageError: there are several, or a setting is missing; one sentence with the flags.
     """
     if sketch.only:
-        kinds = [kind for kind in kinds if _reads(load_source(kind), sketch.only)]
+        kinds = [kind for kind in kinds if compile_globs(load_source(kind)().files).match_file(sketch.only)]
     found = [each for kind in kinds for each in load_source(kind).recognise(sketch)]
     found = [each for each in found if each.is_firm] or found
     agreeing = [_agreements(each.settings, written) for each in found]
@@ -171,10 +165,10 @@ def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: M
     if len(found) > 1:
         ways = "; or ".join(f"{each.kind} ({each.why}): {flags_of(each.settings)}" for each in found)
         raise UsageError(f"{place} may be meant in {len(found)} ways, choose one: {ways}")
-    if found and found[0].needs and not (found[0].needed_key and _has_key(written, found[0].needed_key)):
-        each = found[0]
-        raise UsageError(f"{place} looks like {each.kind} ({each.why}), but {each.needs}")
-    return found[0] if found else None
+    for each in found:
+        if each.needs and not (each.needed_key and _has_key(written, each.needed_key)):
+            raise UsageError(f"{place} looks like {each.kind} ({each.why}), but {each.needs}")
+    return next(iter(found), None)
 
 
 def flags_of(settings: Mapping[str, Any]) -> str:
@@ -187,12 +181,6 @@ def flags_of(settings: Mapping[str, Any]) -> str:
             text = orjson.dumps(each).decode() if "'" in text else text.splitlines()[0]  # shells also quote with '
             flags.append(f"--set {shlex.quote(f'{path}={text}')}")
     return " ".join(flags)
-
-
-def _reads(source: type[Any], name: str) -> bool:
-    """Whether a source selects files by name, instead of reading every file."""
-    files = source().files
-    return bool(files) and bool(GitIgnoreSpec.from_lines(files).match_file(name))
 
 
 def _kinds_with(source: Mapping[str, Any]) -> list[str]:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import yaml
 
@@ -11,18 +10,18 @@ from recordmill.pipeline.configuration.check_features import check_features
 from recordmill.pipeline.configuration.idle_settings import find_idle, find_unused_words
 from recordmill.schemas.added_setting import leave_out_added
 from recordmill.schemas.conventions import Convention
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.settings.custom_convention import CustomConvention
-from recordmill.schemas.settings.dataset import DatasetSettings, as_yaml_dict
+from recordmill.schemas.settings.dataset import DatasetSettings, Recipe, as_yaml_dict
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.listing import Input, ListingSettings
-from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.shard_name import check_file_name
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources import Source
-from recordmill.transforms.records.features.find_function import digest_code
+from recordmill.transforms.records.features.compute import digest_code
 
 
 def complete_settings(settings: DatasetSettings) -> DatasetSettings:
@@ -87,7 +86,7 @@ def make_recipe(settings: DatasetSettings, comment: str = "") -> Recipe:
     plain = as_yaml_dict(settings)
     functions = {name: {**asdict(each), "code": digest_code(each.function)} for name, each in settings.features.items()}
     values = {**leave_out_added(settings, plain), **({"functions": functions} if functions else {})}
-    return Recipe(values, comment + yaml.safe_dump(_without_tuples(plain), sort_keys=False, allow_unicode=True))
+    return Recipe(values, comment + yaml.safe_dump(to_json(plain), sort_keys=False, allow_unicode=True))
 
 
 def _complete_images(images: ImageSettings, convention: Convention) -> ImageSettings:
@@ -160,10 +159,3 @@ def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[I
     patterns = ListingSettings(include=listing.include, ignore=listing.ignore, classes_known=True)
     for each in inputs:
         yield from (ref for ref in list_images(each, _WholeFiles(), patterns) if type(ref) is ImageRef)
-
-
-def _without_tuples(value: Any) -> Any:
-    """Tuples as lists: YAML has no tuples."""
-    if isinstance(value, dict):
-        return {key: _without_tuples(each) for key, each in value.items()}
-    return [_without_tuples(each) for each in value] if isinstance(value, list | tuple) else value

@@ -15,14 +15,8 @@ from recordmill import storage
 from recordmill.pipeline.configuration.call_with_timeout import call_with_timeout
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, LaunchOptions
+from recordmill.pipeline.runners import job_server
 from recordmill.pipeline.runners.dataflow import explain_built, is_dataflow, name_job
-from recordmill.pipeline.runners.job_server import (
-    cancel_on_flink,
-    check_job_server,
-    ends_with_this_process,
-    loops_back,
-    quiet_beam,
-)
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.errors import UsageError
@@ -52,13 +46,13 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
         Exception: whatever the runner raises.
     """
     PROGRESS.reset(job.settings.unit)
-    quiet_beam(not options.traceback)
+    job_server.quiet_beam(not options.traceback)
     pipeline, here = _make_pipeline(options.runner, options.beam_arguments)
-    check_job_server(options.runner, pipeline.options, terminal)
+    job_server.check_job_server(options.runner, pipeline.options, terminal)
     named = pipeline.options.view_as(GoogleCloudOptions)  # Beam's attribute for every runner
     named.job_name = named.job_name or f"recordmill-{job.run.run_id}"
     leave = not options.wait and not here
-    if leave and ends_with_this_process(options.runner, pipeline.options):
+    if leave and job_server.ends_with_this_process(options.runner, pipeline.options):
         terminal.say(f"note: --no_wait has no effect, since the job server of {options.runner} ends with this process")
         leave = False
     build(pipeline, job)
@@ -98,7 +92,7 @@ def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pip
         # For the name DirectRunner, Beam would look for a Prism binary, and so behave differently online and offline.
         pipeline = beam.Pipeline(runner=FnApiRunner() if in_process else None, options=options)
         os.rmdir(pipeline.local_tempdir)  # for steps in other languages; a killed run would leave it
-        return pipeline, in_process or loops_back(runner, options)
+        return pipeline, in_process or job_server.loops_back(runner, options)
     except SystemExit:
         raise UsageError(f"the flags {' '.join(beam_arguments)} cannot be understood by Beam: see above") from None
     except (ValueError, ImportError, AttributeError) as error:  # the last two: for a runner given by its class's path
@@ -143,7 +137,7 @@ def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
     try:
         if runner == "FlinkRunner":
             name = options.view_as(GoogleCloudOptions).job_name
-            certain = call_with_timeout(lambda: cancel_on_flink(options, name), SECONDS_TO_CANCEL)
+            certain = call_with_timeout(lambda: job_server.cancel_on_flink(options, name), SECONDS_TO_CANCEL)
         call_with_timeout(result.cancel, SECONDS_TO_CANCEL)
     except (KeyboardInterrupt, Terminated):
         problem = "stopped while asking"

@@ -82,7 +82,7 @@ def _labels(summary: Summary, most: int) -> RenderableType:
     )
     for label in order[:most]:
         bar = "\u2501" * max(1, round(totals[label] / longest * _BAR))
-        counts = [f"{summary.splits[name].labels[label]:,}" for name in names]
+        counts = [f"{summary.splits[name].labels.get(label, 0):,}" for name in names]
         number = [str(ids.get(label, "?"))] if ids else []
         table.add_row(*number, Text(printable(label)), *counts, Text(bar, style="blue"))
     if len(order) > most:

@@ -20,7 +20,8 @@ def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
         yield _table_of_splits(numbers, "about " if outcome.status == "planned" else "")
     facts = Table.grid(padding=(0, 3, 0, 0))
     for title, text in _facts(outcome, output):
-        facts.add_row(f"[bold]{title}[/bold]", escape(text))
+        if text:
+            facts.add_row(f"[bold]{title}[/bold]", escape(text))
     yield facts
 
 
@@ -36,28 +37,23 @@ def _table_of_splits(numbers: Mapping[str, Any], about: str) -> Table:
 
 
 def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
+    """Titles and texts; the text is empty if there is nothing to say."""
     numbers = outcome.numbers
     ledger = numbers.get("ledger")
     if ledger:
         yield from _ledger(ledger, sum(split["images"] for split in numbers.get("splits", {}).values()))
     if named := numbers.get("named"):
         yield "found", f"{format_count(named['images'], 'image')} named by {format_count(named['files'], 'file')}"
-    if numbers.get("classes"):
-        yield "classes", f"{numbers['classes']:,}"
-    if numbers.get("boxes"):
-        yield "boxes", _boxes(numbers["boxes"])
-    further = {
-        "changed": _counted(numbers.get("changes", {})),
-        "no effect": _idle(numbers),
-        "duplicates": _duplicates(numbers),
-    }
-    yield from ((title, text) for title, text in further.items() if text)
+    yield "classes", f"{numbers['classes']:,}" if numbers.get("classes") else ""
+    yield "boxes", _boxes(numbers["boxes"]) if numbers.get("boxes") else ""
+    yield "changed", _counted(numbers.get("changes", {}))
+    yield "no effect", _idle(numbers)
+    yield "duplicates", _duplicates(numbers)
     if numbers.get("output_bytes"):
         before, after = numbers["input_bytes"], numbers["output_bytes"]
         ratio = f"{after / max(before, 1):.2f}x"
         yield "bytes", f"{format_size(before)} of {numbers['unit']}s became {format_size(after)} of TFRecords, {ratio}"
-    if numbers.get("remarks"):
-        yield "worth a look", "\n".join(numbers["remarks"])
+    yield "worth a look", "\n".join(numbers.get("remarks", ()))
     if outcome.status in ("published", "kept"):
         listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
         if "report" in numbers:

@@ -40,8 +40,7 @@ class Terminal:
     def watch(self, work: progress.Progress) -> Iterator[None]:
         """Shows progress while the block runs: a live bar on a terminal, otherwise occasional lines."""
         done = threading.Event()
-        show = self._show_bar if self._console.is_terminal else self._write_lines
-        thread = threading.Thread(target=show, args=(work, done), daemon=True)
+        thread = threading.Thread(target=self._show, args=(work, done), daemon=True)
         thread.start()
         try:
             yield
@@ -49,26 +48,18 @@ class Terminal:
             done.set()
             thread.join(timeout=2)
 
-    def _show_bar(self, work: progress.Progress, done: threading.Event) -> None:
-        columns = (
-            TextColumn("{task.description:<10}"),
-            BarColumn(),
-            TextColumn("{task.fields[count]}"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=self._console, transient=True) as bar:
+    def _show(self, work: progress.Progress, done: threading.Event) -> None:
+        live, started = self._console.is_terminal, time.monotonic()
+        columns = (TextColumn("{task.description:<10}"), BarColumn(), TextColumn("{task.fields[count]}"))
+        with Progress(*columns, TimeRemainingColumn(), console=self._console, transient=True, disable=not live) as bar:
             task = bar.add_task(work.stage, total=None, count="")
-            started = time.monotonic()
-            while not done.wait(0.1):
-                count = _count(work, _seconds(work, started))
+            while not done.wait(0.1 if live else SECONDS_BETWEEN_LINES):
+                seconds = _seconds(work, started)
+                count = _count(work, seconds)
                 bar.update(task, description=work.stage, total=work.planned or None, completed=work.done, count=count)
-
-    def _write_lines(self, work: progress.Progress, done: threading.Event) -> None:
-        started = time.monotonic()
-        while not done.wait(SECONDS_BETWEEN_LINES):
-            seconds = _seconds(work, started)
-            left = (work.planned - work.done) * seconds / work.done if work.done else 0.0
-            self.say(f"{work.stage}: {_count(work, seconds)}" + (f", about {left:,.0f} s left" if left else ""))
+                left = (work.planned - work.done) * seconds / work.done if work.done else 0.0
+                if not live:
+                    self.say(f"{work.stage}: {count}" + (f", about {left:,.0f} s left" if left else ""))
 
     def tell(self, outcome: Outcome, output: str) -> None:
         """Prints how a run ended: notes, a table of splits, what happened to everything listed, and one sentence.
@@ -103,13 +94,10 @@ def record_progress(console: Console, what: str, dataset: "Dataset") -> Iterator
         what: the activity, in a word.
         dataset: the dataset whose records are read.
     """
-    if not console.is_terminal:
-        yield lambda records: None
-        return
     counts = [shard.records for shard in dataset.shards]
     total = None if None in counts else sum(count or 0 for count in counts)
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("records"))
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=total)
         yield lambda records: bar.advance(task, records)
 

@@ -3,7 +3,7 @@
 Loading, verifying and inspecting all find their files here.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -12,8 +12,7 @@ from recordmill import storage
 from recordmill.reading.found_shards import find_shards, match_files, name_shards, read_label_lines
 from recordmill.reading.shard import Shard
 from recordmill.reading.tfds_folder import DATASET_INFO, read_tfds_folder
-from recordmill.reading.unfinished import find_unfinished
-from recordmill.schemas.dataset.file_names import LABELS, MARKER
+from recordmill.schemas.dataset.file_names import DUPLICATES, LABELS, MARKER, REJECTED, staging_names
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.errors import LoadError
@@ -48,11 +47,6 @@ class Dataset:
     labels: Mapping[str, int] = field(default_factory=dict)
     marker: Marker | None = None
     whole: bool = True
-
-    @property
-    def path(self) -> str:
-        """The dataset's folder."""
-        return self.folder
 
     @property
     def counts(self) -> dict[str, int | None]:
@@ -151,12 +145,39 @@ def open_dataset(path: str) -> Dataset:
             raise LoadError(f"{path} is not a TFRecord file, and no record is in it: {_NAME_ONE}")
         return opened
     if names := storage.folder_names(path):
-        if MARKER not in names and (sentence := find_unfinished(path, names)):
+        if MARKER not in names and (sentence := _find_unfinished(path, names)):
             raise LoadError(sentence)
         return _open_described(path) or _open_undescribed(path, names)
     if found := match_files(path):
         return _open_files(found)
     raise LoadError(f"{path} does not exist or is empty: {_NAME_ONE}")
+
+
+def _find_unfinished(folder: str, names: Collection[str]) -> str:
+    """A sentence about a folder without a marker: interrupted runs leave shards that are valid.
+
+    Args:
+        folder: its path.
+        names: the names of the files and folders in it.
+
+    Returns:
+        The sentence; empty if there is no trace of a run.
+    """
+    for staging in staging_names(sorted(names)):
+        if storage.exists(storage.join(folder, staging, MARKER)):
+            left = f"{staging} with a complete dataset, because a publishing was cut or is under way"
+            advice = "run the same command again to finish it"
+        else:
+            left = f"{staging} with the work of a run that failed, was cut or is under way"
+            advice = "run its command again, corrected if it failed"
+        return f"{folder} holds no {MARKER} but {left}: {advice}"
+    lists = [name for name in (REJECTED, DUPLICATES) if name in names]
+    if "sidecars" in names and lists:
+        return (
+            f"{folder} holds no {MARKER} but sidecars/ and {lists[0]}, because a publishing was cut or the file was "
+            "lost: run the command that made the dataset again, or name the files alone by a pattern in quotes"
+        )
+    return ""
 
 
 def _open_described(folder: str) -> Dataset | None:

@@ -3,8 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import orjson
+
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import read_rows
+
+FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
+"""Errors that rows cause if Recordmill did not write them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,9 @@ class Shard:
 
         Raises:
             OSError: the sidecar cannot be read.
-            orjson.JSONDecodeError: one of its lines is not JSON.
+            LoadError: Recordmill did not write it like this.
         """
-        if self.sidecar:
-            yield from (row for row in read_rows(self.sidecar) if isinstance(row, SidecarRow))
+        try:
+            yield from (row for row in read_rows(self.sidecar) if isinstance(row, SidecarRow)) if self.sidecar else ()
+        except FORGED as error:
+            raise LoadError(f"the sidecar {self.sidecar} cannot be understood ({error}): restore it") from None

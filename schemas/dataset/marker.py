@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
 from recordmill.schemas.dataset.totals import RowTotals
-from recordmill.schemas.features import Feature, FeatureEntry, features_from_schema
+from recordmill.schemas.features import Feature, FeatureEntry
+from recordmill.schemas.rejection import Fate
 
 MARKER_FORMAT = 1
 """Raised when readers of the format before it would misunderstand the file."""
@@ -156,16 +157,14 @@ class Ledger:
     ignored: Mapping[str, int]
     left_out: Mapping[str, int]
 
-    def by_fate(self) -> Iterator[tuple[Literal["rejected", "ignored", "left_out"], Mapping[str, int]]]:
+    def by_fate(self) -> dict[Fate, Mapping[str, int]]:
         """What is not in the dataset: counts by fate and reason."""
-        yield "rejected", self.rejected
-        yield "ignored", self.ignored
-        yield "left_out", self.left_out
+        return {"rejected": self.rejected, "ignored": self.ignored, "left_out": self.left_out}
 
     @property
     def accounted(self) -> int:
         """The sum of everything whose fate is known."""
-        return self.written + sum(sum(counts.values()) for _, counts in self.by_fate())
+        return self.written + sum(sum(counts.values()) for counts in self.by_fate().values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,11 +359,6 @@ class Marker:
         from_json(Recipe, marker.plan.recipe, "plan.recipe")
         return marker
 
-    def to_json(self) -> dict[str, Any]:
-        """The JSON of the file."""
-        stored: dict[str, Any] = to_json(self)
-        return stored
-
     @property
     def shards(self) -> Iterator[ShardEntry]:
         """All shards, split by split."""
@@ -374,7 +368,7 @@ class Marker:
     def example_features(self) -> tuple[Feature, ...]:
         """The features that Examples have, sorted by key: without the label's where no Example has a label."""
         names = {name for split in self.splits.values() for name in split.classes}
-        features = features_from_schema(self.features)
+        features = (entry.feature(key) for key, entry in self.features.items())
         return tuple(each for each in features if names != {""} or each.field not in LABEL_FIELDS)
 
     @property
@@ -400,6 +394,6 @@ class Marker:
         }
         annotations = ("boxes", "dropped_boxes", "images_without_boxes", "labels_of_images")
         keys = ("ledger", "named", *annotations, "changes", "duplicates", "input_bytes", "output_bytes", "remarks")
-        stored = self.to_json()
+        stored = to_json(self)
         numbers = {key: stored[key] for key in keys if key in stored}
         return {"unit": self.unit, "splits": splits, "classes": len(self.labels), **numbers}

@@ -49,7 +49,7 @@ class RowTotals(Totals):
         rejected: rejected references by reason code.
         rejected_when_listed: those of them that were never read as images.
         changes: records by change (`rotated`, `reencoded`, ...).
-        boxes: boxes of all references by outcome, see `transforms.records.boxes.PlacedBoxes`; empty if there are none.
+        boxes: boxes of all references by outcome, see `transforms.records.boxes.place_boxes`; empty if there are none.
         instances: boxes, or else labels of records with several, by class name; empty if there are none.
         boxes_of_records: `boxes` of records only.
         boxes_of_bare: the same, of records without any box left.

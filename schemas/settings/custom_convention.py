@@ -1,7 +1,7 @@
 """Conventions that users define in YAML."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from recordmill.schemas.bounds import ClassId
@@ -88,11 +88,6 @@ class CustomConvention:
 
     def as_convention(self) -> Convention:
         """The convention that it defines."""
-        return Convention(
-            title="the user's own",
-            features=tuple(feature.as_feature(key) for key, feature in self.features.items()),
-            shard_name=self.shard_name,
-            label_offset=self.label_offset,
-            label_lines=self.label_lines,
-            format_names=self.format_names,
-        )
+        written = {each.name: getattr(self, each.name) for each in fields(self)}
+        features = tuple(feature.as_feature(key) for key, feature in self.features.items())
+        return Convention(**{**written, "title": "the user's own", "features": features})

@@ -6,17 +6,66 @@ from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
-from recordmill.schemas.bounds import AtLeastOne
+from recordmill.schemas.bounds import AtLeastOne, Count, Share
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
-from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.schemas.settings.splits import SplitSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxSettings:
+    """How boxes are read: the YAML keys under `boxes:`.
+
+    Attributes:
+        drawn_on: the orientation of the image when boxes were drawn on it: `displayed`, as its EXIF orientation says,
+            or `stored`, as its bytes are. If the annotations contain the image's size, that decides where it can.
+        invalid: what happens to boxes that extend beyond the image, are empty or have an unknown class. `clip` clips
+            the first and drops the others, `drop` drops them all, `reject` rejects the image. All are counted.
+    """
+
+    drawn_on: Literal["displayed", "stored"] = "displayed"
+    invalid: Literal["clip", "drop", "reject"] = "clip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LossLimits:
+    """When faulty boxes, or labels, fail the run: the YAML keys under `max_rejected.boxes:` and `max_rejected.labels:`.
+
+    Attributes:
+        share: share of them that may be lost; the run fails if both this and `count` are exceeded.
+        count: how many may be lost, whatever their share.
+    """
+
+    share: Share = 0.01
+    count: Count = 10
+
+    def are_passed(self, lost: int, kept: int) -> bool:
+        """Whether this number is too large."""
+        return lost > self.count and lost / (lost + kept) > self.share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectionLimits:
+    """When rejected images fail the run: the YAML keys under `max_rejected:`.
+
+    Attributes:
+        share: share of the images that may be rejected; the run fails if both this and `count` are exceeded.
+        count: how many may be rejected, whatever their share.
+        lost_classes: how many classes may lose all their images. A run without any image left always fails.
+        boxes: when faulty boxes fail the run. A run always fails if all boxes are faulty, or all boxes of a class.
+        labels: when labels without an id fail the run, for images that may have several labels.
+    """
+
+    share: Share = 0.01
+    count: Count = 10
+    lost_classes: Count = 0
+    boxes: LossLimits = field(default_factory=LossLimits)
+    labels: LossLimits = field(default_factory=LossLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,3 +173,16 @@ def as_yaml_dict(settings: DatasetSettings) -> dict[str, Any]:
     if settings.splits.given:
         del plain["splits"]["fractions"]
     return plain
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A dataset's settings as text and plain values.
+
+    Attributes:
+        values: what decides the dataset's bytes.
+        config_text: all of them as YAML: the content of `config.yaml`.
+    """
+
+    values: Mapping[str, Any]
+    config_text: str = ""

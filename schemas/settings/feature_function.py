@@ -76,12 +76,15 @@ class FeatureFunction:
     @property
     def takes(self) -> Literal["image", "file"]:
         """What the function is given."""
-        return BUILT_IN[self.function].of if self.is_built_in else self.of or "image"
+        return self._known.of
+
+    @property
+    def _known(self) -> BuiltIn:
+        if self.is_built_in:
+            return BUILT_IN[self.function]
+        many = self.shape is None or bool(self.shape)
+        return BuiltIn(self.of or "image", self.type or "float", many, f"computed by `{self.function}`")
 
     def as_feature(self, name: str) -> Feature:
         """The feature that it fills, which is its field too."""
-        if self.is_built_in:
-            known = BUILT_IN[self.function]
-            return Feature(name, known.kind, name, self.meaning or known.meaning, many=known.many)
-        many = self.shape is None or bool(self.shape)
-        return Feature(name, self.type or "float", name, self.meaning or f"computed by `{self.function}`", many=many)
+        return Feature(name, self._known.kind, name, self.meaning or self._known.meaning, many=self._known.many)

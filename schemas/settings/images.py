@@ -100,20 +100,21 @@ class ImageSettings:
             raise ValueError("formats: name at least one")
         for name in self.formats:
             _check_choice("formats", name, FORMATS)
-        for key in ("max_bytes", "max_pixels", "max_side"):
-            if getattr(self, key) < 1:
-                raise ValueError(f"{key}: must be positive")
-            if getattr(self, key) > LARGEST_LIMIT:
-                raise ValueError(f"{key}: must be at most {LARGEST_LIMIT:,}")
-        if self.max_side > MAX_JPEG_SIDE and self.reencode != "never":
-            raise ValueError(f"max_side: a JPEG's side has at most {MAX_JPEG_SIDE:,} pixels")
-        if not 1 <= self.quality <= 100:
-            raise ValueError("quality: must be 1 to 100")
+        longest = LARGEST_LIMIT if self.reencode == "never" else MAX_JPEG_SIDE
+        most = {"max_bytes": LARGEST_LIMIT, "max_pixels": LARGEST_LIMIT, "max_side": longest, "quality": 100}
+        for key, limit in most.items():
+            if not 1 <= getattr(self, key) <= limit:
+                raise ValueError(f"{key}: must be 1 to {limit:,}")
         if len(self.background) != 3 or not all(0 <= value <= 255 for value in self.background):
             raise ValueError("background: give red, green and blue, each 0 to 255")
         for key in ("check", "store", "reencode", "subsampling", "grayscale"):
             _check_choice(key, getattr(self, key), get_args(get_type_hints(ImageSettings)[key]))
-        self._check_contradictions()
+        needs = {"store": self.store != "auto", "resize": self.resize, "grayscale": self.grayscale == "expand"}
+        for key in needs if self.reencode == "never" else ():
+            if needs[key]:
+                raise ValueError(f"{key}: needs re-encoding, and reencode is never")
+        if self.near_duplicates and self.check == "header" and self.reencoding != "always":
+            raise ValueError("near_duplicates: needs the pixels of all images: set check to decode")
 
     @property
     def reencoding(self) -> Literal["when_needed", "always", "never"]:
@@ -121,16 +122,6 @@ class ImageSettings:
         if self.reencode != "auto":
             return self.reencode
         return "when_needed" if self.quality == 95 and self.subsampling == "auto" else "always"
-
-    def _check_contradictions(self) -> None:
-        if self.reencode == "never" and self.store != "auto":
-            raise ValueError(f"store: {self.store} needs re-encoding, and reencode is never")
-        if self.reencode == "never" and self.resize is not None:
-            raise ValueError("resize: needs re-encoding, and reencode is never")
-        if self.reencode == "never" and self.grayscale == "expand":
-            raise ValueError("grayscale: expand needs re-encoding, and reencode is never")
-        if self.near_duplicates and self.check == "header" and self.reencoding != "always":
-            raise ValueError("near_duplicates: needs the pixels of all images: set check to decode")
 
 
 def _check_choice(key: str, value: str, choices: Collection[str]) -> None:

@@ -13,7 +13,7 @@ from PIL import Image
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.transforms.records.features.built_in import mean_std
-from recordmill.transforms.records.features.find_function import resolve
+from recordmill.transforms.records.features.compute import resolve
 
 OWN = """
 import hashlib

@@ -6,8 +6,8 @@ import sys
 import pytest
 from apache_beam.runners.pipeline_context import PipelineContext
 
+from recordmill.pipeline.attempt import prepare_job
 from recordmill.pipeline.configuration.options import parse_options
-from recordmill.pipeline.prepare import prepare_job
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners.run_job import _make_pipeline
 from recordmill.pipeline.terminal.terminal import Terminal

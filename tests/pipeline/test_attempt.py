@@ -1,16 +1,136 @@
 import io
+import sys
+from dataclasses import replace
 
 import pytest
+import yaml
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import S3Options
 
 from recordmill.pipeline import attempt as module
-from recordmill.pipeline.attempt import attempt
-from recordmill.pipeline.configuration.options import LaunchOptions
+from recordmill.pipeline.attempt import attempt, prepare_job
+from recordmill.pipeline.configuration.options import LaunchOptions, parse_options
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.errors import LoadError, RecordmillError, UsageError
 from recordmill.schemas.outcome import Terminated
+from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.shards.progress import Progress
 
 AGAIN = "run the same command again to go on from there"
+
+
+@pytest.fixture
+def prepare(photos):
+    def run(*flags, arguments=()):
+        words = [f"--input={photos}", f"--output={photos.parent}/dataset/", *flags, *arguments]
+        return prepare_job(parse_options(words), Terminal(sys.stderr))
+
+    return run
+
+
+def test_flags_become_a_job(prepare, photos):
+    job = prepare("--set=seed=3", "--threads=2", "--plan", "--overwrite")
+    run = job.run
+    assert (job.settings.seed, job.inputs) == (3, (Input(str(photos)),))
+    assert (run.output, run.threads, run.preview, run.overwrite) == (f"{photos.parent}/dataset", 2, True, True)
+    assert run.inputs == {"": str(photos)}
+    assert yaml.safe_load(job.recipe.config_text)["seed"] == job.recipe.values["seed"] == 3
+    assert set(run.facts) == {"recordmill", "beam", "runner", "started"}
+
+
+def test_one_file_as_an_input_is_in_its_folder(prepare, photos):
+    parsed = [f"--input=one={photos}/cat/00.jpg", f"--output={photos.parent}/dataset"]
+    job = prepare_job(parse_options(parsed), Terminal(sys.stderr))
+    assert job.run.inputs == {"one": f"{photos}/cat"}
+
+
+@pytest.mark.parametrize("runner", ["DirectRunner", "PrismRunner"])
+def test_a_job_on_this_machine_says_how_it_ended_in_the_temporary_folder(prepare, runner, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", "/temporary")
+    run = prepare(f"--runner={runner}").run
+    assert run.outcome_file == f"/temporary/recordmill-{run.run_id}.json"
+
+
+def test_a_job_elsewhere_says_how_it_ended_in_the_output(prepare):
+    run = prepare("--runner=FlinkRunner").run
+    assert run.outcome_file == f"{run.output}/.outcome-{run.run_id}.json"
+    assert prepare("--runner=FlinkRunner", "--outcome_file=/x.json").run.outcome_file == "/x.json"
+
+
+@pytest.mark.parametrize("runner", ["FlinkRunner", "DirectRunner"])
+def test_workers_elsewhere_which_start_in_other_folders_get_whole_paths(prepare, photos, monkeypatch, runner):
+    monkeypatch.chdir(photos.parent)
+    places = ["--input=one=photos/", "--input=two=photos/cat/00.jpg", "--output=out", "--outcome_file=told.json"]
+    job = prepare_job(parse_options([*places, f"--runner={runner}"]), Terminal(sys.stderr))
+    start = f"{photos.parent}/" if runner == "FlinkRunner" else ""
+    assert [each.path for each in job.inputs] == [f"{start}photos", f"{start}photos/cat/00.jpg"]
+    assert job.run.inputs == {"one": f"{start}photos", "two": f"{start}photos/cat"}
+    assert (job.run.output, job.run.outcome_file) == (f"{start}out", f"{start}told.json")
+
+
+def test_the_urls_of_workers_elsewhere_stay(prepare):
+    job = prepare("--runner=FlinkRunner", "--outcome_file=gs://bucket/told.json")
+    assert job.run.outcome_file == "gs://bucket/told.json"
+
+
+def test_unknown_flags_are_refused_where_beam_would_ignore_them(prepare):
+    with pytest.raises(UsageError, match="there is no flag --zzz"):
+        prepare(arguments=["--zzz"])
+    assert prepare("--runner=MyRunner", arguments=["--zzz"])
+
+
+def test_beams_own_flags_need_values_that_beam_takes(prepare):
+    with pytest.raises(UsageError, match="argument --direct_num_workers: invalid int value: 'x': see --help"):
+        prepare(arguments=["--direct_num_workers=x"])
+
+
+def test_a_plan_discards_nothing(prepare, photos, capsys):
+    staging = photos.parent / "dataset/.staging-1"
+    staging.mkdir(parents=True)
+    prepare("--discard", "--plan")
+    assert staging.exists()
+    prepare("--discard")
+    assert not staging.exists()
+    assert "deleted the unfinished work .staging-1" in capsys.readouterr().err.splitlines()
+
+
+def test_a_stores_address_is_known_before_there_is_a_pipeline(prepare, monkeypatch):
+    monkeypatch.setattr(FileSystems, "_pipeline_options", None)
+    prepare(arguments=["--s3_endpoint_url=http://localhost:1"])
+    assert FileSystems._pipeline_options.view_as(S3Options).s3_endpoint_url == "http://localhost:1"
+
+
+def test_a_secret_is_refused_on_any_runner(prepare):
+    with pytest.raises(UsageError, match="--s3_secret_access_key"):
+        prepare("--runner=MyRunner", arguments=["--s3_secret_access_key=x"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "arguments", "processors", "system", "processes"),
+    [
+        ((), (), 2, "linux", 2),
+        ((), (), 8, "linux", 2),
+        ((), (), 1, "linux", 1),
+        ((), (), 2, "darwin", 1),
+        (("--threads=2",), (), 2, "linux", 1),
+        (("--runner=PrismRunner",), (), 2, "linux", 1),
+        ((), ("--direct_num_workers=2", "--direct_running_mode=multi_processing"), 2, "linux", 1),
+    ],
+)
+def test_a_second_process_is_allowed_where_the_launcher_works_alone(
+    prepare, monkeypatch, flags, arguments, processors, system, processes
+):
+    monkeypatch.setattr("recordmill.pipeline.attempt.default_threads", lambda: processors)
+    monkeypatch.setattr("recordmill.pipeline.attempt.sys.platform", system)
+    assert prepare(*flags, arguments=arguments).run.processes == processes
+
+
+def test_options_stay_as_they_were(photos, monkeypatch):
+    monkeypatch.setattr("recordmill.pipeline.attempt.ensure_sample", lambda: photos)
+    options = LaunchOptions(sample=True, output=str(photos.parent / "dataset"))
+    before = replace(options)
+    job = prepare_job(options, Terminal(sys.stderr))
+    assert (options, job.inputs) == (before, (Input(str(photos)),))
 
 
 @pytest.mark.parametrize(

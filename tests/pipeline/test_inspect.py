@@ -55,7 +55,7 @@ def test_the_report_is_made_again(ours, capsys):
     sidecar.write_text("x")
     assert main([str(ours), "--report"]) == 1
     assert re.fullmatch(
-        rf"error: {re.escape(str(ours))} is damaged \(.+\): recordmill verify lists the damage\n",
+        rf"error: the sidecar {re.escape(str(sidecar))} cannot be understood \(.+\): restore it\n",
         capsys.readouterr().err,
     )
     assert (ours / "report.html").read_bytes() == page

@@ -1,5 +1,4 @@
-import orjson
-
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, WRONG_USAGE, Outcome
 
 
@@ -9,7 +8,7 @@ def test_exit_codes_are_those_of_the_documentation():
 
 def test_an_outcome_is_plain_json():
     outcome = Outcome("published", "2 images are in x", DONE, "abc", {"ledger": {"listed": 2}}, ("a note",))
-    assert orjson.loads(orjson.dumps(outcome.as_dict())) == {
+    assert to_json(outcome) == {
         "status": "published",
         "sentence": "2 images are in x",
         "exit_code": 0,

@@ -18,12 +18,13 @@ from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.report.write_report import write_report
 from recordmill.reading.verify.verify_dataset import verify_dataset
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.reference_digest import version_digest_of
+from recordmill.schemas.settings.dataset import RejectionLimits
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.storage.dataset_files import staging_folder
@@ -128,7 +129,7 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
     assert marker["run"].items() >= {"id": "run", "runner": "FnApiRunner", "shards_reused": 0}.items()
     assert marker["ledger"]["written"] == 8
     told = json.loads(Path(run.outcome_file).read_bytes())
-    assert told == {**json.loads(json.dumps(outcome.as_dict())), "run_id": "run"}
+    assert told == {**to_json(outcome), "run_id": "run"}
 
 
 def test_an_image_that_could_not_be_read_once_is_read_when_the_dataset_is_overwritten(

@@ -14,9 +14,8 @@ from recordmill.schemas.dataset.marker import PLAN_VERSION, plan_id_of
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap, build_label_map
-from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.settings.recipe import Recipe
 from recordmill.transforms.planning.label_warnings import note_classes
 from recordmill.transforms.planning.splitting import SplitCutoffs, fill_empty_splits
 from recordmill.transforms.planning.summary import SplitSummary, Summary

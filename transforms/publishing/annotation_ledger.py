@@ -13,9 +13,8 @@ from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowT
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
-from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings, LossLimits
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.settings.limits import LossLimits
 from recordmill.transforms.planning.summary import MOST_NUMBERED, Summary
 
 MOST_CLASSES = 100

@@ -12,7 +12,7 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.reference_digest import add_digests
 from recordmill.schemas.rejection import OF_WHOLE_FILES
-from recordmill.schemas.settings.limits import RejectionLimits
+from recordmill.schemas.settings.dataset import RejectionLimits
 from recordmill.transforms.planning.summary import Summary
 
 _REMEDIES = {

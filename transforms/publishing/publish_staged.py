@@ -193,6 +193,6 @@ def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) ->
     # Written in staging, so that an interruption leaves no stray temporary file.
     published = storage.join(staging, f"published.{MARKER}")
     storage.make_folder(staging)
-    storage.write_file(published, as_json(marker.to_json()))
+    storage.write_file(published, as_json(to_json(marker)))
     storage.move_file(published, storage.join(output, MARKER))
     force_to_disk([output])

@@ -11,7 +11,8 @@ from recordmill.imaging.geometry import read_geometry
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.settings.boxes import BoxSettings
+from recordmill.schemas.reference_boxes import CARRIED
+from recordmill.schemas.settings.dataset import BoxSettings
 from recordmill.transforms.records.boxes import DroppedBox, place_boxes
 from recordmill.transforms.records.image_record import find_class
 
@@ -27,7 +28,7 @@ class AnnotationCounts:
     """How many of one image's annotations were written, dropped or rejected.
 
     Attributes:
-        boxes: see `PlacedBoxes.counts`; None where the image was not to have any.
+        boxes: see `place_boxes`; None where the image was not to have any.
         dropped: the boxes that were dropped.
         lacks_file: whether its file of boxes is missing.
         labels: see `AnnotationTotals.labels`.
@@ -76,12 +77,11 @@ def resolve_annotations(
         counts.labels.update(listed=len(found), written=len(fields["labels"]))
     if "boxes" not in fields:
         return counts
-    given = {key: fields.pop(key) for key in ("boxes", "boxes_values", "boxes_size", "boxes_fractions")}
-    given["boxes_shapes"] = fields.pop("boxes_shapes", {})
-    labels = [label.decode() if isinstance(label, bytes) else label for label in fields.pop("boxes_labels")]
-    placed = place_boxes({**given, "boxes_labels": labels}, read_geometry(data, image, images), boxes, label_map)
-    fields.update(placed.fields)
-    counts.boxes, counts.dropped = placed.counts, placed.dropped
+    given = {key: fields.pop(key) for key in CARRIED & fields.keys()}
+    given["boxes_labels"] = [each.decode() if isinstance(each, bytes) else each for each in given["boxes_labels"]]
+    geometry = read_geometry(data, image, images)
+    placed, counts.boxes, counts.dropped = place_boxes(given, geometry, boxes, label_map)
+    fields.update(placed)
     return counts
 
 

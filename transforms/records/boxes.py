@@ -8,13 +8,12 @@ fractions of the stored image, after the same turns, crops and resizing as its p
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from recordmill.imaging.geometry import Box, Geometry
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.boxes import BoxSettings
+from recordmill.schemas.settings.dataset import BoxSettings
 
 TOLERANCE = 1e-6
 """How far a side may stick out, in parts of the image, and still count as inside: what rounding does."""
@@ -24,7 +23,7 @@ class DroppedBox(NamedTuple):
     """A box that no Example has.
 
     Attributes:
-        reason: as in `PlacedBoxes.counts`.
+        reason: as in the counts of `place_boxes`.
         class_name: its class; the number of one without a name.
         place: where it stands among its image's boxes, from 1.
         is_faulty: whether `max_rejected.boxes` limits it: the settings did not ask for its loss.
@@ -36,31 +35,21 @@ class DroppedBox(NamedTuple):
     is_faulty: bool
 
 
-@dataclass(slots=True)
-class PlacedBoxes:
-    """An image's boxes on the stored image, and the fate of each: listed = written + dropped.
-
-    Attributes:
-        fields: `schemas.record_fields.BOX_FIELDS`, and the further values.
-        counts: those of `NOT_DROPPED` and, for each reason, how many were dropped.
-        dropped: each of those that were, but for shapes that the source dropped.
-    """
-
-    fields: dict[str, Any]
-    counts: Counter[str] = field(default_factory=Counter)
-    dropped: list[DroppedBox] = field(default_factory=list)
-
-
 def place_boxes(
     given: Mapping[str, Any], geometry: Geometry, settings: BoxSettings, label_map: LabelMap
-) -> PlacedBoxes:
-    """Places an image's boxes.
+) -> tuple[dict[str, Any], Counter[str], list[DroppedBox]]:
+    """Places an image's boxes on the stored image.
 
     Args:
         given: what `boxes_of` gave.
         geometry: how the stored image came about.
         settings: what to do with invalid boxes.
         label_map: class ids.
+
+    Returns:
+        - `schemas.record_fields.BOX_FIELDS`, and the further values;
+        - counts: those of `NOT_DROPPED` and, for each reason, of dropped boxes: listed = written + dropped;
+        - each box that was dropped, except for shapes that the source dropped.
 
     Raises:
         Rejected: stage `encode`: `bad_boxes`, where `invalid` is `reject` and a box is; `size_mismatch`, where the
@@ -99,7 +88,7 @@ def place_boxes(
     xmin, ymin, xmax, ymax = ([box[side] for box in placed] for side in range(4))
     fields: dict[str, Any] = {"xmin": xmin, "xmax": xmax, "ymin": ymin, "ymax": ymax}
     fields["bbox"] = [side for left, top, right, bottom in placed for side in (top, left, bottom, right)]
-    return PlacedBoxes({**fields, "box_labels": ids, "box_label_texts": names, **values}, +counts, dropped)
+    return {**fields, "box_labels": ids, "box_label_texts": names, **values}, +counts, dropped
 
 
 def _frame(

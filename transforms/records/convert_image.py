@@ -42,11 +42,7 @@ class ConvertedImage:
 
 
 def convert_image(
-    ref: ImageRef,
-    layout: ExampleLayout,
-    label_map: LabelMap,
-    decoding: AbstractContextManager[Any],
-    split: str = "",
+    ref: ImageRef, layout: ExampleLayout, label_map: LabelMap, decoding: AbstractContextManager[Any], split: str = ""
 ) -> ConvertedImage:
     """Reads, checks, re-encodes and serialises one image.
 
@@ -67,11 +63,7 @@ def convert_image(
 
 
 def _convert(
-    ref: ImageRef,
-    layout: ExampleLayout,
-    label_map: LabelMap,
-    decoding: AbstractContextManager[Any],
-    split: str,
+    ref: ImageRef, layout: ExampleLayout, label_map: LabelMap, decoding: AbstractContextManager[Any], split: str
 ) -> ConvertedImage:
     settings = layout.settings
     if isinstance(ref, Notice):

@@ -13,7 +13,6 @@ from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import DamagedExampleError, ParsedExample
 from recordmill.reading.expectations import Expectations, expect
 from recordmill.reading.shard import Shard
-from recordmill.reading.sidecar_rows import FORGED
 from recordmill.reading.verify.verify_pixels import find_image
 from recordmill.schemas.dataset.file_names import REJECTED
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
@@ -54,16 +53,17 @@ class FoundRecord:
         """
         return {key: (kind or "empty", list(values)) for key, kind, values in ParsedExample(self.data).items()}
 
-    def is_example(self) -> bool:
-        """Whether it can be parsed."""
+    def example(self) -> ParsedExample | None:
+        """Its features; None if it is not an Example."""
         try:
-            return bool(ParsedExample(self.data))
+            return ParsedExample(self.data)
         except DamagedExampleError:
-            return False
+            return None
 
     def image(self, expected: Expectations) -> bytes:
         """Its encoded image; empty if it has none."""
-        return find_image(ParsedExample(self.data), expected)[1] if self.is_example() else b""
+        example = self.example()
+        return find_image(example, expected)[1] if example else b""
 
 
 def read_records(dataset: Dataset, split: str = "") -> Iterator[FoundRecord]:
@@ -110,18 +110,11 @@ def _walk(shards: Iterable[Shard], first: int = 0) -> Iterator[FoundRecord]:
             continue
         place = -1
         with StoredFile(shard.path) as stored:
-            rows = {row.offset: row for row in _rows(shard)}
+            rows = {row.offset: row for row in shard.rows()}
             for place, (offset, data) in enumerate(RecordFile(stored)):
                 content, damage = (b"", data.detail) if isinstance(data, Damage) else (bytes(data), "")
                 yield FoundRecord(shard, before + place, place, offset, content, rows.get(offset), damage)
         before += place + 1
-
-
-def _rows(shard: Shard) -> Iterator[SidecarRow]:
-    try:
-        yield from shard.rows()
-    except FORGED as error:
-        raise LoadError(f"the sidecar {shard.sidecar} cannot be understood ({error}): restore it") from None
 
 
 def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
@@ -150,7 +143,7 @@ def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
 
 def _find_by_rows(dataset: Dataset, file: str, digest: str) -> Iterator[FoundRecord]:
     for split, shards in dataset.splits.items():
-        for number, row in enumerate(row for shard in shards for row in _rows(shard)):
+        for number, row in enumerate(row for shard in shards for row in shard.rows()):
             if _is_same(row.key, file) or (digest and row.sha256 == digest):
                 yield read_record(dataset, split, number)
 
@@ -159,9 +152,8 @@ def _find_by_records(dataset: Dataset, file: str, content: bytes | None) -> Iter
     expected = expect(dataset)
     names = {os.fsencode(file), os.fsencode(os.path.basename(file))}
     for found in read_records(dataset):
-        if not found.is_example():
+        if (example := found.example()) is None:
             continue
-        example = ParsedExample(found.data)
         named = {value for key in _NAMES for value in example.values(key) or () if isinstance(value, bytes)}
         if names & named or (content and find_image(example, expected)[1] == content):
             yield found

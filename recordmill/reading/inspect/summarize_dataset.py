@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from recordmill.reading.dataset import Dataset
@@ -53,11 +53,7 @@ class SplitSummary:
     damages: int = 0
     smallest: int | None = None
     largest: int | None = None
-    labels: Counter[str] = field(default_factory=Counter)
-
-    def as_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return {each.name: getattr(self, each.name) for each in fields(self)} | {"labels": dict(self.labels)}
+    labels: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +81,7 @@ class Summary:
             "kind": self.dataset.kind,
             "convention": self.dataset.marker.convention if self.dataset.marker else "",
             "scanned": self.scanned,
-            "splits": {name: split.as_dict() for name, split in self.splits.items()},
+            "splits": {name: asdict(split) for name, split in self.splits.items()},
             "features": {key: asdict(feature) for key, feature in self.features.items()},
             "labels": dict(self.dataset.labels),
             "unreadable": list(self.unreadable),
@@ -115,7 +111,7 @@ def summarize_dataset(
             unreadable.append(shard.name)
     names = {str(label_id): name for name, label_id in dataset.labels.items()}
     for split in splits.values():
-        split.labels = Counter({names.get(label, label): count for label, count in sorted(split.labels.items())})
+        split.labels = {names.get(label, label): count for label, count in sorted(split.labels.items())}
     meanings = {feature.key: feature.meaning for feature in dataset.features}
     return Summary(dataset, splits, _describe(profiles, meanings), True, tuple(unreadable))
 
@@ -123,7 +119,7 @@ def summarize_dataset(
 def _by_marker(dataset: Dataset, marker: Marker) -> Summary:
     splits = {}
     for name, stated in marker.splits.items():
-        labels = Counter({label: count for label, count in stated.class_counts.items() if label})
+        labels = {label: count for label, count in stated.class_counts.items() if label}
         splits[name] = SplitSummary(len(stated.shards), stated.records, stated.bytes, labels=labels)
     features = {
         feature.key: FeatureSummary(feature.kind, "[?]" if feature.many else "[]", None, feature.meaning)
@@ -160,7 +156,7 @@ def _scan_shard(
             for label in labels:
                 text = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
                 if text in split.labels or len(split.labels) < _MOST_LABELS:
-                    split.labels[text] += 1
+                    split.labels[text] = split.labels.get(text, 0) + 1
 
 
 def _describe(profiles: Counter[Profile], meanings: dict[str, str]) -> dict[str, FeatureSummary]:

@@ -1,13 +1,13 @@
 """The serialised records of shards as a tf.data dataset, whose errors name the shard."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from recordmill.reading.load.split_info import SplitInfo
 from recordmill.reading.shard import Shard
 from recordmill.schemas.errors import LoadError
+from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.tfrecord_file import DamagedFileError, read_back
 
 if TYPE_CHECKING:
@@ -44,10 +44,8 @@ def check_shards(shards: Sequence[Shard]) -> None:
     Raises:
         LoadError: one is missing, cannot be opened, or has another size; the message names it.
     """
-    with ThreadPoolExecutor(32) as pool:
-        for problem in pool.map(lambda shard: _find_fault(shard.path, shard.bytes), shards):
-            if problem:
-                raise LoadError(problem)
+    if problems := [*filter(None, in_parallel(lambda shard: _find_fault(shard.path, shard.bytes), shards))]:
+        raise LoadError(problems[0])
 
 
 def _find_fault(path: str, size: int) -> str:

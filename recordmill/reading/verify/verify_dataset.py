@@ -98,7 +98,8 @@ def verify_dataset(
     expected = expect(dataset)
     count = min(threads or os.cpu_count() or 1, max(len(dataset.shards), 1))
     with ExitStack() as stack:
-        if workers is None and count > 1 and _bytes_to_walk(dataset, level) >= _WORTH_PROCESSES:
+        walked = sum(storage.size_of(shard.path) or 0 for shard in dataset.shards if _is_walked(shard, level))
+        if workers is None and count > 1 and walked >= _WORTH_PROCESSES:
             workers = stack.enter_context(ShardWorkers(count))
         decoders = stack.enter_context(ImageDecoders(expected.max_pixels, count))
         check_image = partial(check_pixels, expected, decoders) if level == "pixels" else unchecked
@@ -126,10 +127,6 @@ def verify_dataset(
 def _is_walked(shard: Shard, level: Level) -> bool:
     """Whether a process pays off: for local files whose records are checked one by one, without decoding images."""
     return storage.is_local(shard.path) and (level == "frames" or (level == "files" and not shard.sha256))
-
-
-def _bytes_to_walk(dataset: Dataset, level: Level) -> int:
-    return sum(storage.size_of(shard.path) or 0 for shard in dataset.shards if _is_walked(shard, level))
 
 
 def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:

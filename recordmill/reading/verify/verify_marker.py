@@ -12,7 +12,7 @@ import orjson
 
 from recordmill import storage
 from recordmill.reading.dataset import Dataset
-from recordmill.reading.sidecar_rows import FORGED
+from recordmill.reading.shard import FORGED
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.verify_shard import ShardCheck
 from recordmill.schemas.dataset.annotation_counts import count_dropped
@@ -35,7 +35,7 @@ def check_marker(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck])
     """
     wrong = [f"it contradicts itself: {each}" for each in _contradictions(marker)]
     if (totals := _count(dataset, marker, checks)) is not None:
-        counted = differences(marker.to_json(), _recount(marker, totals, checks).to_json())
+        counted = differences(to_json(marker), to_json(_recount(marker, totals, checks)))
         sums = _compare_sums(marker, _totals_of(checks))
         wrong += [f"the sidecars say otherwise: {each}" for each in (*counted, *sums)]
     if (listed := _count_duplicates(dataset, marker)) is not None:
@@ -51,7 +51,7 @@ def _contradictions(marker: Marker) -> Iterator[str]:
     """Contradictions between the parts of a marker."""
     recipe, ledger, settings = marker.plan.recipe, marker.ledger, marker.plan.settings
     convention = recipe.get("convention")
-    stored = marker.to_json()
+    stored = to_json(marker)
     for key, here, implied in (
         ("plan.id", marker.plan.id, plan_id_of(recipe)),
         ("features", stored["features"], recipe.get("feature_schema")),

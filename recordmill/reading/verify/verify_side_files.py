@@ -1,7 +1,6 @@
 """Checks that a dataset's companion files are unchanged, and name the same classes."""
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from itertools import zip_longest
 
 from recordmill import storage
@@ -11,11 +10,10 @@ from recordmill.schemas.dataset.file_names import LABELS, REPORT
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.label_map import LabelMap, tfds_names
 from recordmill.storage.many_files import digest_of
+from recordmill.storage.stores.store import in_parallel
 
 FOR_PEOPLE = frozenset({"README.md", "croissant.json", REPORT})
 """Files that people edit by hand (a licence, a citation), and that no reader of records needs."""
-
-_AT_ONCE = 16
 
 
 def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
@@ -30,8 +28,7 @@ def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
             yield Finding("missing", "the file is missing", name)
         else:
             there.append(name)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        yield from (found for found in pool.map(lambda name: _check(dataset, marker, name), there) if found)
+    yield from filter(None, in_parallel(lambda name: _check(dataset, marker, name), there))
 
 
 def _check(dataset: Dataset, marker: Marker, name: str) -> Finding | None:

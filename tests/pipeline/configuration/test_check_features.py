@@ -11,9 +11,8 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.schemas.reference_boxes import boxes_of
-from recordmill.schemas.settings.boxes import BoxSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
-from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.dataset import BoxSettings, DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.shards import ShardSettings

@@ -97,7 +97,7 @@ def test_an_error_blames_where_the_value_comes_from(tmp_path):
     path.write_text("seed: many\nsource: {kind: voc, images: 3}\nimages: {max_side: 0}")
     assert errors_of(["limit=few", "splits.stratify=5", "source.images=[]"], str(path)) == [
         "--set: source.images is []: write text",
-        f"{path}: images.max_side: must be positive",
+        f"{path}: images.max_side: must be 1 to 65,500",
         "--set: splits.stratify is 5: write true or false",
         f"{path}: seed is 'many': write a whole number",
         "--set: limit is 'few': write a whole number",
@@ -108,8 +108,8 @@ def test_an_error_blames_where_the_value_comes_from(tmp_path):
     ("override", "error"),
     [
         (f"limit={2**63}", f"limit is {2**63}: give at most {2**63 - 1}"),
-        (f"images.max_bytes={2**63 - 1}", "images.max_bytes: must be at most 4,611,686,018,427,387,904"),
-        (f"images.max_pixels={2**63 - 1}", "images.max_pixels: must be at most 4,611,686,018,427,387,904"),
+        (f"images.max_bytes={2**63 - 1}", "images.max_bytes: must be 1 to 4,611,686,018,427,387,904"),
+        (f"images.max_pixels={2**63 - 1}", "images.max_pixels: must be 1 to 4,611,686,018,427,387,904"),
         (f"labels.offset={2**63 - 1}", f"labels.offset is {2**63 - 1}: give at most 4,611,686,018,427,387,904"),
         ("images.resize.exact=[65500, 65500]",
          "images.resize.exact: an image has at most 89,478,485 pixels: give smaller sides"),

@@ -38,7 +38,10 @@ def fill_in(tmp_path):
             (tmp_path / path).write_bytes(data)
         finder = LayoutFinder([Input(str(tmp_path / each)) for each in inputs], said.append)
         filled = finder.fill_in(written or {})
-        assert said == ([finder.found.sentence] if finder.found else [])
+        if found := finder.found:
+            assert said == [f"recognised {found.kind}: {found.why}; to set it explicitly: {found.flags}"]
+        else:
+            assert not said
         return filled, finder
 
     return run

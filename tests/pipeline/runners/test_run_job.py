@@ -135,7 +135,7 @@ def test_a_remote_job_continues_with_no_wait(convert, photos, elsewhere, tmp_pat
 
 
 def test_a_job_that_would_be_lost_is_waited_for(convert, photos, elsewhere, monkeypatch):
-    monkeypatch.setattr(run_job, "ends_with_this_process", lambda *_: True)
+    monkeypatch.setattr(run_job.job_server, "ends_with_this_process", lambda *_: True)
     elsewhere()
     done = convert(photos, ON, "--no_wait")
     assert (done.code, done.line["status"]) == (0, "published")
@@ -219,7 +219,7 @@ def test_the_job_is_cancelled_before_its_job_server_is_ended(convert, photos, el
     ],
 )
 def test_what_is_known_of_a_cancelled_job(monkeypatch, runner, on_flink, said):
-    monkeypatch.setattr(run_job, "cancel_on_flink", lambda *_: on_flink)
+    monkeypatch.setattr(run_job.job_server, "cancel_on_flink", lambda *_: on_flink)
     assert run_job._cancel(Job(lambda: None), runner, PipelineOptions([])).startswith(said)
 
 

@@ -1,9 +1,11 @@
 import json
+import shutil
 
 import pytest
 
 from recordmill.reading.dataset import open_dataset
 from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.errors import LoadError
 
 
@@ -11,7 +13,7 @@ def test_one_of_ours_is_what_its_marker_says(published):
     folder = published["none"]
     marker = json.loads((folder / "recordmill.json").read_bytes())
     dataset = open_dataset(f"{folder}/")
-    assert (dataset.folder, dataset.kind, dataset.marker.to_json()) == (str(folder), "recordmill", marker)
+    assert (dataset.folder, dataset.kind, to_json(dataset.marker)) == (str(folder), "recordmill", marker)
     assert dataset.labels == {"cat": 0, "dog": 1, "owl": 2}
     assert dataset.features == tuple(sorted(load_convention("default").features, key=lambda feature: feature.key))
     assert {name: len(shards) for name, shards in dataset.splits.items()} == {"train": 2, "test": 2}
@@ -125,3 +127,66 @@ def test_what_cannot_be_opened_is_one_sentence(tmp_path, name, content, sentence
         open_dataset(str(tmp_path))
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def lost(published, tmp_path):
+    """A dataset without its marker."""
+    folder = shutil.copytree(published["none"], tmp_path / "lost")
+    (folder / "recordmill.json").unlink()
+    return folder
+
+
+def sentence(folder):
+    with pytest.raises(LoadError) as raised:
+        open_dataset(str(folder))
+    return str(raised.value)
+
+
+def test_a_cut_publishing(lost):
+    (lost / ".staging-1a2b").mkdir()
+    (lost / ".staging-1a2b/recordmill.json").write_text("{}")
+    assert sentence(lost) == (
+        f"{lost} holds no recordmill.json but .staging-1a2b with a complete dataset, because a publishing was cut or "
+        "is under way: run the same command again to finish it"
+    )
+
+
+@pytest.mark.parametrize("with_shards", [True, False])
+def test_a_cut_run(lost, tmp_path, with_shards):
+    folder = lost if with_shards else tmp_path / "begun"
+    (folder / ".staging-1a2b").mkdir(parents=True)
+    (folder / ".staging-1a2b/train-00000.tfrecord").write_bytes(b"")
+    assert sentence(folder) == (
+        f"{folder} holds no recordmill.json but .staging-1a2b with the work of a run that failed, was cut or is under "
+        "way: run its command again, corrected if it failed"
+    )
+
+
+def test_a_lost_marker(lost):
+    assert sentence(lost) == (
+        f"{lost} holds no recordmill.json but sidecars/ and rejected.jsonl, because a publishing was cut or the file "
+        "was lost: run the command that made the dataset again, or name the files alone by a pattern in quotes"
+    )
+
+
+def test_files_that_are_named_are_opened_all_the_same(lost):
+    (lost / ".staging-1a2b").mkdir()
+    assert len(open_dataset(f"{lost}/train-*").shards) == 2
+    assert len(open_dataset(f"{lost}/train-00000-of-00002.tfrecord").shards) == 1
+
+
+def test_a_finished_dataset_next_to_the_work_of_another_run(published, tmp_path):
+    folder = shutil.copytree(published["none"], tmp_path / "dataset")
+    (folder / ".staging-1a2b").mkdir()
+    assert open_dataset(str(folder)).kind == "recordmill"
+
+
+def test_folders_of_strangers_are_none(tmp_path, frame, example):
+    (tmp_path / "train.tfrecord").write_bytes(frame(example(a=1)))
+    for name in ("labels.txt", "README.md", "rejected.jsonl", "croissant.json", "report.html"):
+        (tmp_path / name).write_text("0:a\n")
+    assert open_dataset(str(tmp_path)).kind == "files"
+    (tmp_path / "rejected.jsonl").unlink()
+    (tmp_path / "sidecars").mkdir()
+    assert open_dataset(str(tmp_path)).kind == "files"

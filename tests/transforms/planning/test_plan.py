@@ -14,11 +14,9 @@ from recordmill.schemas.features import feature_schema
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.settings.boxes import BoxSettings
-from recordmill.schemas.settings.dataset import as_yaml_dict
+from recordmill.schemas.settings.dataset import BoxSettings, RejectionLimits, as_yaml_dict
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.feature_function import FeatureFunction
-from recordmill.schemas.settings.limits import RejectionLimits
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels

@@ -9,7 +9,7 @@ from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
-from recordmill.schemas.settings.limits import LossLimits, RejectionLimits
+from recordmill.schemas.settings.dataset import LossLimits, RejectionLimits
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.yolo import Yolo

@@ -10,7 +10,7 @@ from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_digest import digest_of
-from recordmill.schemas.settings.limits import RejectionLimits
+from recordmill.schemas.settings.dataset import RejectionLimits
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.ledger import (
     LedgerError,

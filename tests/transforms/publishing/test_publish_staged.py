@@ -8,6 +8,7 @@ import pytest
 from make_marker import marker_json
 
 from recordmill import storage
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.storage.dataset_files import DamagedMarkerError
 from recordmill.storage.transform_fn import contents_digest
@@ -84,7 +85,7 @@ def test_a_cut_at_any_step_is_repaired_by_the_next_run(tmp_path, tree, cut_after
         state = read_output(str(output), "new")
         action, _ = decide_action(state, "new", {}, False)
         if action == "finish":
-            assert publish_staged(str(output), "new").to_json() == described("new", NEW)
+            assert to_json(publish_staged(str(output), "new")) == described("new", NEW)
         else:  # cut while the last of staging was deleted
             assert action == "keep"
             storage.remove_folder(str(output / ".staging-new"))

@@ -10,7 +10,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.boxes import BoxSettings
+from recordmill.schemas.settings.dataset import BoxSettings
 from recordmill.transforms.records.annotations import (
     AnnotationCounts,
     add_image,

@@ -1,4 +1,5 @@
 import math
+from types import SimpleNamespace
 
 import orjson
 import pytest
@@ -9,7 +10,7 @@ from recordmill.imaging.geometry import Geometry
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.boxes import BoxSettings
+from recordmill.schemas.settings.dataset import BoxSettings
 from recordmill.schemas.settings.images import Resize
 from recordmill.transforms.records.boxes import DroppedBox, place_boxes
 
@@ -20,7 +21,8 @@ LABELS = LabelMap({"cat": 1, "dog": 2}, numbers={"cat": 18, "dog": 17})
 def place(boxes, labels=None, geometry=WHOLE, invalid="clip", drawn_on="displayed", **more):
     labels = labels or ["cat"] * len(boxes)
     settings = BoxSettings(invalid=invalid, drawn_on=drawn_on)
-    return place_boxes(boxes_of(boxes, labels, **more), geometry, settings, LABELS)
+    fields, counts, dropped = place_boxes(boxes_of(boxes, labels, **more), geometry, settings, LABELS)
+    return SimpleNamespace(fields=fields, counts=counts, dropped=dropped)
 
 
 def test_pixels_become_fractions_and_names_ids():
@@ -62,9 +64,9 @@ INVALID = {
 def test_what_is_not_finite_passes_through_json(side):
     values = {"area": [side, 1.0]}
     said = orjson.loads(orjson.dumps(boxes_of([(0, 0, 9, 9), (side, 0, 9, 9)], ["cat", "cat"], values=values)))
-    placed = place_boxes(said, WHOLE, BoxSettings(), LABELS)
-    assert placed.counts == {"listed": 2, "written": 1, "not_finite": 1}
-    assert math.isnan(placed.fields["area"][0])
+    fields, counts, _ = place_boxes(said, WHOLE, BoxSettings(), LABELS)
+    assert counts == {"listed": 2, "written": 1, "not_finite": 1}
+    assert math.isnan(fields["area"][0])
 
 
 @pytest.mark.parametrize("fault", INVALID)
@@ -150,11 +152,11 @@ def test_a_box_dropped_without_being_asked_is_faulty(invalid, reason, is_faulty)
 
 def test_a_box_of_an_unknown_class_is_faulty_unless_the_user_chose_the_classes():
     said = boxes_of([(0, 0, 9, 9)] * 3, ["emu", 7, 17])
-    unknown = place_boxes(said, WHOLE, BoxSettings(), LABELS)
-    assert unknown.dropped == [DroppedBox("unknown_class", "emu", 1, True), DroppedBox("unknown_class", "7", 2, True)]
+    *_, unknown = place_boxes(said, WHOLE, BoxSettings(), LABELS)
+    assert unknown == [DroppedBox("unknown_class", "emu", 1, True), DroppedBox("unknown_class", "7", 2, True)]
     chosen = LabelMap({"cat": 1}, numbers=LABELS.numbers, is_chosen=True)
     dropped = [("emu", 1), ("7", 2), ("dog", 3)]
-    assert place_boxes(said, WHOLE, BoxSettings(), chosen).dropped == [
+    assert place_boxes(said, WHOLE, BoxSettings(), chosen)[2] == [
         DroppedBox("unknown_class", name, number, False) for name, number in dropped
     ]
 

@@ -42,7 +42,7 @@ def recognise_archives(sketch: FolderSketch) -> Iterator[Recognised]:
     name, inside = next(iter(archives.items()))
     if is_around := _is_around(inside):
         inside = inside.below(inside.top.folders[0])
-    if _is_samples(inside):
+    if any(inside.top.beside_images(ending) for ending in _PARTS):  # outside any folder
         yield _as_samples(sketch, name, inside)
     elif layout := _other_layout(inside):
         needs = f"{name} holds annotations ({layout}), which are not read from archives: unpack it"
@@ -59,11 +59,6 @@ def _is_around(inside: FolderSketch) -> bool:
     """Whether one folder is around everything, as far as was looked."""
     top = inside.top
     return len(top.folders) == 1 and not top.images and not inside.at(top.folders[0]).images
-
-
-def _is_samples(inside: FolderSketch) -> bool:
-    """Whether files with other endings are next to images and have their names, outside any folder."""
-    return any(inside.top.beside_images(ending) for ending in _PARTS)
 
 
 def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recognised:
@@ -89,9 +84,8 @@ def _as_folders(sketch: FolderSketch, names: list[str], inside: FolderSketch) ->
     if inside.split_folders and not inside.image_folders:
         splits = given_splits("from_source", inside.split_folders)
         source |= {"class_from": "last_folder", "split": f"/{_any_of(splits)}/"}
-        return Recognised(
-            {"source": source, **splits}, f"class folders below {', '.join(inside.split_folders)} {where}"
-        )
+        folders = ", ".join(inside.split_folders)
+        return Recognised({"source": source, **splits}, f"class folders below {folders} {where}")
     is_flat = bool(inside.top.images) and not inside.top.folders
     if len(names) > 1 and (splits := given_splits("from_source", sketch.archive_words(_WORDS))):
         source |= {"split": f"^[^/]*?{_any_of(splits)}", **({"class_from": "none"} if is_flat else {})}

@@ -17,13 +17,10 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.archives.member import Member
 from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
 from recordmill.transforms.inputs.manifests.cell_values import feature_value
-from recordmill.transforms.inputs.manifests.feature_from import FeatureFrom
+from recordmill.transforms.inputs.manifests.columns import FeatureFrom
 
 MAX_PART_BYTES = 2**20
 """The longest label, caption or JSON that is read."""
-
-Json = Mapping[str, Any]
-
 
 bad_sample = partial(Rejected, "list", "bad_sample")
 """What stands next to an image cannot be used."""
@@ -83,7 +80,7 @@ class Sample:
     name: str
     parts: dict[str, Member]
     image: str = ""
-    _json: Json | None = field(default=None, repr=False)
+    _json: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def value(self, part: str, texts: Mapping[str, bytes]) -> Any:
         """What a part says: the text of a file without white space around it, or a value of `.json`; None: nothing.
@@ -99,7 +96,10 @@ class Sample:
         if extension not in texts:
             return None
         if not key:
-            return _text(texts[extension], extension)
+            try:
+                return texts[extension].decode().strip()
+            except UnicodeDecodeError:
+                raise bad_sample(f"{extension} is not UTF-8") from None
         if self._json is None:
             self._json = _parse(texts[extension])
         return self._json.get(key)
@@ -151,14 +151,7 @@ def _split(name: str) -> tuple[str, str]:
     return folder + slash + stem, extension.lower()
 
 
-def _text(data: bytes, extension: str) -> str:
-    try:
-        return data.decode().strip()
-    except UnicodeDecodeError:
-        raise bad_sample(f"{extension} is not UTF-8") from None
-
-
-def _parse(data: bytes) -> Json:
+def _parse(data: bytes) -> Mapping[str, Any]:
     try:
         parsed = orjson.loads(data)
     except orjson.JSONDecodeError as error:

@@ -34,8 +34,12 @@ def tar_members(
     Raises:
         Rejected: what follows cannot be read; after the members before it.
     """
-    bounded, last = BoundedStream(stream), -1
-    tar = _open(bounded, fault)
+    bounded: Any = BoundedStream(stream)
+    last = -1
+    try:
+        tar = tarfile.TarFile(fileobj=bounded, mode="r", encoding="utf-8", errors="surrogateescape")
+    except _DAMAGES as error:
+        raise bad_archive(fault or f"it is not a tar archive ({error})") from None
     while (info := _next(tar, fault)) is not None:
         vars(tar)["members"] = []  # it would keep every header
         if info.offset <= last:
@@ -49,13 +53,6 @@ def tar_members(
     if fault:
         raise bad_archive(fault)
     _check_end(tar, bounded)
-
-
-def _open(stream: Any, fault: str) -> tarfile.TarFile:
-    try:
-        return tarfile.TarFile(fileobj=stream, mode="r", encoding="utf-8", errors="surrogateescape")
-    except _DAMAGES as error:
-        raise bad_archive(fault or f"it is not a tar archive ({error})") from None
 
 
 def _next(tar: tarfile.TarFile, fault: str) -> tarfile.TarInfo | None:

@@ -71,7 +71,7 @@ def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
 
 def _without_header(row: Sequence[str]) -> FoundColumns | None:
     """RetinaNet's columns, or a path and a class, whatever follows them; None where there is but a path."""
-    if len(row) == 6 and _are_numbers(row[1:5]):
+    if len(row) == 6 and all(re.fullmatch(r"\s*-?[0-9]+(\.[0-9]+)?\s*", cell) for cell in row[1:5]):
         names: tuple[str, ...] = ("path", *_SIDES, "box_label")
         return FoundColumns({"uri": "path", **{name: name for name in names[1:]}}, names)
     if len(row) < 2:
@@ -159,10 +159,6 @@ def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | 
                 return "" if below == "." else below, "{}" + (ending if is_whole or len(others) == 1 else ".*")
     deeper = posixpath.join(own, value.split("/")[0])  # than was looked
     return ("", "{}") if is_whole and "/" in value and sketch.has_folder(deeper) else None
-
-
-def _are_numbers(cells: Sequence[str]) -> bool:
-    return all(re.fullmatch(r"\s*-?[0-9]+(\.[0-9]+)?\s*", cell) for cell in cells)
 
 
 def _spelt(word: str, like: str) -> str:

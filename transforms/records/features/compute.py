@@ -1,6 +1,11 @@
-"""Computes features of one record by the functions that the settings name."""
+"""The functions that settings name: found by their names, identified by their code, and run for one record."""
 
-from collections.abc import Iterable, Mapping
+import hashlib
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.machinery import BuiltinImporter, FrozenImporter
 from typing import Any
 
 import numpy as np
@@ -9,7 +14,7 @@ from recordmill.imaging.pixels import Raster, copy_pixels
 from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
 from recordmill.schemas.features import Feature
 from recordmill.schemas.settings.feature_function import FeatureFunction
-from recordmill.transforms.records.features.find_function import resolve
+from recordmill.transforms.records.features.built_in import FUNCTIONS
 
 
 class FeatureFunctionError(Exception):
@@ -51,21 +56,67 @@ def _compute(name: str, settings: FeatureFunction, raster: Raster | None, data: 
     try:
         return _fit(given, feature)
     except FeatureValueError as error:
-        raise FeatureFunctionError(f"features.{name}: what {settings.function} gave for {key} {error}") from None
+        what = f"what {settings.function} gave for {key} does not fit"
+        raise FeatureFunctionError(f"features.{name}: {what}: {error}") from None
 
 
 def _fit(given: Any, feature: Feature) -> Value | list[Value]:
     coerce = COERCE[feature.kind]
     if isinstance(given, np.ndarray):
         if feature.many and given.ndim != 1:
-            raise FeatureValueError(f"has the shape {list(given.shape)}, not that of a list: give it flat")
+            raise FeatureValueError(f"its shape is {list(given.shape)}, not that of a list: give it flat")
         given = given.tolist()
+    if not feature.many:
+        return coerce(given)
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise FeatureValueError("must be a list (with shape: [], one value)")
+    return [coerce(each) for each in given]
+
+
+@cache
+def resolve(name: str) -> Callable[..., Any]:
+    """The function of that name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    module_name, colon, path = name.partition(":")
+    if not colon:
+        return FUNCTIONS[name]
     try:
-        if not feature.many:
-            return coerce(given)
-        if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-            raise FeatureValueError("must be a list (with shape: [], one value)")
-        return [coerce(each) for each in given]
-    except FeatureValueError as error:
-        message = str(error)
-        raise FeatureValueError(message if message.startswith("has ") else f"does not fit: {message}") from None
+        found: Any = import_module(module_name)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a user's module may raise whatever it likes
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        advice = "correct it, or add its folder to PYTHONPATH"
+        raise ValueError(f"function {name!r}: the module cannot be imported ({why}): {advice}") from None
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    if callable(found) and _is_built_into_python(module_name):
+        raise ValueError(f"function {name!r} is Python's own: name a function in a module of your own")
+    if not callable(found):
+        raise ValueError(f"function {name!r}: the module {module_name} has no function {path!r}")
+    function: Callable[..., Any] = found
+    return function
+
+
+def _is_built_into_python(module: str) -> bool:
+    """Whether a module comes with the interpreter itself, not from a file: `os`, `builtins`."""
+    return getattr(sys.modules.get(module), "__loader__", None) in (BuiltinImporter, FrozenImporter)
+
+
+def digest_code(name: str) -> str:
+    """SHA-256 of the source of a function's module: changed code makes another dataset.
+
+    What that module imports is not in it. Empty for functions of Recordmill, which has a version.
+    """
+    if ":" not in name:
+        return ""
+    function = resolve(name)
+    modules = {name.partition(":")[0], getattr(function, "__module__", None) or type(function).__module__}
+    digest = hashlib.sha256()
+    for module in sorted(modules):
+        found = sys.modules.get(module)
+        path = getattr(found, "__file__", None)
+        if path and not _is_built_into_python(module):  # from a folder or an archive, source or compiled
+            digest.update(found.__loader__.get_data(path))  # type: ignore[union-attr]
+    return digest.hexdigest()

@@ -50,7 +50,7 @@ def number_classes(classes: Sequence[str] | int) -> dict[str, int]:
         classes: names in the order of their numbers, or how many there are, which are called 0, 1, ...
 
     Raises:
-        ValueError: two have one name, or there cannot be so many.
+        ValueError: two have one name, or the number is negative or above `MOST_CLASSES`.
     """
     if isinstance(classes, int) and not 0 <= classes <= MOST_CLASSES:
         raise ValueError(f"there cannot be {classes:,} classes: give names, or a number up to {MOST_CLASSES:,}")

@@ -145,10 +145,8 @@ class FolderSketch:
 
     def first_head(self, folder: str, *endings: str) -> bytes:
         """How the first file of an ending in a folder begins, of those that were looked into."""
-        for path, head in self.heads.items():
-            if posixpath.dirname(path) == folder and path.lower().endswith(endings):
-                return head
-        return b""
+        named = {path: head for path, head in self.heads.items() if path.lower().endswith(endings)}
+        return next((head for path, head in named.items() if posixpath.dirname(path) == folder), b"")
 
     def below(self, folder: str) -> "FolderSketch":
         """The sketch of a folder in it."""

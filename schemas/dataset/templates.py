@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from recordmill.schemas.dataset.annotation_counts import most_frequent, show_names
-from recordmill.schemas.formatting import format_count, format_size
+from recordmill.schemas.dataset.annotation_counts import most_frequent
+from recordmill.schemas.formatting import format_count, format_size, show_names
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -31,6 +31,8 @@ from recordmill.transforms.inputs.sources.source import Source
 MOST_SEEN = 100_000
 """Members that decide whether one folder is around everything."""
 
+_ENDING = re.compile(r"(?<=.)\.(tar|tar\.gz|tgz|zip)$", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archives(Source):
@@ -212,10 +214,10 @@ class Archives(Source):
         if self.split and not word:
             match = compile_pattern(self.split, "source.split", "split").search(f"{path}/{member.name}")
             word = (match["split"] or "") if match else ""
-        if self.labels == "folders":
-            by_archive = self.class_from == "archive"
-            below = member.name.partition("/")[2] if self.look_through else member.name
-            label = _stem(path) if by_archive else folder_label(below, self.class_from)
+        if self.labels == "folders" and self.class_from == "archive":
+            label = _ENDING.sub("", posixpath.basename(path))
+        elif self.labels == "folders":
+            label = folder_label(member.name.partition("/")[2] if self.look_through else member.name, self.class_from)
         packing = str(member.packing or "")
         return ref.replace(offset=member.offset, length=member.length, packing=packing, split=word, label=label)
 
@@ -227,12 +229,6 @@ class Archives(Source):
             if part.startswith(".") and part != "..":
                 return "hidden"
         return "" if not self.members or compile_globs(self.members).match_file(name) else "not_included"
-
-
-def _stem(path: str) -> str:
-    """An archive's name without its ending."""
-    name = posixpath.basename(path)
-    return re.sub(r"\.(tar|tar\.gz|tgz|zip)$", "", name, flags=re.IGNORECASE) or name
 
 
 SOURCE = Archives

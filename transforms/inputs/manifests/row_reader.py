@@ -21,8 +21,7 @@ from recordmill.transforms.inputs.listing.named_files import (
     locate,
     resolve_inside,
 )
-from recordmill.transforms.inputs.manifests.columns import Reader
-from recordmill.transforms.inputs.manifests.entry import Entry
+from recordmill.transforms.inputs.manifests.columns import Entry, Reader
 from recordmill.transforms.inputs.tables.row import Row, bad_row
 
 ANY_ENDING = ".*"

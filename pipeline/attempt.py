@@ -8,11 +8,11 @@ import sys
 import tempfile
 import traceback
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import Any
 
 from recordmill import storage
 from recordmill.pipeline.configuration import preflight
@@ -33,11 +33,8 @@ from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import default_threads
 
-if TYPE_CHECKING:
-    from recordmill.pipeline.runners.run_job import Build
 
-
-def attempt(options: LaunchOptions, build: "Build", terminal: Terminal) -> tuple[Outcome, Job | None]:
+def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> tuple[Outcome, Job | None]:
     """Runs one conversion.
 
     Args:

@@ -86,14 +86,9 @@ _SIZES = [(320, 240), (320, 214), (288, 192), (240, 320), (214, 320), (180, 240)
 STORED = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_90, 8: Image.Transpose.ROTATE_270}
 
 
-def sample_folder() -> Path:
-    """The sample's folder: below the working directory, next to the dataset."""
-    return Path("out", f"sample-{VERSION}")
-
-
 def ensure_sample(folder: Path | None = None) -> Path:
-    """Draws the sample unless it exists, and returns its folder."""
-    folder = folder or sample_folder()
+    """Draws the sample unless it exists, and returns its folder: below the working directory, next to the dataset."""
+    folder = folder or Path("out", f"sample-{VERSION}")
     if not folder.is_dir():  # an existing one is complete, because it was renamed
         try:
             draw_sample(folder)

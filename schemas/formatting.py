@@ -1,4 +1,6 @@
-"""Formats numbers for people."""
+"""Formats numbers and lists of names for people."""
+
+from collections.abc import Iterable
 
 
 def format_count(number: int, thing: str) -> str:
@@ -14,3 +16,9 @@ def format_size(count: float) -> str:
             return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
         count /= 1024
     return f"{count:,.1f} TiB"
+
+
+def show_names(names: Iterable[str], most: int = 5) -> str:
+    """The first names, without empty ones; dots if there are more: `cat, dog, ...`."""
+    shown = [name for name in names if name]
+    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")

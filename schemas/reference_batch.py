@@ -1,6 +1,9 @@
-"""Batches of references as one element, since runners have a cost per element."""
+"""Carries references and other records through Beam as JSON, and decodes them to their own class in any process.
 
-from collections.abc import Iterable
+References travel in batches, since runners have a cost per element.
+"""
+
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from itertools import repeat
 from operator import attrgetter
@@ -10,7 +13,6 @@ import orjson
 from apache_beam import coders
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice
-from recordmill.schemas.record_coder import RecordCoder
 
 _FIELDS = {each: [attrgetter(field.name) for field in fields(each)] for each in (ImageRef, Notice, ClassNames)}
 
@@ -60,6 +62,48 @@ def decode_batch(data: bytes) -> ReferenceBatch:
     return batch
 
 
+class RecordCoder(coders.Coder):
+    """Encodes a dataclass as the list of its fields' values.
+
+    Beam's own coder for rows knows a record's class only in the process that built the pipeline: a worker elsewhere
+    gets a tuple without its methods. This one is pickled with the class's name, so that reading it imports the class.
+
+    Args:
+        record: the dataclass, of two fields or more, whose values JSON can hold; at the top of an importable module.
+    """
+
+    def __init__(self, record: type) -> None:
+        self._record = record
+        self._values: Callable[[Any], Any] = attrgetter(*(each.name for each in fields(record)))
+
+    @classmethod
+    def from_type_hint(cls, typehint: type, unused_registry: object) -> "RecordCoder":  # type: ignore[override]
+        """The coder of a record's class."""
+        return cls(typehint)
+
+    def to_type_hint(self) -> type:
+        """The record's class."""
+        return self._record
+
+    def is_deterministic(self) -> bool:
+        """Equal records are always the same bytes."""
+        return True
+
+    def encode(self, value: Any) -> bytes:
+        """Encodes a record."""
+        return orjson.dumps(self._values(value))
+
+    def decode(self, encoded: bytes) -> Any:
+        """Decodes a record."""
+        return self._record(*orjson.loads(encoded))
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, RecordCoder) and self._record is other._record
+
+    def __hash__(self) -> int:
+        return hash(self._record)
+
+
 class ReferenceBatchCoder(RecordCoder):
     """Beam's coder for batches."""
 
@@ -76,4 +120,6 @@ class ReferenceBatchCoder(RecordCoder):
         return 100 * len(value)
 
 
+# With this module, for records themselves are read without Beam.
+coders.registry.register_coder(ImageRef, RecordCoder)
 coders.registry.register_coder(ReferenceBatch, ReferenceBatchCoder)

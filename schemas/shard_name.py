@@ -39,8 +39,6 @@ def check_pattern(pattern: str, key: str) -> None:
         *known, last = (f"{{{each}}}" for each in PLACEHOLDERS)
         known_ones = f"{', '.join(known)} and {last}"
         raise ValueError(f"{key} {pattern!r} is not a valid pattern ({error}): it may use {known_ones}") from None
-    if "/" in pattern:
-        raise ValueError(f"{key} {pattern!r} must name a visible file without folders: remove the /")
     check_file_name(filled, pattern, key)
 
 

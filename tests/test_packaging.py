@@ -46,7 +46,12 @@ def test_the_source_archive_holds_all_that_workers_need(tmp_path):
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         shipped = {Path(*Path(name).parts[1:]) for name in archive.getnames()}
     below = [REPO / name for name in LINKED]
-    sources = {path.relative_to(REPO) for folder in below for path in folder.rglob("*.py")}
+    sources = {
+        path.relative_to(REPO)
+        for folder in below
+        for ending in ("py", "jinja", "json")
+        for path in folder.rglob(f"*.{ending}")
+    }
     data = {path.relative_to(REPO) for path in (REPO / "configs").glob("*.yaml")}
     reading = {path.relative_to(REPO) for path in (REPO / "recordmill").rglob("*.py")}
     reading |= {Path("recordmill/reading/report", name) for name in ("report.html.jinja", "report.css")}

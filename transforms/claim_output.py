@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import apache_beam as beam
 
 from recordmill.schemas.dataset.file_names import STAGING_PREFIX
+from recordmill.schemas.formatting import show_names
 from recordmill.storage.dataset_files import find_marker
 from recordmill.storage.output_errors import describe_output_error
 from recordmill.transforms.planning.output_lock import claim_output, release_claim
@@ -114,10 +115,8 @@ def _renumbered(old: Mapping[str, int], new: dict[str, int]) -> list[str]:
     moved = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
     if not moved:
         return []
-    shown = ", ".join(moved[:3]) + (", ..." if len(moved) > 3 else "")
-    return [
-        f"{len(moved)} classes have other ids than in the dataset that is replaced ({shown}): labels.classes fixes them"
-    ]
+    what = f"{len(moved)} classes have other ids than in the dataset that is replaced ({show_names(moved, 3)})"
+    return [f"{what}: labels.classes fixes them"]
 
 
 @dataclass

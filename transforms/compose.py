@@ -12,20 +12,18 @@ from typing import Any, TypeVar
 import apache_beam as beam
 from apache_beam.typehints.decorators import no_annotations
 
+import recordmill.schemas.reference_batch  # noqa: F401  # registers the coder of references with Beam
 from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.storage.read_image import read_image
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.splitting import split_bounds, split_by_hash
 from recordmill.transforms.records.image_record import find_class, image_record, reencode_image
-
-register_record(ImageRef)
 
 Result = TypeVar("Result")
 

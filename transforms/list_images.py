@@ -14,7 +14,6 @@ import apache_beam as beam
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef, Listed
-from recordmill.schemas.record_coder import register_record
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.schemas.settings.source import SourceSettings
@@ -172,9 +171,6 @@ def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:
         if reason := why_ignored(settings, path[:at], True):
             return path[:at], reason
     return path, why_ignored(settings, path, False)
-
-
-register_record(ImageRef)
 
 
 @dataclass

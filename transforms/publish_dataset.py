@@ -1,6 +1,6 @@
 """PublishDataset: finished shards become a dataset, all at once, or nothing changes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +10,7 @@ import apache_beam as beam
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import DUPLICATES, OUTCOME, REJECTED, REPORT
 from recordmill.schemas.dataset.json_values import as_json, to_json
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport, gather_reports
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -112,13 +112,9 @@ def _end_without_converting(plan: Plan, settings: DatasetSettings, run: RunSetti
 def _preview(plan: Plan, settings: DatasetSettings) -> Outcome:
     """What a run would come to, with its exit code."""
     ledger, examples = foresee_ledger(plan.summary, plan.label_map)
-    by_file, numbers = not settings.source.files, preview_numbers(plan, settings)
-    remedies = settings.source.remedies
+    numbers = preview_numbers(plan, settings)
     boxes = foresee_boxes(plan.summary, plan.label_map) if settings.boxes.invalid != "reject" else FinishedShards()
-    if problem := (
-        check_limits(ledger, [], settings.max_rejected, settings.unit, examples, by_file, remedies)
-        or check_boxes(boxes, settings, plan.label_map)
-    ):
+    if problem := check_limits(ledger, [], settings, examples) or check_boxes(boxes, settings, plan.label_map):
         sentence = f"as it stands the run would fail: {problem}"
         return Outcome("planned", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
     notes = plan.notes
@@ -136,9 +132,9 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
         return _failed(problems[0], plan, run)
     ledger, rows = balance_ledger(plan.summary, finished), finished.rows
     lost = lost_classes(plan.summary, rows.classes, plan.label_map)
-    examples, by_file = list_rejected(reports, plan, run), not settings.source.files
+    examples = list_rejected(reports, plan, run)
     if problem := (
-        check_limits(ledger, lost, settings.max_rejected, settings.unit, examples, by_file, settings.source.remedies)
+        check_limits(ledger, lost, settings, examples)
         or check_boxes(finished, settings, plan.label_map)
         or check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
     ):
@@ -227,30 +223,6 @@ def _failed(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
     return Outcome("failed", sentence, FAILED, plan.plan_id, notes=tuple(plan.notes))
 
 
-class GatherReportsFn(beam.CombineFn):
-    """Puts all reports in one place, where each worker first adds up those of its own shards."""
-
-    def create_accumulator(self) -> FinishedShards:
-        """No report."""
-        return FinishedShards()
-
-    def add_input(self, finished: FinishedShards, report: ShardReport) -> FinishedShards:
-        """Takes in one."""
-        finished.add(report)
-        return finished
-
-    def merge_accumulators(self, parts: Iterable[FinishedShards]) -> FinishedShards:
-        """Takes in those of several workers."""
-        finished = FinishedShards()
-        for part in parts:
-            finished.merge(part)
-        return finished
-
-    def extract_output(self, finished: FinishedShards) -> FinishedShards:
-        """All of them."""
-        return finished
-
-
 @dataclass
 class PublishDataset(beam.PTransform):
     """Publishes the shards of a PCollection of reports.
@@ -271,7 +243,7 @@ class PublishDataset(beam.PTransform):
         """PCollection[ShardReport] -> PCollection[Outcome] of exactly one element, whatever happened before."""
         return (
             reports
-            | "GatherReports" >> beam.CombineGlobally(GatherReportsFn())
+            | "GatherReports" >> beam.CombineGlobally(gather_reports)
             | "Publish"
             >> beam.Map(publish, self.plan, self.settings, self.run, self.write_report).with_output_types(Outcome)
         )

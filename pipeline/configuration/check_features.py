@@ -6,7 +6,7 @@ from recordmill.schemas.settings.custom_convention import CustomConvention, Cust
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
 from recordmill.transforms.records.features.compute import resolve
 
-_ANNOTATIONS = {"boxes": BOX_FIELDS, "labels": MANY_LABELS_FIELDS}
+_ANNOTATIONS = {"boxes": ("boxes", BOX_FIELDS), "labels": ("several labels", MANY_LABELS_FIELDS)}
 
 _NAMED_BY_KEY = ("key", "filename", "source_id")
 
@@ -38,7 +38,8 @@ def check_fields(layout: ExampleLayout) -> None:
     given = source.annotations()
     if isinstance(custom, CustomConvention):
         added = {feature.field for feature in source.features()} | set(layout.settings.features)
-        absent = {name: kind for kind, names in _ANNOTATIONS.items() if kind not in given for name in names}
+        lacking = [each for kind, each in _ANNOTATIONS.items() if kind not in given]
+        absent = {name: what for what, names in lacking for name in names}
         for key, feature in custom.features.items():
             if feature.field and feature.field not in added:
                 _check_field(key, feature, absent, {*RECORD_FIELDS, *added} - absent.keys())
@@ -59,12 +60,10 @@ def find_unstored_boxes(layout: ExampleLayout) -> str:
 
 def _check_field(key: str, feature: CustomFeature, absent: dict[str, str], known: set[str]) -> None:
     where, field = f"convention.features.{key}", feature.field
-    if field in absent:
-        what = {"boxes": "boxes", "labels": "several labels"}[absent[field]]
-        others = ", ".join(sorted(known))
-        raise ValueError(f"{where}.field: the source gives no {what}, and so no {field!r}, only {others}")
     if field not in known:
-        raise ValueError(f"{where}.field: there is no field {field!r}, only {', '.join(sorted(known))}")
+        lacking = f"the source gives no {absent.get(field)}, and so no {field!r}"
+        why = lacking if field in absent else f"there is no field {field!r}"
+        raise ValueError(f"{where}.field: {why}, only {', '.join(sorted(known))}")
     wanted = RECORD_FIELDS[field]
     if (feature.type, bool(feature.shape)) != (wanted.kind, wanted.many):
         right = f"{{field: {field}, type: {wanted.kind}{', shape: [null]' if wanted.many else ''}}}"

@@ -125,7 +125,7 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     _add_switch(run, "overwrite", "replace another dataset in the output")
     interrupted = "a complete dataset whose publishing was interrupted is published instead"
     _add_switch(run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}")
-    _add_switch(run, "wait", default=True, help_without="exit as soon as a remote runner has accepted the job")
+    _add_switch(run, "wait", "exit as soon as a remote runner has accepted the job", default=True)
     threads = "images decoded at once (default: one per processor)"
     run.add_argument("--threads", type=_positive, default=0, metavar="N", help=threads)
     reports = parser.add_argument_group("what to report")
@@ -145,14 +145,12 @@ def wants_json(asked: bool | None, stdout: TextIO) -> bool:
     return not stdout.isatty() if asked is None else asked
 
 
-def _add_switch(
-    group: argparse._ActionsContainer,
-    name: str,
-    help_with: str = argparse.SUPPRESS,
-    default: bool | None = False,
-    help_without: str = argparse.SUPPRESS,
-) -> None:
-    """Adds `--name` and `--no_name`; a value may follow, since Dataflow's templates give every flag one."""
+def _add_switch(group: argparse._ActionsContainer, name: str, meaning: str, default: bool | None = False) -> None:
+    """Adds `--name` and `--no_name`; `meaning` is the help of the one that changes the default.
+
+    A value may follow, since Dataflow's templates give every flag one.
+    """
+    help_with, help_without = (argparse.SUPPRESS, meaning) if default else (meaning, argparse.SUPPRESS)
     value: dict[str, Any] = {"nargs": "?", "type": _true_or_false, "const": True, "metavar": "true|false"}
     group.add_argument(f"--{name}", default=default, help=help_with, **value)
     group.add_argument(f"--no_{name}", dest=name, action="store_false", help=help_without)

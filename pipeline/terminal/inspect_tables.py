@@ -40,17 +40,13 @@ def summary_view(summary: Summary, most_labels: int) -> Iterator[RenderableType]
 
 def _splits(summary: Summary) -> Table:
     sized = any(split.largest for split in summary.splits.values())
-    right = ("files", "records", "bytes", "damaged")
-    table = plain_table(
-        "split", *right[:3], *(["a record"] if sized else []), *(["damaged"] if sized else []), right=right
-    )
+    numbers, of_records = ("files", "records", "bytes"), ("a record", "damaged") if sized else ()
+    table = plain_table("split", *numbers, *of_records, right=(*numbers, "damaged"))
     for name, split in summary.splits.items():
-        files, records = f"{split.files:,}", f"{split.records:,}"
-        row: list[RenderableType] = [printable(name), files, records, format_size(split.bytes)]
-        if sized:
-            row.append(f"{format_size(split.smallest or 0)} to {format_size(split.largest or 0)}")
-            row.append(Text(f"{split.damages:,}", style="bold red" if split.damages else "green"))
-        table.add_row(*row)
+        sizes = f"{format_size(split.smallest or 0)} to {format_size(split.largest or 0)}"
+        damages = Text(f"{split.damages:,}", style="bold red" if split.damages else "green")
+        row = (printable(name), f"{split.files:,}", f"{split.records:,}", format_size(split.bytes))
+        table.add_row(*row, *((sizes, damages) if sized else ()))
     return table
 
 
@@ -70,21 +66,19 @@ def _features(summary: Summary) -> Table:
 
 def _labels(summary: Summary, most: int) -> RenderableType:
     """Records by label and split, with a bar for the total, in the order of the ids."""
-    names = list(summary.splits)
+    names, counts = [printable(name) for name in summary.splits], [split.labels for split in summary.splits.values()]
     totals: Counter[str] = Counter()
-    for split in summary.splits.values():
-        totals.update(split.labels)
+    for labels in counts:
+        totals.update(labels)
     ids = summary.dataset.labels
     order = sorted(totals, key=lambda label: (ids.get(label, 2**63), _number(label), label))
     longest = max(totals.values())
-    table = plain_table(
-        *(["id"] if ids else []), "label", *map(printable, names), "", right=("id", *map(printable, names))
-    )
+    table = plain_table(*(["id"] if ids else []), "label", *names, "", right=("id", *names))
     for label in order[:most]:
         bar = "\u2501" * max(1, round(totals[label] / longest * _BAR))
-        counts = [f"{summary.splits[name].labels.get(label, 0):,}" for name in names]
         number = [str(ids.get(label, "?"))] if ids else []
-        table.add_row(*number, Text(printable(label)), *counts, Text(bar, style="blue"))
+        by_split = (f"{labels.get(label, 0):,}" for labels in counts)
+        table.add_row(*number, Text(printable(label)), *by_split, Text(bar, style="blue"))
     if len(order) > most:
         rest = f"and {len(order) - most:,} further labels (--labels {len(order)} shows them, --json has them)"
         return Group(table, Text(rest, style="dim"))
@@ -101,9 +95,8 @@ def record_view(found: FoundRecord, dataset: Dataset) -> RenderableType:
     head = Text.assemble((f"{printable(found.shard.split)}:{found.number}", "bold"), f"  {printable(where)}")
     lines: list[RenderableType] = [head]
     if found.row:
-        row = found.row
-        changed = f", {', '.join(row.changes).replace('_', ' ')}" if row.changes else ", untouched"
-        lines.append(Text(f"from {printable(row.key)}, {row.bytes:,} bytes{changed}"))
+        changes = ", ".join(found.row.changes).replace("_", " ") or "untouched"
+        lines.append(Text(f"from {printable(found.row.key)}, {found.row.bytes:,} bytes, {changes}"))
     table = plain_table("feature", "kind", "value")
     names = {label_id: name for name, label_id in dataset.labels.items()}
     for key, (kind, values) in found.values().items():

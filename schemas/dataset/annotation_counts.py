@@ -1,16 +1,13 @@
 """Counts of boxes and of images without boxes, as in the marker, and sentences about them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.formatting import format_count, show_names
 
 NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed"})
 """Counts of boxes that are not reasons for dropping them: `clipped` are some of those written, `enclosed` some of those
 listed."""
-
-MOST_NAMES = 5
-"""The most classes that a sentence names for one reason."""
 
 
 def count_dropped(boxes: Mapping[str, int]) -> dict[str, int]:
@@ -55,12 +52,6 @@ def show_dropped(dropped: Mapping[str, Mapping[str, int]]) -> str:
     reasons = sorted(dropped.items(), key=lambda item: (-sum(item[1].values()), item[0]))
     said = ((reason, show_names(most_frequent(counts))) for reason, counts in reasons)
     return "; ".join(f"{reason}: {names}" if names else reason for reason, names in said)
-
-
-def show_names(names: Iterable[str]) -> str:
-    """Some names, and that there are more."""
-    shown = [name for name in names if name]
-    return ", ".join(shown[:MOST_NAMES]) + (", ..." if len(shown) > MOST_NAMES else "")
 
 
 def most_frequent(counts: Mapping[str, int]) -> list[str]:

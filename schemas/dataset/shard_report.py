@@ -1,7 +1,9 @@
 """The report of a shard's writer on the finished shard, and all reports together."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, Totals
 
@@ -78,3 +80,14 @@ class FinishedShards(Totals):
         self.splits.setdefault(report.split, RowTotals()).merge(report.rows)
         self.annotations.merge(report.annotations)
         self.reports.append(replace(report, rows=RowTotals(), annotations=AnnotationTotals()))
+
+
+def gather_reports(parts: Iterable[Any]) -> FinishedShards:  # of a union Beam would make a schema, and cannot
+    """Adds up reports (`ShardReport`), and what was added up before (`FinishedShards`), in any order."""
+    finished = FinishedShards()
+    for part in parts:
+        if isinstance(part, ShardReport):
+            finished.add(part)
+        else:
+            finished.merge(part)
+    return finished

@@ -50,7 +50,7 @@ class LossLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RejectionLimits:
+class RejectionLimits(LossLimits):
     """When rejected images fail the run: the YAML keys under `max_rejected:`.
 
     Attributes:
@@ -61,8 +61,6 @@ class RejectionLimits:
         labels: when labels without an id fail the run, for images that may have several labels.
     """
 
-    share: Share = 0.01
-    count: Count = 10
     lost_classes: Count = 0
     boxes: LossLimits = field(default_factory=LossLimits)
     labels: LossLimits = field(default_factory=LossLimits)

@@ -24,7 +24,7 @@ def refused(convert, photos, state_of):
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        ("jpeg/{split}/{index:02d}.tfrec", "must name a visible file without folders: remove the /"),
+        ("jpeg/{split}/{index:02d}.tfrec", "must name a visible file without folders, not 'jpeg/s/00.tfrec'"),
         (
             "{split}{index}-{shards}.tfrec",
             "is not a valid pattern ('shards'): it may use {name}, {split}, {index}, {number}, {count} and {records}",

@@ -5,7 +5,7 @@ import pytest
 from apache_beam import coders
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef
-from recordmill.schemas.record_coder import RecordCoder, register_record
+from recordmill.schemas.reference_batch import RecordCoder
 
 REF = ImageRef(
     key="a/ü\n.jpg",
@@ -26,7 +26,6 @@ REF = ImageRef(
 
 
 def test_beam_carries_it_as_a_record_that_is_deterministic():
-    register_record(ImageRef)
     coder = coders.registry.get_coder(ImageRef)
     assert coder == RecordCoder(ImageRef)
     assert coder.is_deterministic()

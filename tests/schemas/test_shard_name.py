@@ -26,7 +26,7 @@ def test_every_placeholder_is_filled():
         ("{split", "is not a valid pattern"),
         ("{split.foo}", "is not a valid pattern"),
         ("{index[0]}", "is not a valid pattern"),
-        ("a/{split}-{index}", "'a/{split}-{index}' must name a visible file without folders: remove the /"),
+        ("a/{split}-{index}", "'a/{split}-{index}' must name a visible file without folders, not 'a/s-0'"),
         ("{split:/>9}", "must name a visible file without folders"),
         (".{split}-{index}", "must name a visible file without folders, not '.s-0'"),
         ("", "must name a visible file without folders, not ''"),

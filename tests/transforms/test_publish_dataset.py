@@ -19,7 +19,7 @@ from recordmill.reading.dataset import open_dataset
 from recordmill.reading.report.write_report import write_report
 from recordmill.reading.verify.verify_dataset import verify_dataset
 from recordmill.schemas.dataset.json_values import to_json
-from recordmill.schemas.dataset.shard_report import FinishedShards
+from recordmill.schemas.dataset.shard_report import FinishedShards, gather_reports
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.reference_digest import version_digest_of
@@ -37,7 +37,6 @@ from recordmill.transforms.publish_dataset import PublishDataset
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.shard_files import failed_report, fingerprint, write_shard
-from tests.support.gather_reports import gather_reports
 
 DESCRIPTIONS = [
     "README.md",

@@ -3,16 +3,13 @@
 from collections import defaultdict
 from itertools import pairwise
 
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.label_map import LabelMap, is_integer_label
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.planning.summary import Summary
-
-MOST_NAMES = 5
-"""Classes or folders that a note names."""
 
 
 def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> list[str]:
@@ -36,7 +33,7 @@ def _note_unmet(summary: Summary, settings: DatasetSettings, label_map: LabelMap
     if not unmet:
         return ""
     verb = "has" if len(unmet) == 1 else "have"
-    return f"{format_count(len(unmet), 'class')} of labels.classes {verb} no {settings.unit}: {_shown(unmet)}"
+    return f"{format_count(len(unmet), 'class')} of labels.classes {verb} no {settings.unit}: {show_names(unmet)}"
 
 
 def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> str:
@@ -68,7 +65,7 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
     if not nested:
         return ""
     label, folders = min(nested.items())
-    shown = _shown(sorted(folders))
+    shown = show_names(sorted(folders))
     if len(summary.labels) == 1:
         top = tops == {0} and isinstance(source, ClassFolders)
         advice = f"let --input end in /{label}" if top else "set source.class_from=last_folder"
@@ -87,7 +84,7 @@ def _note_alike(label_map: LabelMap) -> str:
     found = [names for names in alike.values() if len(names) > 1]
     if not found:
         return ""
-    return f"classes differ in case or blanks alone: {_shown([' and '.join(map(repr, names)) for names in found])}"
+    return f"classes differ in case or blanks alone: {show_names([' and '.join(map(repr, names)) for names in found])}"
 
 
 def _note_numbers(label_map: LabelMap, settings: DatasetSettings) -> str:
@@ -99,7 +96,3 @@ def _note_numbers(label_map: LabelMap, settings: DatasetSettings) -> str:
     one, two = next((one, two) for one, two in pairwise(names) if int(one) > int(two))
     order = f"classes are numbers, and are sorted as texts: {one} comes before {two}"
     return f"{order}; labels.ids=integers makes each number the id of its class"
-
-
-def _shown(names: list[str]) -> str:
-    return ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")

@@ -7,10 +7,10 @@ from typing import Any
 
 import orjson
 
-from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes, most_frequent, show_names
+from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes, most_frequent
 from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.settings.dataset import DatasetSettings, LossLimits

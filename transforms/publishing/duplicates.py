@@ -4,11 +4,9 @@ The sidecars have every image's SHA-256, and its difference hash where `images.n
 of one pass say which images to look for; a second one fetches their rows, which are sorted on disk.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import cast
 
 import numpy as np
 import orjson
@@ -17,7 +15,7 @@ from recordmill import storage
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, SameBytes
 from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup
-from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json, row_to_json
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
 from recordmill.transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
 from recordmill.transforms.publishing.statistics import Sidecar, Statistics, digests_of, read_chunks
@@ -25,33 +23,6 @@ from recordmill.transforms.publishing.temporary_rows import SortedRows
 
 MOST_LISTED = 1_000
 """Images of one group that are listed by name; `count` says how many there are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One image of a group or pair."""
-
-    sidecar: Sidecar
-    row: SidecarRow
-
-
-@dataclass(slots=True)
-class Group:
-    """Images of the same bytes, or a pair that looks alike.
-
-    Attributes:
-        images: the first `MOST_LISTED` of them.
-        count: how many there are.
-        splits: sorted.
-        classes: sorted; an image without a class counts as the empty name.
-        distance: of a pair, the bits by which the difference hashes differ; None for images of the same bytes.
-    """
-
-    images: list[Found]
-    count: int
-    splits: list[str]
-    classes: list[str]
-    distance: int | None = None
 
 
 def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statistics) -> DuplicateCounts:
@@ -71,11 +42,11 @@ def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statisti
     temporary = storage.temporary_name(path)
     with storage.open_to_write(temporary) as lines:
 
-        def write(groups: Iterator[Group]) -> SameBytes:
+        def write(groups: Iterator[DuplicateGroup]) -> SameBytes:
             numbers = SameBytes()
             for group in groups:
-                lines.write(_line(group))
-                numbers.add(group.count, group.splits, group.classes)
+                lines.write(orjson.dumps(to_json(group), option=orjson.OPT_APPEND_NEWLINE))
+                numbers.add(group.count or len(group.images), group.splits, group.classes)
             return numbers
 
         same, alike = write(find_same_bytes(sidecars, statistics.contents)), None
@@ -86,32 +57,35 @@ def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statisti
     return DuplicateCounts(same, alike)
 
 
-def find_same_bytes(sidecars: Sequence[Sidecar], contents: DigestIndex) -> Iterator[Group]:
+def find_same_bytes(sidecars: Sequence[Sidecar], contents: DigestIndex) -> Iterator[DuplicateGroup]:
     """Groups of at least two images with the same SHA-256, sorted by it."""
     rows = SortedRows()
     rows.add(
-        (row.sha256, orjson.dumps((number, row_to_json(row))))
-        for number, _, row in _fetch(sidecars, contents.repeated())
+        (row.sha256, orjson.dumps((row.key, split, row.class_name)))
+        for split, _, row in _fetch(sidecars, contents.repeated())
     )
-    for _, same in groupby(rows, key=itemgetter(0)):
-        places = (orjson.loads(value) for _, value in same)
-        group = _group(Found(sidecars[number], cast("SidecarRow", row_from_json(row))) for number, row in places)
-        if group.count > 1:  # the first 64 bits of two digests may be equal by chance
-            yield group
+    for sha256, same in groupby(rows, key=itemgetter(0)):
+        images: list[Duplicate] = []
+        splits, classes, count = set(), set(), 0
+        for _, value in same:
+            count += 1
+            image = Duplicate(*orjson.loads(value))
+            splits.add(image.split)
+            classes.add(image.class_name or "")
+            if len(images) < MOST_LISTED:
+                images.append(image)
+        if count > 1:  # the first 64 bits of two digests may be equal by chance
+            yield DuplicateGroup(
+                kind="same_bytes",
+                sha256=sha256,
+                count=count,
+                splits=tuple(sorted(splits)),
+                classes=tuple(sorted(classes)),
+                images=tuple(images),
+            )
 
 
-def _group(images: Iterable[Found], distance: int | None = None) -> Group:
-    group, splits, classes = Group([], 0, [], [], distance), set(), set()
-    for group.count, image in enumerate(images, 1):
-        if len(group.images) < MOST_LISTED:
-            group.images.append(image)
-        splits.add(image.sidecar.split)
-        classes.add(image.row.class_name or "")
-    group.splits, group.classes = sorted(splits), sorted(classes)
-    return group
-
-
-def find_look_alikes(sidecars: Sequence[Sidecar], statistics: Statistics) -> tuple[bool, Iterator[Group]]:
+def find_look_alikes(sidecars: Sequence[Sidecar], statistics: Statistics) -> tuple[bool, Iterator[DuplicateGroup]]:
     """Pairs of images of different bytes whose difference hashes are close, and whether these are all there are.
 
     Of images with the same bytes the first stands for all. Left out are pictures that look like a blank page or a plain
@@ -124,46 +98,35 @@ def find_look_alikes(sidecars: Sequence[Sidecar], statistics: Statistics) -> tup
     contents = contents[telling]
     near = find_near_pairs(hashes[telling])
 
-    def pairs() -> Iterator[Group]:
+    def pairs() -> Iterator[DuplicateGroup]:
         wanted = contents[np.unique(near.pairs)]
-        images: dict[int, Found] = {}
-        for number, place, row in _fetch(sidecars, wanted):
-            images.setdefault(int(wanted[place]), Found(sidecars[number], row))
-        for (one, other), distance in zip(near.pairs.tolist(), near.distances.tolist(), strict=True):
-            yield _group((images[int(contents[place])] for place in (one, other)), distance)
+        found: dict[int, Duplicate] = {}
+        for split, place, row in _fetch(sidecars, wanted):
+            found.setdefault(int(wanted[place]), Duplicate(row.key, split, row.class_name, row.sha256))
+        for places, distance in zip(near.pairs.tolist(), near.distances.tolist(), strict=True):
+            images = tuple(found[int(contents[place])] for place in places)
+            yield DuplicateGroup(
+                kind="look_alike",
+                distance=distance,
+                splits=tuple(sorted({image.split for image in images})),
+                classes=tuple(sorted({image.class_name or "" for image in images})),
+                images=images,
+            )
 
     return near.complete, pairs()
 
 
-def _fetch(sidecars: Sequence[Sidecar], wanted: Digests) -> Iterator[tuple[int, int, SidecarRow]]:
-    """The images whose digests begin with one of these, ascending ones: sidecar's place, digest's place, row.
+def _fetch(sidecars: Sequence[Sidecar], wanted: Digests) -> Iterator[tuple[str, int, SidecarRow]]:
+    """The images whose digests begin with one of these, ascending ones: split, the digest's place, row.
 
     They come in the sidecars' order.
     """
     if not len(wanted):
         return
-    for number, sidecar in enumerate(sidecars):
+    for sidecar in sidecars:
         for rows in read_chunks(sidecar.path):
             written = [row for row in rows if isinstance(row, SidecarRow)]
             digests = digests_of(written)
             places = np.minimum(np.searchsorted(wanted, digests), len(wanted) - 1)
             for at in np.flatnonzero(wanted[places] == digests).tolist():
-                yield number, int(places[at]), written[at]
-
-
-def _line(group: Group) -> bytes:
-    is_pair = group.distance is not None
-    sha256 = group.images[0].row.sha256
-    line = DuplicateGroup(
-        kind="look_alike" if is_pair else "same_bytes",
-        distance=group.distance,
-        sha256=None if is_pair else sha256,
-        count=None if is_pair else group.count,
-        splits=tuple(group.splits),
-        classes=tuple(group.classes),
-        images=tuple(
-            Duplicate(row.key, sidecar.split, row.class_name, row.sha256 if is_pair else None)
-            for sidecar, row in ((image.sidecar, image.row) for image in group.images)
-        ),
-    )
-    return orjson.dumps(to_json(line), option=orjson.OPT_APPEND_NEWLINE)
+                yield sidecar.split, int(places[at]), written[at]

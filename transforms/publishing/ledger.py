@@ -3,16 +3,16 @@
 from collections.abc import Collection, Mapping
 from itertools import pairwise
 
-from recordmill.schemas.dataset.annotation_counts import count_dropped
+from recordmill.schemas.dataset.annotation_counts import count_dropped, most_frequent
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.dataset.shard_report import FinishedShards
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.reference_digest import add_digests
 from recordmill.schemas.rejection import OF_WHOLE_FILES
-from recordmill.schemas.settings.dataset import RejectionLimits
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.summary import Summary
 
 _REMEDIES = {
@@ -106,38 +106,27 @@ def lost_labels(finished: FinishedShards, summary: Summary, stored: Collection[s
     return max(0, rows.instances.total() - (rows.classes.total() - rows.classes[""]))
 
 
-def check_limits(
-    ledger: Ledger,
-    lost: list[str],
-    limits: RejectionLimits,
-    unit: str = "image",
-    examples: Mapping[str, str] | None = None,
-    by_file: bool = True,
-    remedies: Mapping[str, str] | None = None,
-) -> str:
+def check_limits(ledger: Ledger, lost: list[str], settings: DatasetSettings, examples: Mapping[str, str]) -> str:
     """Why too much was rejected; the empty string if it was not.
 
     Args:
         ledger: the outcome of everything.
         lost: the classes without anything written.
-        limits: what is allowed.
-        unit: what the dataset consists of, in a word.
+        settings: what the dataset is.
         examples: something rejected for each reason, in words; that of the most frequent reason is reported.
-        by_file: whether each rejected thing is a file of its own, which `ignore` can name.
-        remedies: what the source says is to be done, by reason.
     """
-    rejected = sum(ledger.rejected.values())
-    ordered = sorted(ledger.rejected.items(), key=lambda kv: -kv[1])
-    reasons = ", ".join(f"{count} {reason}" for reason, count in ordered)
-    example = (examples or {}).get(ordered[0][0]) if ordered else None
-    if ordered and OF_WHOLE_FILES.issuperset(ledger.rejected):
+    limits, unit, source = settings.max_rejected, settings.unit, settings.source
+    rejected, ordered = sum(ledger.rejected.values()), most_frequent(ledger.rejected)
+    reasons = ", ".join(f"{ledger.rejected[reason]} {reason}" for reason in ordered)
+    first = ordered[0] if ordered else ""
+    if first and OF_WHOLE_FILES.issuperset(ordered):
         unit = "file"
+    example, remedy = examples.get(first), {**_REMEDIES, **source.remedies}.get(first, "")
     such_as = f", {'such as ' if rejected > 1 else ''}{example}" if example else ""
-    remedy = (_REMEDIES | dict(remedies or {})).get(ordered[0][0], "") if ordered else ""
     if ledger.written == 0:
         all_of_them = f"all {rejected:,} {unit}s were" if rejected != 1 else f"the only {unit} was"
         return f"nothing is left: {all_of_them} rejected ({reasons}){such_as}" + (f": {remedy}" if remedy else "")
-    ignore = "name such files in ignore" if by_file else ""
+    ignore = "" if source.files else "name such files in ignore"  # else each is a file of its own
     share = rejected / (rejected + ledger.written)
     if rejected > limits.count and share > limits.share:
         of = f"{rejected:,} of {rejected + ledger.written:,} {unit}s {'was' if rejected == 1 else 'were'} rejected"
@@ -145,8 +134,7 @@ def check_limits(
         advice = _either(remedy, ignore, "raise one of the limits")
         return f"{of} ({reasons}){such_as}, which is over {over}; {advice}"
     if len(lost) > limits.lost_classes:
-        shown = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
-        what = f"all {unit}s of {format_count(len(lost), 'class')} were rejected ({shown})"
+        what = f"all {unit}s of {format_count(len(lost), 'class')} were rejected ({show_names(lost)})"
         return f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; {_either(ignore, 'raise it')}"
     return ""
 

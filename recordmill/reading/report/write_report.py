@@ -8,9 +8,7 @@ shown and the rest is counted.
 import math
 from collections import Counter
 from collections.abc import Mapping
-from functools import cache
-from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,15 +26,13 @@ from recordmill.reading.report.thumbnails import (
     Wanted,
     make_thumbnails,
 )
-from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes, most_frequent, show_names
+from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.templates import load_template
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.formatting import format_count, format_size
+from recordmill.schemas.formatting import format_size
 from recordmill.schemas.rejection import REASONS, explain_reason
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 LONGEST_NAME = 160
 """Characters of a name that are shown."""
@@ -83,36 +79,8 @@ def render_report(contents: Contents) -> bytes:
     Raises:
         OSError: a shard cannot be read.
     """
-    return _template().render(build_view(contents)).encode()
-
-
-@cache
-def _template() -> "Template":
-    # Imported here: it takes 0.07 s, which a process that makes no page need not spend.
-    import jinja2
-
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {
-        "bytes": format_size,
-        "classes": lambda counts: show_names(most_frequent(counts)),
-        "count": format_count,
-        "name": show_name,
-        "number": "{:,}".format,
-        "percent": show_percent,
-        "plain": lambda text: text.replace("`", ""),
-        "plural": lambda number, thing: format_count(number, thing).split()[1],
-        "value": show_value,
-        "words": lambda name: name.replace("_", " "),
-    }
-    folder = resources.files("recordmill.reading.report")
-    environment.globals |= {
-        "MOST_TEXTS": MOST_TEXTS,
-        "NOT_DROPPED": NOT_DROPPED,
-        "REASONS": REASONS,
-        "css": (folder / "report.css").read_text(encoding="utf-8"),
-        "meaning_of_change": CHANGES.get,
-    }
-    return environment.from_string((folder / "report.html.jinja").read_text(encoding="utf-8"))
+    filters = {"name": show_name, "percent": show_percent, "value": show_value}
+    return load_template(__package__, "report.html.jinja", **filters).render(build_view(contents)).encode()
 
 
 def show_name(name: str | None) -> str:
@@ -147,6 +115,10 @@ def build_view(contents: Contents) -> dict[str, Any]:
     """All that the template shows."""
     marker, statistics, stored = contents.marker, contents.statistics, contents.stored
     return {
+        "MOST_TEXTS": MOST_TEXTS,
+        "NOT_DROPPED": NOT_DROPPED,
+        "REASONS": REASONS,
+        "CHANGES": CHANGES,
         "marker": marker,
         "title": contents.title,
         "images": sum(split.records for split in marker.splits.values()),

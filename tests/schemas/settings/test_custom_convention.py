@@ -64,7 +64,7 @@ def test_a_convention_without_features_is_none():
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        ("jpeg/{split}/{index:02d}.tfrec", "must name a visible file without folders: remove the /"),
+        ("jpeg/{split}/{index:02d}.tfrec", "must name a visible file without folders, not 'jpeg/s/00.tfrec'"),
         ("{split}-{shard}.tfrec", r"is not a valid pattern \('shard'\): it may use {name}, {split}, "),
         ("", "must name a visible file without folders"),
     ],

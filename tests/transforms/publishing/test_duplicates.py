@@ -113,7 +113,7 @@ def test_groups_are_all_images_of_the_same_bytes(tmp_path_factory, images):
     for split, rows in by_split.items():
         for row in rows:
             expected.setdefault(row["sha256"], []).append((split, row["key"]))
-    found = [[(each.sidecar.split, each.row.key) for each in group.images] for group in groups]
+    found = [[(each.split, each.key) for each in group.images] for group in groups]
     assert found == [places for _, places in sorted(expected.items()) if len(places) > 1]
 
 

@@ -1,11 +1,12 @@
 from collections import Counter
 from dataclasses import replace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport, gather_reports
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
@@ -22,7 +23,6 @@ from recordmill.transforms.publishing.ledger import (
     lost_splits,
 )
 from recordmill.transforms.shards.shard_files import fingerprint
-from tests.support.gather_reports import gather_reports
 
 REFS = [ImageRef(f"cat/{n}.jpg", f"/x/cat/{n}.jpg", 5, label="cat") for n in range(13)]
 
@@ -143,6 +143,10 @@ def test_images_without_a_label_are_not_a_class():
 TOLERANT = RejectionLimits(share=0.5, count=10, lost_classes=1)
 
 
+def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType({})):
+    return SimpleNamespace(max_rejected=limits, unit=unit, source=SimpleNamespace(files=files, remedies=remedies))
+
+
 @pytest.mark.parametrize(
     ("ledger", "lost", "expected"),
     [
@@ -186,9 +190,9 @@ TOLERANT = RejectionLimits(share=0.5, count=10, lost_classes=1)
     ],
 )
 def test_the_limits_and_their_sentences(ledger, lost, expected):
-    assert check_limits(ledger, lost, TOLERANT) == expected
+    assert check_limits(ledger, lost, settings(), {}) == expected
     if expected:
-        assert "rows" in check_limits(ledger, lost, TOLERANT, "row")
+        assert "rows" in check_limits(ledger, lost, settings(unit="row"), {})
 
 
 CONVERT = "convert such files first"
@@ -197,19 +201,19 @@ ADD = "add such labels to labels.classes, or let labels.catch_all take them"
 
 @pytest.mark.parametrize(("reason", "remedy"), [("format_not_allowed", CONVERT), ("unknown_label", ADD)])
 def test_the_remedy_for_the_most_frequent_reason_is_given(reason, remedy):
-    told = check_limits(ledger(1, bad=2, **{reason: 9}), [], TOLERANT)
+    told = check_limits(ledger(1, bad=2, **{reason: 9}), [], settings(), {})
     assert told.endswith(
         f"max_rejected.count (10) and max_rejected.share (50.00%); {remedy}, name such files in ignore, "
         "or raise one of the limits"
     )
-    told = check_limits(ledger(0, bad=2, **{reason: 9}), [], TOLERANT)
+    told = check_limits(ledger(0, bad=2, **{reason: 9}), [], settings(), {})
     assert told == f"nothing is left: all 11 images were rejected (9 {reason}, 2 bad): {remedy}"
 
 
 def test_one_image_is_singular_and_one_in_a_file_of_many_cannot_be_ignored():
-    told = check_limits(ledger(5), ["a"], RejectionLimits(), by_file=False)
+    told = check_limits(ledger(5), ["a"], settings(RejectionLimits(), files=("*.csv",)), {})
     assert told == "all images of 1 class were rejected (a), and max_rejected.lost_classes is 0; raise it"
-    told = check_limits(ledger(5, bad=1), [], RejectionLimits(count=0), "row", by_file=False)
+    told = check_limits(ledger(5, bad=1), [], settings(RejectionLimits(count=0), "row", files=("*.csv",)), {})
     assert told == (
         "1 of 6 rows was rejected (1 bad), which is over max_rejected.count (0) and max_rejected.share (1.00%); "
         "raise one of the limits"
@@ -249,7 +253,7 @@ EXAMPLES = {
     ],
 )
 def test_an_example_of_the_most_frequent_reason_is_given(ledger, expected):
-    assert check_limits(ledger, [], TOLERANT, examples=EXAMPLES) == expected
+    assert check_limits(ledger, [], settings(), EXAMPLES) == expected
 
 
 BOXES = [{"listed": 5, "written": 3, "clipped": 2, "empty": 2}, {"listed": 4, "written": 1, "with_rejected_images": 3}]
@@ -299,6 +303,6 @@ def test_labels_without_a_place_are_counted(finished, summary, stored, count):
 
 def test_what_the_source_advises_follows_the_reason():
     remedies = {"no_class": "move them", "unknown_label": "rename it"}
-    told = check_limits(ledger(0, no_class=2, bad=1), [], TOLERANT, remedies=remedies)
+    told = check_limits(ledger(0, no_class=2, bad=1), [], settings(remedies=remedies), {})
     assert told == "nothing is left: all 3 images were rejected (2 no_class, 1 bad): move them"
-    assert check_limits(ledger(1, unknown_label=19), [], TOLERANT, remedies=remedies).count("; rename it, ") == 1
+    assert check_limits(ledger(1, unknown_label=19), [], settings(remedies=remedies), {}).count("; rename it, ") == 1

@@ -7,7 +7,7 @@ from make_settings import make_settings
 
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport, gather_reports
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap
@@ -24,7 +24,6 @@ from recordmill.transforms.publishing.marker import (
     name_sidecars_of_nothing,
     preview_numbers,
 )
-from tests.support.gather_reports import gather_reports
 
 SETTINGS = make_settings(name="pets")
 DUPLICATE_NUMBERS = DuplicateCounts(SameBytes(groups=1), None)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from recordmill import storage
 from recordmill.schemas.added_setting import added_setting
+from recordmill.schemas.formatting import show_names
 from recordmill.transforms.inputs.tables.parquet import check_sizes, open_parquet, read_parquet_rows
 from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError
 from recordmill.transforms.inputs.tables.text_lines import TextLines, check_encoding, open_lines
@@ -203,7 +204,7 @@ def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None, advic
         if counts[column] > 1:
             raise UnreadableTableError(f"it has {counts[column]} columns {column!r} ({key}): rename all but one")
         if column not in counts:
-            shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+            shown = show_names(map(repr, names), 20)
             fault = f"it has no column {column!r} ({key}), only {shown}: correct the name{advice}"
             raise UnreadableTableError(fault, key)
     return wanted

@@ -5,7 +5,7 @@ none where it has nothing to say of this dataset. The content comes in pieces, s
 no more memory than one about none. The same dataset gives the same bytes: place, time and run are not in them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 
 from recordmill.schemas.dataset.file_names import EXAMPLES, REPORT_DATA, index_name
@@ -13,7 +13,7 @@ from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import ReportData
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
-from recordmill.schemas.features import Feature
+from recordmill.schemas.dataset.templates import load_template
 from recordmill.schemas.label_map import quoted
 from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.publishing.companions.croissant import describe_croissant
@@ -24,7 +24,6 @@ from recordmill.transforms.publishing.companions.tfds_files import describe_tfds
 from recordmill.transforms.records.change_examples import read_examples
 
 _PIECE_LINES = 10_000
-_TYPES = {"bytes": "BYTES", "float": "FLOAT", "int64": "INT"}
 
 Describer = Callable[[StagedDataset], Iterable[tuple[str, Iterable[bytes]]]]
 
@@ -35,26 +34,10 @@ def describe_schema(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[byte
     `tensorflow_transform.tf_metadata.schema_utils.schema_as_feature_spec` makes of it what `tf.io.parse_example` takes:
     an empty shape gives `FixedLenFeature([])`, none `VarLenFeature`. Written as text, so that nothing is imported.
     """
-    sure = {feature.key for feature in dataset.sure_features}
-    blocks = [
-        _feature_block(feature, feature.key in sure, dataset.marker.labels) for feature in dataset.layout.features
-    ]
-    yield "schema.pbtxt", ["".join(blocks).encode()]
-
-
-def _feature_block(feature: Feature, is_sure: bool, labels: Mapping[str, int]) -> str:
-    lines = [f"name: {quoted(feature.key)}", f"type: {_TYPES[feature.kind]}"]
-    if feature.many:
-        lines += ["value_count {", "  min: 0", "}"]
-    elif is_sure:
-        lines += ["presence {", "  min_fraction: 1.0", "  min_count: 1", "}", "shape {", "}"]
-    else:
-        lines += ["value_count {", "  min: 1", "  max: 1", "}"]
-    if feature.field == "label" and labels:
-        low, high = min(labels.values()), max(labels.values())
-        lines += ["int_domain {", f"  min: {low}", f"  max: {high}", "  is_categorical: true", "}"]
-    lines += ["annotation {", f"  comment: {quoted(feature.meaning)}", "}"]
-    return "feature {\n" + "".join(f"  {line}\n" for line in lines) + "}\n"
+    text = load_template(__package__, "schema.pbtxt.jinja", quoted=quoted).render(
+        features=dataset.layout.features, sure=dataset.sure_features, labels=dataset.marker.labels
+    )
+    yield "schema.pbtxt", [text.encode()]
 
 
 def describe_report_data(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:

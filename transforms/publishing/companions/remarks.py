@@ -3,10 +3,10 @@
 import posixpath
 from collections.abc import Iterator
 
-from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes, count_dropped, show_dropped, show_names
+from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes, count_dropped, show_dropped
 from recordmill.schemas.dataset.marker import Marker, SameBytes
 from recordmill.schemas.dataset.side_files import Remark
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.sources.class_folders import READERS
 from recordmill.transforms.publishing.statistics import Reencoded, Statistics

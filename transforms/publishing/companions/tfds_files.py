@@ -2,37 +2,67 @@
 
 With them `tfds.builder_from_directory(folder)` loads the dataset. They are the JSON form of TFDS's protocol buffers
 (tensorflow_datasets/core/proto/{dataset_info,feature}.proto), in which 64-bit integers are strings.
+
+TFDS finds a split's files by a template of literal text, `{SPLIT}`, `{SHARD_INDEX}`, `{NUM_SHARDS}` and
+`{SHARD_X_OF_Y}`; shards count from 0, with five digits at least (tensorflow_datasets/core/naming.py).
 """
 
 import re
 from collections.abc import Iterable, Iterator
+from string import Formatter
 from typing import Any
 
-import orjson
-
+from recordmill.schemas.dataset.json_values import as_json
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import tfds_names
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
-from recordmill.transforms.publishing.companions.tfds_template import NoTemplateError, file_template
 
-_FEATURES = "tensorflow_datasets.core.features"
-_TEXT = {"pythonClassName": f"{_FEATURES}.text_feature.Text", "text": {}}
-_PLAIN = {"int64": "int64", "float": "float32"}
+_REFUSED_FIELDS = {
+    "number": "its shards are counted from 1, and TFDS counts from 0",
+    "records": "its files' names say how many records are in them",
+}
 
 
-def describe_tfds(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """The files for TFDS; none for a dataset that it cannot read."""
-    if why_not_tfds(dataset):
-        return
-    names = tfds_names(dataset.marker.labels)
-    features = dataset.sure_features
-    yield "dataset_info.json", [_json(_dataset_info(dataset, features))]
-    yield "features.json", [_json(_features_dict(features, len(names), _pixels(dataset)))]
-    for feature in features:
-        if names and _is_label(feature):
-            yield f"{feature.key.replace('/', '.')}.labels.txt", ["".join(f"{name}\n" for name in names).encode()]
+class NoTemplateError(ValueError):
+    """TFDS cannot read such a dataset; the message says why, as the rest of a sentence that begins with `because`."""
+
+
+def file_template(settings: DatasetSettings) -> str:
+    """The template by which TFDS finds the files of any split.
+
+    Raises:
+        NoTemplateError: there is none, or TFDS could not read the files that it finds.
+    """
+    if settings.compression != "none":
+        raise NoTemplateError(f"its files are compressed ({settings.compression})")
+    layout = ExampleLayout(settings)
+    for split in settings.splits.names:
+        if not re.fullmatch(r"[\w-]+", split) or split == "all":  # core/splits.py: _SUB_SPEC_RE
+            raise NoTemplateError(f"TFDS cannot ask for a split called `{split}`")
+        if not settings.shards.name and split in layout.convention.split_words:
+            raise NoTemplateError(f"its files say `{layout.convention.split_words[split]}` for the split `{split}`")
+    written: dict[tuple[str | None, ...], str] = {
+        ("split", "", None): "{SPLIT}",
+        ("name", "", None): _literal(settings.name),
+        ("index", "05d", None): "{SHARD_INDEX}",
+        ("count", "05d", None): "{NUM_SHARDS}",
+        (None, None, None): "",  # the text after the last field
+    }
+    template = ""
+    for text, field, form, conversion in Formatter().parse(layout.shard_name):
+        if (field, form, conversion) not in written:
+            other = f"TFDS writes five digits, and its shards are named by `{{{field}:{form}}}`"
+            raise NoTemplateError(_REFUSED_FIELDS.get(field or "", other))
+        template += _literal(text) + written[field, form, conversion]
+    return template.replace("{SHARD_INDEX}-of-{NUM_SHARDS}", "{SHARD_X_OF_Y}")
+
+
+def _literal(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def why_not_tfds(dataset: StagedDataset) -> str:
@@ -44,19 +74,39 @@ def why_not_tfds(dataset: StagedDataset) -> str:
     return "" if dataset.sure_features else "each feature is missing somewhere, and it has no optional ones"
 
 
-def _is_label(feature: Feature) -> bool:
-    return feature.kind == "int64" and re.fullmatch(r"(.*_)?labels?", feature.field) is not None
+def describe_tfds(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """The files for TFDS; none for a dataset that it cannot read."""
+    if why_not_tfds(dataset):
+        return
+    names = tfds_names(dataset.marker.labels)
+    features = dataset.sure_features
+    yield "dataset_info.json", [as_json(_dataset_info(dataset, features))]
+    described = {feature.key: _feature(feature, len(names), dataset) for feature in features}
+    yield "features.json", [as_json(_type("features_dict.FeaturesDict", featuresDict={"features": described}))]
+    for feature in features:
+        if names and _is_label(feature):
+            yield f"{feature.key.replace('/', '.')}.labels.txt", ["".join(f"{name}\n" for name in names).encode()]
 
 
 def _dataset_info(dataset: StagedDataset, features: Iterable[Feature]) -> dict[str, Any]:
     marker = dataset.marker
     written = format_count(marker.ledger.written, marker.unit)
+    template = file_template(dataset.settings)
     info: dict[str, Any] = {
         "name": _dataset_name(marker.name),
         "version": "1.0.0",
         "description": f"{written}, plan {marker.plan.id}. README.md says more.",
         "fileFormat": "tfrecord",
-        "splits": [_split_info(dataset, name) for name, split in marker.splits.items() if split.shards],
+        "splits": [
+            {
+                "name": name,
+                "shardLengths": [str(shard.records) for shard in split.shards],
+                "numBytes": str(split.bytes - FRAMING_BYTES * split.records),
+                "filepathTemplate": template,
+            }
+            for name, split in marker.splits.items()
+            if split.shards
+        ],
     }
     keys = {feature.field: feature.key for feature in features if not feature.many}
     if "encoded" in keys and "label" in keys:
@@ -71,64 +121,42 @@ def _dataset_name(name: str) -> str:
     return word if word[:1].isalpha() else f"dataset_{word}".rstrip("_")
 
 
-def _split_info(dataset: StagedDataset, name: str) -> dict[str, Any]:
-    split = dataset.marker.splits[name]
-    return {
-        "name": name,
-        "shardLengths": [str(shard.records) for shard in split.shards],
-        "numBytes": str(split.bytes - FRAMING_BYTES * split.records),
-        "filepathTemplate": file_template(dataset.settings),
-    }
+def _is_label(feature: Feature) -> bool:
+    return feature.kind == "int64" and re.fullmatch(r"(.*_)?labels?", feature.field) is not None
 
 
-def _pixels(dataset: StagedDataset) -> dict[str, Any]:
-    """What the image's feature is: decoded by its format, raw of one shape, or the bytes of raw ones of several."""
-    if dataset.settings.images.store != "raw":
-        image = {"shape": {"dimensions": ["-1", "-1", "3"]}, "dtype": "uint8"}  # gray ones are decoded to three
-        return {"pythonClassName": f"{_FEATURES}.image_feature.Image", "image": image}
-    found = dataset.statistics
-    if len(found.sizes) != 1 or len(found.channels) != 1:
-        return _TEXT
-    ((width, height),) = found.sizes
-    shape = {"dimensions": [f"{side}" for side in (height, width, *found.channels)]}
-    tensor = {"shape": shape, "dtype": "uint8", "encoding": "bytes"}
-    return {"pythonClassName": f"{_FEATURES}.tensor_feature.Tensor", "tensor": tensor}
+def _type(name: str, **content: Any) -> dict[str, Any]:
+    """A feature's type, by its class in TFDS."""
+    return {"pythonClassName": f"tensorflow_datasets.core.features.{name}", **content}
 
 
-def _features_dict(features: Iterable[Feature], classes: int, pixels: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "pythonClassName": f"{_FEATURES}.features_dict.FeaturesDict",
-        "featuresDict": {"features": {feature.key: _feature(feature, classes, pixels) for feature in features}},
-    }
-
-
-def _feature(feature: Feature, classes: int, pixels: dict[str, Any]) -> dict[str, Any]:
-    if not feature.many:
-        return pixels if feature.field == "encoded" else _value(feature, classes)
-    box = {"shape": {"dimensions": ["4"]}, "dtype": "float32", "bboxFormat": "REL_YXYX"}
-    inner = (
-        {"pythonClassName": f"{_FEATURES}.bounding_boxes.BBoxFeature", "boundingBox": box}
-        if feature.field == "bbox"
-        else _value(feature, classes)
-    )
-    return {
-        "pythonClassName": f"{_FEATURES}.sequence_feature.Sequence",
-        "sequence": {"feature": inner, "length": "-1"},
-    }
+def _feature(feature: Feature, classes: int, dataset: StagedDataset) -> dict[str, Any]:
+    if feature.many:
+        return _type("sequence_feature.Sequence", sequence={"feature": _value(feature, classes), "length": "-1"})
+    return _image(dataset) if feature.field == "encoded" else _value(feature, classes)
 
 
 def _value(feature: Feature, classes: int) -> dict[str, Any]:
+    """The type of one value, also where there are many."""
+    if feature.many and feature.field == "bbox":
+        box = {"shape": {"dimensions": ["4"]}, "dtype": "float32", "bboxFormat": "REL_YXYX"}
+        return _type("bounding_boxes.BBoxFeature", boundingBox=box)
     if classes and _is_label(feature):
-        return {
-            "pythonClassName": f"{_FEATURES}.class_label_feature.ClassLabel",
-            "classLabel": {"numClasses": str(classes)},
-        }
+        return _type("class_label_feature.ClassLabel", classLabel={"numClasses": str(classes)})
     if feature.kind == "bytes":
-        return _TEXT
-    tensor = {"shape": {}, "dtype": _PLAIN[feature.kind], "encoding": "none"}
-    kind = "tensor_feature.Tensor" if feature.many else "scalar.Scalar"
-    return {"pythonClassName": f"{_FEATURES}.{kind}", "tensor": tensor}
+        return _type("text_feature.Text", text={})
+    tensor = {"shape": {}, "dtype": {"int64": "int64", "float": "float32"}[feature.kind], "encoding": "none"}
+    return _type("tensor_feature.Tensor" if feature.many else "scalar.Scalar", tensor=tensor)
 
 
-def _json(value: Any) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+def _image(dataset: StagedDataset) -> dict[str, Any]:
+    """What the image's feature is: decoded by its format, raw of one shape, or the bytes of raw ones of several."""
+    if dataset.settings.images.store != "raw":
+        shape = {"dimensions": ["-1", "-1", "3"]}  # gray ones are decoded to three
+        return _type("image_feature.Image", image={"shape": shape, "dtype": "uint8"})
+    found = dataset.statistics
+    if len(found.sizes) != 1 or len(found.channels) != 1:
+        return _type("text_feature.Text", text={})
+    ((width, height),) = found.sizes
+    shape = {"dimensions": [f"{side}" for side in (height, width, *found.channels)]}
+    return _type("tensor_feature.Tensor", tensor={"shape": shape, "dtype": "uint8", "encoding": "bytes"})

@@ -7,6 +7,7 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
+from recordmill.schemas.dataset.shard_report import gather_reports
 from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -17,7 +18,6 @@ from recordmill.transforms.publishing.companions import StagedDataset
 from recordmill.transforms.publishing.marker import build_marker, name_shards
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
-from tests.support.gather_reports import gather_reports
 
 IMAGES = {
     ("train", 0): ["cat", "dog", None, "emu"],

@@ -7,8 +7,12 @@ from hypothesis import strategies as st
 from make_settings import make_settings
 
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
-from recordmill.transforms.publishing.companions.data_card import MOST_CLASSES, _text, describe_card
-from recordmill.transforms.publishing.companions.reading_snippet import reading_snippet
+from recordmill.transforms.publishing.companions.data_card import (
+    MOST_CLASSES,
+    describe_card,
+    reading_snippet,
+    show_text,
+)
 from recordmill.transforms.publishing.companions.remarks import Remark
 
 
@@ -171,12 +175,12 @@ def test_features_that_no_example_has_are_not_listed(stage, say):
     ],
 )
 def test_names_show_as_they_are(text, shown):
-    assert _text(text) == shown
+    assert show_text(text) == shown
 
 
 @given(st.text())
 def test_no_name_breaks_out_of_its_cell(name):
-    shown = _text(name)
+    shown = show_text(name)
     assert "\n" not in shown
     assert not re.search(r"(?<!\\)(\\\\)*[|`*\[]", shown)
     assert "<" not in shown

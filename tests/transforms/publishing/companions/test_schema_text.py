@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 from google.protobuf import text_format
 from hypothesis import given
@@ -71,7 +73,11 @@ def test_what_may_be_missing_or_many_has_no_shape(stage, say, monkeypatch):
 
 @given(st.text(min_size=1))
 def test_any_key_comes_back(key):
-    from recordmill.transforms.publishing.companions.describe_dataset import _feature_block
-
-    schema, _ = parse(_feature_block(Feature(key, "bytes", "x", key), True, {}).encode())
+    dataset = SimpleNamespace(
+        layout=SimpleNamespace(features=[Feature(key, "bytes", "x", key)]),
+        sure_features=(),
+        marker=SimpleNamespace(labels={}),
+    )
+    ((_, (text,)),) = describe_schema(dataset)
+    schema, _ = parse(text)
     assert (schema.feature[0].name, schema.feature[0].annotation.comment) == (key, [key])

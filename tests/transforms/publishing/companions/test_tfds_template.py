@@ -6,7 +6,7 @@ from make_settings import make_settings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.transforms.publishing.companions.tfds_template import NoTemplateError, file_template
+from recordmill.transforms.publishing.companions.tfds_files import NoTemplateError, file_template
 
 
 def settings(pattern=None, **changed):

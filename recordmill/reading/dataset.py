@@ -208,20 +208,16 @@ def _open_files(paths: list[str]) -> Dataset:
 
 
 def _open_ours(folder: str) -> Dataset:
+    at = partial(storage.join, folder)
     try:
         marker = read_marker(folder)
-        shards = _our_shards(folder, marker)
-        return Dataset(folder, "recordmill", shards, marker.example_features, marker.labels, marker)
     except FileNotFoundError:
         raise LoadError(f"{folder} is being replaced by a run: try again when it has ended") from None
     except DamagedMarkerError as error:
         raise LoadError(f"{error}: restore it, or convert the dataset again") from None
-
-
-def _our_shards(folder: str, marker: Marker) -> tuple[Shard, ...]:
-    at = partial(storage.join, folder)
-    return tuple(
+    shards = tuple(
         Shard(split, own.name, at(own.name), own.records, own.bytes, own.sha256, at(own.sidecar), own.sidecar_sha256)
         for split, stated in marker.splits.items()
         for own in stated.shards
     )
+    return Dataset(folder, "recordmill", shards, marker.example_features, marker.labels, marker)

@@ -1,6 +1,6 @@
 """A dataset's own files: its marker, the rows of its sidecars, and the staging folder."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -60,4 +60,9 @@ def shard_path(staging: str, split: str, index: int, kind: str) -> str:
 def read_rows(sidecar: str) -> Iterator[Row]:
     """The rows of a sidecar, one after the other."""
     with storage.open_to_read(sidecar) as lines:
-        yield from map(row_from_json, map(orjson.loads, lines))
+        yield from parse_rows(lines)
+
+
+def parse_rows(lines: Iterable[bytes]) -> Iterator[Row]:
+    """The rows that a sidecar's lines hold."""
+    return map(row_from_json, map(orjson.loads, lines))

@@ -5,6 +5,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TypeVar
 
 from recordmill import storage
@@ -38,12 +39,9 @@ def check_targets(paths: Iterable[str]) -> None:
     """
     folders = set()
     for path in filter(storage.is_local, paths):
-        try:
-            is_folder = stat.S_ISDIR(os.lstat(path).st_mode)
-        except FileNotFoundError:
-            is_folder = False
-        if is_folder:
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        with suppress(FileNotFoundError):
+            if stat.S_ISDIR(os.lstat(path).st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         folders.add(os.path.dirname(path) or ".")
     for folder in sorted(folders):
         if not os.path.isdir(folder):

@@ -9,7 +9,7 @@ from apache_beam.io.filesystem import CompressedFile, CompressionTypes
 from recordmill import storage
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
-from recordmill.storage.stores.beam import record_sink
+from recordmill.storage.stores.find_store import record_sink
 
 
 class RecordSink:

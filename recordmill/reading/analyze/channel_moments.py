@@ -5,14 +5,14 @@ from array import array
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.marker import PLAN_VERSION, Marker, Recipe, ShardEntry
-from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.errors import LoadError
+from recordmill.storage.dataset_files import parse_rows
 
 COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g", "squares_b")
 """Sides in pixels; sums and sums of squares of red, green and blue (0 to 255) over the image's pixels."""
@@ -84,8 +84,7 @@ def _read_rows(path: str, shard: ShardEntry) -> Iterator[SidecarRow]:
         raise LoadError(
             f"{path}/{shard.sidecar} is not the file that {MARKER} lists: convert the images again with --overwrite"
         )
-    rows = map(row_from_json, map(orjson.loads, content.splitlines()))
-    return (row for row in rows if isinstance(row, SidecarRow))
+    return (row for row in parse_rows(content.splitlines()) if isinstance(row, SidecarRow))
 
 
 def _numbers_of(row: SidecarRow, path: str) -> Sequence[int]:

@@ -66,17 +66,15 @@ class FoundRecord:
         return find_image(example, expected)[1] if example else b""
 
 
-def read_records(dataset: Dataset, split: str = "") -> Iterator[FoundRecord]:
-    """Every intact record of a split, or of all splits, with its row.
+def read_records(dataset: Dataset) -> Iterator[FoundRecord]:
+    """Every intact record, split by split, with its row.
 
     Raises:
         LoadError: a sidecar is damaged.
         OSError: a file cannot be read.
     """
-    for shards in [dataset.splits[split]] if split else dataset.splits.values():
-        for found in _walk(shards):
-            if not found.damage:
-                yield found
+    for shards in dataset.splits.values():
+        yield from (found for found in _walk(shards) if not found.damage)
 
 
 def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:

@@ -101,19 +101,15 @@ def finish_function(
     info: SplitInfo, layout: ElementLayout, images: ImageLayout
 ) -> "Callable[[Mapping[str, Any]], Any]":
     """The function that turns parsed values into an element: of one record if an image is decoded."""
+    import tensorflow as tf
 
     def finish(values: Mapping[str, Any]) -> Any:
         chosen = {key: values[key] for key in layout.keys}
         if layout.image:
             chosen[layout.image] = image_from(values, info, layout.image, images)
         if layout.multi_hot:
-            chosen[layout.multi_hot] = _multi_hot(values[layout.multi_hot], info.label_depth)
+            one_hot = tf.one_hot(values[layout.multi_hot], info.label_depth, on_value=True, off_value=False)
+            chosen[layout.multi_hot] = tf.cast(tf.reduce_any(one_hot, axis=0), tf.float32)
         return chosen if layout.shape == "dict" else tuple(chosen[key] for key in layout.keys)
 
     return finish
-
-
-def _multi_hot(ids: "tf.Tensor", depth: int) -> "tf.Tensor":
-    import tensorflow as tf
-
-    return tf.cast(tf.reduce_any(tf.one_hot(ids, depth, on_value=True, off_value=False), axis=0), tf.float32)

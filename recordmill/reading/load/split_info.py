@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import orjson
-
 from recordmill import storage
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.shard import Shard
-from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.features import Feature
+from recordmill.storage.dataset_files import parse_rows
 
 _PEEK_BYTES = 2**18
 
@@ -105,8 +104,8 @@ class SplitInfo:
             block = storage.read_range(self.shards[0].sidecar, 0, _PEEK_BYTES)
         except FileNotFoundError:  # files that were copied without their sidecars can still be read
             return []
-        rows = (row_from_json(orjson.loads(line)) for line in block[: block.rfind(b"\n") + 1].splitlines())
-        return [row for row in rows if isinstance(row, SidecarRow)]
+        lines = block[: block.rfind(b"\n") + 1].splitlines()
+        return [row for row in parse_rows(lines) if isinstance(row, SidecarRow)]
 
 
 def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo:

@@ -77,7 +77,6 @@ def verify_dataset(
     level: Level = "files",
     threads: int = 0,
     progress: Callable[[int], None] = lambda records: None,
-    workers: ShardWorkers | None = None,
 ) -> Verification:
     """Reads a dataset and compares it with its metadata.
 
@@ -89,8 +88,6 @@ def verify_dataset(
             (`verify_shard`). `pixels`: also decodes every image.
         threads: files at once; 0 for one per processor.
         progress: called from any thread with the number of records since the last call.
-        workers: processes for local files whose records are checked one by one. If None, they are started if the
-            files are large, and ended afterwards.
 
     Returns:
         The result; no content of a file makes this raise.
@@ -99,8 +96,7 @@ def verify_dataset(
     count = min(threads or os.cpu_count() or 1, max(len(dataset.shards), 1))
     with ExitStack() as stack:
         walked = sum(storage.size_of(shard.path) or 0 for shard in dataset.shards if _is_walked(shard, level))
-        if workers is None and count > 1 and walked >= _WORTH_PROCESSES:
-            workers = stack.enter_context(ShardWorkers(count))
+        workers = stack.enter_context(ShardWorkers(count)) if count > 1 and walked >= _WORTH_PROCESSES else None
         decoders = stack.enter_context(ImageDecoders(expected.max_pixels, count))
         check_image = partial(check_pixels, expected, decoders) if level == "pixels" else unchecked
 

@@ -6,16 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-import orjson
-
 from recordmill import storage
 from recordmill.reading.example import DamagedExampleError, ParsedExample, Profile
 from recordmill.reading.expectations import Expectations
 from recordmill.reading.label_names import NameProblems, judge_labels, judge_names, judge_row
 from recordmill.reading.shard import FORGED, Shard
 from recordmill.reading.verify.finding import Finding
-from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_from_json
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.dataset.totals import RowTotals
+from recordmill.storage.dataset_files import parse_rows
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
 
@@ -97,7 +96,7 @@ class SidecarRows:
             self._rows = []
             try:
                 content = storage.read_range(sidecar) if sidecar else b""
-                everything = [row_from_json(orjson.loads(line)) for line in content.splitlines()]
+                everything = list(parse_rows(content.splitlines()))
                 rows = [row for row in everything if isinstance(row, SidecarRow)]
                 self._by_offset = {row.offset: number for number, row in enumerate(rows)}
                 with suppress(*FORGED):

@@ -1,18 +1,96 @@
-"""Finds the store of a URL.
+"""Finds the store of a URL, and makes one of Beam's file systems; the test names the version whose internals are used.
 
 Beam's file systems make a client for every call (85 ms of CPU on S3, a new connection on GCS), ask for an object's size
-before they read it, and read 16 MiB for any range. Here one client serves a process, and a range is one
-request. Stores without a class here are used through Beam.
+before they read it, and read 16 MiB for any range. On `gs://` and `s3://`, one client serves a process, and a range is
+one request. All others are used through Beam.
 """
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
+from typing import Any, BinaryIO
 
+from apache_beam.io.filesystem import CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.io.tfrecordio import WriteToTFRecord
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from recordmill.storage.stores.beam import BeamStore, file_system_options
-from recordmill.storage.stores.store import Store
+from recordmill.storage.stores.store import Store, system_error
+
+_PLAIN = CompressionTypes.UNCOMPRESSED  # by default Beam unpacks by extension
+_BY_STATUS = {404: FileNotFoundError, 403: PermissionError}
+
+
+def record_sink(path: str) -> Any:
+    """What writes frames for `WriteToTFRecord`: `write_record(file, record)` and `close(file)`."""
+    return WriteToTFRecord(path)._sink
+
+
+@contextmanager
+def beam_errors_as_systems(path: str) -> Iterator[None]:
+    """Turns a store's own errors for a missing or forbidden object, which Beam passes on, into OSErrors."""
+    try:
+        yield
+    except Exception as error:  # Google's and Amazon's are not OSErrors, and their packages may not be installed
+        details = getattr(error, "exception_details", None)  # of a BeamIOError, by path
+        for cause in (error, error.__cause__, *(details.values() if isinstance(details, dict) else ())):
+            for status, kind in _BY_STATUS.items():
+                if isinstance(cause, kind) or getattr(cause, "code", None) == status:
+                    raise system_error(status, str(error), path) from error
+        raise
+
+
+class BeamStore(Store):
+    """Files on any of Beam's file systems, which may show a file before it is complete."""
+
+    is_atomic = False
+
+    def read(self, uri: str, offset: int, length: int) -> bytes:
+        """Opens the file, and reads a range."""
+        with beam_errors_as_systems(uri), FileSystems.open(uri, compression_type=_PLAIN) as stream:
+            if offset:
+                stream.seek(offset)
+            return stream.read() if length < 0 else stream.read(length)
+
+    def describe(self, uri: str) -> FileMetadata | None:
+        """Size and time of one file."""
+        files = FileSystems.match([_like(uri)])[0].metadata_list
+        return next((file for file in files if file.path == uri), None)
+
+    def list_below(self, prefix: str) -> Iterator[FileMetadata]:
+        """Every file whose URL has this prefix."""
+        filesystem = FileSystems.get_filesystem(prefix)
+        if filesystem.has_dirs():
+            found = filesystem.match([_like(prefix) + "**"])[0].metadata_list
+        else:  # `match` would hold all of them
+            found = filesystem._list(prefix)
+        yield from (file for file in found if file.path.startswith(prefix))
+
+    def names(self, prefix: str) -> Iterator[str]:
+        """The next part of each URL with this prefix; everything below is listed."""
+        for file in self.list_below(prefix):
+            name, slash, _ = file.path[len(prefix) :].partition("/")
+            yield name + slash
+
+    def open_to_write(self, uri: str) -> BinaryIO:
+        """A stream into the file."""
+        return FileSystems.create(uri, compression_type=_PLAIN)
+
+    def move(self, source: str, target: str) -> None:
+        """Renames a file."""
+        FileSystems.rename([source], [target])
+
+    def delete(self, uris: list[str]) -> None:
+        """Deletes files."""
+        there = [uri for uri in uris if self.describe(uri)]
+        FileSystems.delete(["".join(f"[{letter}]" if letter in "*?[" else letter for letter in uri) for uri in there])
+
+
+def _like(path: str) -> str:
+    """A pattern that matches a path and few others; Beam's own escape, `[[]`, makes Python warn."""
+    return "".join("?" if letter in "*?[" else letter for letter in path)
+
 
 _lock = threading.Lock()
 _BEAM = BeamStore()
@@ -24,7 +102,7 @@ def find_store(uri: str) -> Store:
     if scheme not in ("gs", "s3"):
         return _BEAM
     with _lock:
-        return _make_store(scheme, file_system_options())
+        return _make_store(scheme, FileSystems._pipeline_options)
 
 
 @lru_cache(maxsize=2)

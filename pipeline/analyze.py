@@ -22,8 +22,6 @@ from recordmill.schemas.errors import LoadError, RecordmillError
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.storage.transform_fn import DEFAULT_SIZE
 
-MODULE = "python -m pipeline.analyze"
-
 MOST_SIDE = 16_384
 """No network takes larger images, and no machine a batch of them."""
 
@@ -49,16 +47,20 @@ def _size(text: str) -> tuple[int, int]:
     return height, width
 
 
-def analyze(argv: Sequence[str] | None, prog: str = MODULE) -> int:
+def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.analyze") -> int:
     """Analyses one dataset and reports the result: for people on stderr, for programs in one line of JSON on stdout.
 
     Args:
-        argv: the flags; None for those of the process.
+        argv: the flags; by default, those of the process.
         prog: what the user typed before them.
 
     Returns:
-        The exit code.
+        The exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
     """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # it prints a greeting, and warnings about missing GPUs
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")  # only small numbers, and other processes may be training
+    logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    logging.getLogger("absl").setLevel(logging.ERROR)
     description = (
         f"Adds {TRANSFORM_FN}/ to a finished dataset: statistics of its images, computed by TensorFlow Transform, and "
         "a SavedModel that turns encoded images and label texts into normalised images and label ids."
@@ -75,7 +77,10 @@ def analyze(argv: Sequence[str] | None, prog: str = MODULE) -> int:
     parser.add_argument("--split", metavar="NAME", help="the split to learn from (default: train)")
     parser.add_argument("--traceback", action="store_true", help="show where an unexpected error comes from")
     parser.add_argument("--no_traceback", dest="traceback", action="store_false", help=argparse.SUPPRESS)
-    return run_reader(parser, argv, _analyze, "interrupted: the dataset is as it was")
+    code = run_reader(parser, argv, _analyze, "interrupted: the dataset is as it was")
+    # After TensorFlow Transform, Python's final garbage collection crashes on protobuf's objects: skip it.
+    gc.freeze()
+    return code
 
 
 def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
@@ -127,23 +132,6 @@ def _explain(error: Exception, path: str) -> str:
         with suppress(OSError):  # nothing that a user can fix
             return explain_output_error(error, storage.join(path, TRANSFORM_FN))
     return f"unexpected {type(error).__name__}: {last_line(error)} (--traceback shows where)"
-
-
-def main(argv: Sequence[str] | None = None, prog: str = MODULE) -> int:
-    """Analyses one dataset; returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
-
-    Args:
-        argv: the flags; by default, those of the process.
-        prog: what the user typed before them.
-    """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # it prints a greeting, and warnings about missing GPUs
-    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")  # only small numbers, and other processes may be training
-    logging.getLogger("apache_beam").setLevel(logging.ERROR)
-    logging.getLogger("absl").setLevel(logging.ERROR)
-    code = analyze(argv, prog)
-    # After TensorFlow Transform, Python's final garbage collection crashes on protobuf's objects: skip it.
-    gc.freeze()
-    return code
 
 
 if __name__ == "__main__":

@@ -63,7 +63,8 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
     except Exception as error:  # noqa: BLE001  # whatever a runner or a store raises is reported in one sentence
         if options.traceback:
             traceback.print_exc()
-        outcome = Outcome("failed", _unexpected(error), FAILED)
+        where = "--traceback shows where; a rerun goes on from finished shards"
+        outcome = Outcome("failed", f"unexpected {type(error).__name__}: {last_line(error)} ({where})", FAILED)
     return outcome, job
 
 
@@ -71,11 +72,6 @@ def _stopped(how: str, what_was_done: str) -> str:
     if what_was_done:
         return f"{how}: {what_was_done}"
     return f"{how} after {format_count(PROGRESS.done, PROGRESS.unit)}: run the same command again to go on from there"
-
-
-def _unexpected(error: Exception) -> str:
-    where = "--traceback shows where; a rerun goes on from finished shards"
-    return f"unexpected {type(error).__name__}: {last_line(error)} ({where})"
 
 
 def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:

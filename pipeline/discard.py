@@ -7,8 +7,7 @@ from recordmill.schemas.dataset.file_names import MARKER, STAGING_PREFIX, stagin
 from recordmill.schemas.errors import RecordmillError
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.output_lock import find_busy
-from recordmill.transforms.publishing.publish_staged import publish_staged
-from recordmill.transforms.publishing.rollback import roll_back
+from recordmill.transforms.publishing.publish_staged import publish_staged, roll_back
 
 
 def discard_staging(output: str) -> list[str]:

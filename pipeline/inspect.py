@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from recordmill.pipeline.configuration.options import positive
 from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.inspect_tables import record_view, summary_view
 from recordmill.pipeline.terminal.printable import printable
@@ -58,7 +59,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     )
     parser.add_argument("--where", metavar="FILE", help="show the records that came from a file, by its name or bytes")
     parser.add_argument("--extract", metavar="DIR", help="write images to a new folder: those shown, otherwise all")
-    parser.add_argument("--limit", type=int, metavar="N", help="extract at most N images")
+    parser.add_argument("--limit", type=positive, metavar="N", help="extract at most N images")
     parser.add_argument("--report", action="store_true", help="make report.html of a dataset again, and show nothing")
     parser.add_argument("--no_report", dest="report", action="store_false", help=argparse.SUPPRESS)
     parser.add_argument("--scan", action="store_true", help="read every record, even of a dataset with a description")
@@ -77,8 +78,6 @@ def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
         raise UsageError("--record and --where both choose records: give one of them")
     if flags.report and {flags.record, flags.where, flags.extract} != {None}:
         raise UsageError("--report makes a page of the whole dataset: leave out --record, --where and --extract")
-    if flags.limit is not None and flags.limit < 1:
-        raise UsageError(f"--limit is {flags.limit}: give 1 or more")
     width = None if sys.stderr.isatty() else 200  # in a log, lines are rarely wrapped
     console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
     if flags.report:

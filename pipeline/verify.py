@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from recordmill.pipeline.configuration.options import positive
 from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import plain_table, record_progress
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
 from recordmill.reading.verify.verify_shard import LEVELS
-from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import format_count, format_size
 from recordmill.schemas.outcome import DONE, FAILED
 
@@ -46,14 +46,12 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
     parser = reader_parser(prog, description, "a folder, a file or a pattern", EPILOG)
     parser.add_argument("--level", choices=LEVELS, default="files", help="what to check (default: files)")
     parser.add_argument(
-        "--threads", type=int, default=0, metavar="N", help="files at once (default: one per processor)"
+        "--threads", type=positive, default=0, metavar="N", help="files at once (default: one per processor)"
     )
     return run_reader(parser, argv, _verify)
 
 
 def _verify(flags: argparse.Namespace) -> dict[str, Any]:
-    if flags.threads < 0:
-        raise UsageError(f"--threads is {flags.threads}: give 1 or more")
     started = time.monotonic()
     console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
     dataset = open_dataset(flags.path)

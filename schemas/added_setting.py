@@ -17,28 +17,20 @@ def added_setting(default: Any = MISSING, *, default_factory: Any = MISSING) -> 
     return field(default=default, default_factory=default_factory, metadata={_ADDED: True})
 
 
-def leave_out_added(settings: Any, plain: Any) -> Any:
-    """The plain values of settings without added settings that have their default.
+def leave_out_added(settings: Any) -> Any:
+    """Settings as plain values, as `dataclasses.asdict` gives them, without added settings that have their default.
 
     Args:
         settings: a settings dataclass, or what is below one.
-        plain: the same as plain values, as `dataclasses.asdict` gives them; keys that `settings` has not are kept.
     """
-    if is_dataclass(settings) and isinstance(plain, dict):
-        kept = dict(plain)
-        for each in fields(settings):
-            if each.name in kept:
-                value = getattr(settings, each.name)
-                if each.metadata.get(_ADDED) and value == _default_of(each):
-                    del kept[each.name]
-                else:
-                    kept[each.name] = leave_out_added(value, kept[each.name])
-        return kept
-    if isinstance(settings, Mapping) and isinstance(plain, dict):
-        return {key: leave_out_added(settings[key], each) if key in settings else each for key, each in plain.items()}
-    if isinstance(settings, list | tuple) and isinstance(plain, list | tuple):
-        return type(plain)(leave_out_added(*both) for both in zip(settings, plain, strict=True))
-    return plain
+    if is_dataclass(settings):
+        values = {each.name: getattr(settings, each.name) for each in fields(settings)}
+        added = {each.name: _default_of(each) for each in fields(settings) if _ADDED in each.metadata}
+        kept = {name: value for name, value in values.items() if name not in added or value != added[name]}
+        return {name: leave_out_added(value) for name, value in kept.items()}
+    if isinstance(settings, Mapping):
+        return {key: leave_out_added(value) for key, value in settings.items()}
+    return tuple(map(leave_out_added, settings)) if isinstance(settings, list | tuple) else settings
 
 
 def _default_of(each: Any) -> Any:

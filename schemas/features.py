@@ -209,7 +209,5 @@ def feature_schema(features: Iterable[Feature]) -> dict[str, FeatureEntry]:
 
 def describe_features(features: Iterable[Feature]) -> str:
     """The features as a Markdown table for people."""
-    rows = ["| key | type | meaning |", "|---|---|---|"]
-    for feature in features:
-        rows.append(f"| `{feature.key}` | {feature.kind}{'[]' if feature.many else ''} | {feature.meaning} |")
-    return "\n".join(rows)
+    rows = (f"| `{each.key}` | {each.kind}{'[]' if each.many else ''} | {each.meaning} |" for each in features)
+    return "\n".join(["| key | type | meaning |", "|---|---|---|", *rows])

@@ -38,30 +38,6 @@ class ReferenceBatch:
         return len(self.refs) + len(self.notices) + len(self.classes)
 
 
-def encode_batch(batch: ReferenceBatch) -> bytes:
-    """A batch's columns as JSON; one whose values are all the same is written as one value."""
-    parts: list[Any] = []
-    lists: list[Any] = [batch.refs, batch.notices, batch.classes]
-    for values, items in zip(_FIELDS.values(), lists, strict=True):
-        count = len(items)
-        columns = [list(map(value, items)) for value in values] if items else []
-        parts += count, [column[:1] if column.count(column[0]) == count else column for column in columns]
-    return orjson.dumps(parts)
-
-
-def decode_batch(data: bytes) -> ReferenceBatch:
-    """The inverse of `encode_batch`."""
-    parts = orjson.loads(data)
-    lists: list[Any] = []
-    for record, count, columns in zip(_FIELDS, parts[::2], parts[1::2], strict=True):
-        values = (repeat(column[0], count) if len(column) == 1 else column for column in columns)
-        lists.append(list(map(record, *values)) if count else [])
-    batch = ReferenceBatch(*lists)
-    if batch.classes:  # JSON has no tuples
-        batch.classes[:] = [ClassNames(each.uri, tuple(each.names), tuple(each.numbers)) for each in batch.classes]
-    return batch
-
-
 class RecordCoder(coders.Coder):
     """Encodes a dataclass as the list of its fields' values.
 
@@ -105,15 +81,29 @@ class RecordCoder(coders.Coder):
 
 
 class ReferenceBatchCoder(RecordCoder):
-    """Beam's coder for batches."""
+    """Encodes a batch as its columns; one whose values are all the same is written as one value."""
 
     def encode(self, value: ReferenceBatch) -> bytes:
         """Encodes a batch."""
-        return encode_batch(value)
+        parts: list[Any] = []
+        lists: list[Any] = [value.refs, value.notices, value.classes]
+        for getters, items in zip(_FIELDS.values(), lists, strict=True):
+            count = len(items)
+            columns = [list(map(get, items)) for get in getters] if items else []
+            parts += count, [column[:1] if column.count(column[0]) == count else column for column in columns]
+        return orjson.dumps(parts)
 
     def decode(self, encoded: bytes) -> ReferenceBatch:
         """Decodes a batch."""
-        return decode_batch(encoded)
+        parts = orjson.loads(encoded)
+        lists: list[Any] = []
+        for record, count, columns in zip(_FIELDS, parts[::2], parts[1::2], strict=True):
+            values = (repeat(column[0], count) if len(column) == 1 else column for column in columns)
+            lists.append(list(map(record, *values)) if count else [])
+        batch = ReferenceBatch(*lists)
+        if batch.classes:  # JSON has no tuples
+            batch.classes[:] = [ClassNames(each.uri, tuple(each.names), tuple(each.numbers)) for each in batch.classes]
+        return batch
 
     def estimate_size(self, value: ReferenceBatch) -> int:
         """The approximate size in bytes; otherwise Beam would encode a batch to estimate it."""

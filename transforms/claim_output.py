@@ -11,12 +11,7 @@ from recordmill.schemas.formatting import show_names
 from recordmill.storage.dataset_files import find_marker
 from recordmill.storage.output_errors import describe_output_error
 from recordmill.transforms.planning.output_lock import claim_output, release_claim
-from recordmill.transforms.planning.output_state import (
-    OutputState,
-    decide_action,
-    make_room,
-    read_output,
-)
+from recordmill.transforms.planning.output_state import OutputState, decide_action, make_room, read_output
 from recordmill.transforms.planning.plan import Action, Plan
 from recordmill.transforms.publishing.publish_staged import publish_staged
 from recordmill.transforms.run_settings import RunSettings
@@ -44,9 +39,8 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
         advice = "delete it with --discard, or choose another output"
         return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
     if action == "keep" and _has_other_versions(state, plan):
-        plan.notes.append(
-            "files have other modification times than when this dataset was made: --overwrite rebuilds it"
-        )
+        what = "files have other modification times than when this dataset was made"
+        plan.notes.append(f"{what}: --overwrite rebuilds it")
     if action == "convert" and state.marker is not None:
         plan.notes.extend(_renumbered(state.marker.labels, plan.label_map.ids))
     if run.preview and action in ("convert", "finish"):
@@ -70,8 +64,11 @@ def _claim_or_look(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, s
     if claimed:
         claim_output(run.output, plan.plan_id, run.run_id)
     state, action, sentence = _decide(plan, run)
-    if state.cut and not state.busy:
-        plan.run_notes.extend(_publish_cut(state))
+    if state.cut and not state.busy:  # files of an interrupted publication may be half in the output
+        for each in state.cut:
+            publish_staged(state.output, each.name.removeprefix(STAGING_PREFIX))
+            what = "held a complete dataset, whose publishing had been cut: it is now in place"
+            plan.run_notes.append(f"{each.name} {what}")
         state, action, sentence = _decide(plan, run)
     if action == "convert" and not claimed:  # the dataset has been deleted meanwhile
         return _claim_or_look(plan, run)
@@ -89,20 +86,6 @@ def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
     if action == "keep" and run.overwrite and _has_other_versions(state, plan):
         return state, "convert", ""
     return state, action, sentence
-
-
-def _publish_cut(state: OutputState) -> list[str]:
-    """Finishes the interrupted publishing of other plans, whose files may be half in the output; a note on each.
-
-    Raises:
-        OSError: a file cannot be renamed.
-        ValueError: a dataset cannot be read; one sentence.
-    """
-    notes = []
-    for each in state.cut:
-        publish_staged(state.output, each.name.removeprefix(STAGING_PREFIX))
-        notes.append(f"{each.name} held a complete dataset, whose publishing had been cut: it is now in place")
-    return notes
 
 
 def _has_other_versions(state: OutputState, plan: Plan) -> bool:

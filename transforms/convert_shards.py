@@ -36,9 +36,8 @@ from recordmill.transforms.records.change_examples import keep_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
 from recordmill.transforms.records.features.compute import FeatureFunctionError
 from recordmill.transforms.run_settings import RunSettings
-from recordmill.transforms.shards.decode_pool import DecodePool
 from recordmill.transforms.shards.progress import PROGRESS
-from recordmill.transforms.shards.read_ahead import default_threads
+from recordmill.transforms.shards.read_ahead import DecodePool, default_threads
 from recordmill.transforms.shards.second_process import SecondProcess
 from recordmill.transforms.shards.shard_files import (
     WrittenShard,
@@ -94,13 +93,7 @@ class ConvertShards(beam.PTransform):
         self, shards: beam.PCollection[tuple[tuple[str, int], Iterable[ReferenceBatch]]]
     ) -> beam.PCollection[ShardReport]:
         """PCollection[((split, index), batches)] -> PCollection[ShardReport]."""
-        run = self.run
-        return shards | beam.ParDo(_ConvertShard(self.settings, run.output, run.threads, run.processes), self.plan)
-
-
-def choose_threads(settings: DatasetSettings) -> int:
-    """How many threads read and decode, unless the user says: one a processor, or one where nothing is decoded."""
-    return 1 if _decodes_nothing(settings) else default_threads()
+        return shards | beam.ParDo(_ConvertShard(self.settings, self.run), self.plan)
 
 
 def _decodes_nothing(settings: DatasetSettings) -> bool:
@@ -129,18 +122,16 @@ def count_shard(report: ShardReport) -> None:
 class _ConvertShard(beam.DoFn):
     """Writes each shard, and reads it back while the next is written; reports when the bundle ends."""
 
-    def __init__(self, settings: DatasetSettings, output: str, threads: int, processes: int = 1) -> None:
+    def __init__(self, settings: DatasetSettings, run: RunSettings) -> None:
         self._settings = settings
-        self._output = output
-        self._threads = threads
-        self._processes = processes
+        self._run = run
         # Where nothing is decoded it is mostly the interpreter's work, which threads only hand back and forth.
-        self._in_line = not threads and _decodes_nothing(settings)
+        self._in_line = not run.threads and _decodes_nothing(settings)
 
     def setup(self) -> None:
         self._layout = ExampleLayout(self._settings)
         # Chosen here: the launcher's processors are not the worker's.
-        self._readers = DecodePool.of(self._threads or choose_threads(self._settings))
+        self._readers = DecodePool.of(1 if self._in_line else self._run.threads or default_threads())
         self._finisher = ThreadPoolExecutor(1, thread_name_prefix="recordmill-finish")
         self._second: SecondProcess | None = None
 
@@ -169,9 +160,9 @@ class _ConvertShard(beam.DoFn):
     def _pays_for_two(self, plan: Plan) -> bool:
         """Whether a second process, writing some of the shards, would save more time than it takes to begin."""
         return (
-            self._processes > 1
+            self._run.processes > 1
             and self._in_line
-            and storage.is_local(self._output)
+            and storage.is_local(self._run.output)
             and sum(map(len, plan.starts.values())) > 1
             and plan.summary.references >= FEWEST_FOR_TWO
         )
@@ -191,7 +182,7 @@ class _ConvertShard(beam.DoFn):
         refs = order_references(unordered, self._settings.seed)
         if problem := find_duplicate_key(refs, self._settings.unit):
             return failed_report(split, index, len(refs), problem)
-        staging = staging_folder(self._output, plan.plan_id)
+        staging = staging_folder(self._run.output, plan.plan_id)
         mark = fingerprint(refs)
         if finished := find_finished(staging, split, index, mark):
             PROGRESS.add_done(len(refs))
@@ -204,7 +195,7 @@ class _ConvertShard(beam.DoFn):
         except FeatureFunctionError as error:
             return failed_report(split, index, len(refs), str(error))
         except OSError as error:  # of the output: those of the images are InputErrors
-            return failed_report(split, index, len(refs), explain_output_error(error, self._output))
+            return failed_report(split, index, len(refs), explain_output_error(error, self._run.output))
         return shard
 
     def _finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
@@ -213,7 +204,7 @@ class _ConvertShard(beam.DoFn):
         try:
             return shard.finish()
         except OSError as error:
-            problem = explain_output_error(error, self._output)
+            problem = explain_output_error(error, self._run.output)
             return failed_report(shard.split, shard.index, shard.rows.references, problem)
 
     def _convert(self, refs: list[ImageRef], label_map: LabelMap, split: str) -> Generator[ConvertedImage, None, None]:

@@ -19,7 +19,7 @@ from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.ignored import normal_path, why_ignored
-from recordmill.transforms.inputs.listing.local_folders import Entry, walk_folder
+from recordmill.transforms.inputs.listing.local_folders import walk_folder
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.shards.progress import PROGRESS
@@ -37,24 +37,23 @@ def list_images(source_input: Input, source: SourceSettings, settings: ListingSe
 
     An input that does not exist is a `fatal` notice.
     """
-    folder, entries = _find(source_input.path, settings)
+    folder, found = _find(source_input.path, settings)
     prefix = folder.rstrip("/") + "/"
     first_folders: set[str] = set()
     naming_files = 0
-    for entry in entries:
-        path = normal_path(entry.path)
-        status, reason, detail = entry.status, entry.reason, entry.detail
+    for file in found:
+        path = normal_path(file.key)
         if path is None:
-            path = entry.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-            entry = entry._replace(path=path, version="")
-            if not status:
-                status, reason, detail = "rejected", "bad_name", "the name is not UTF-8"
+            path = file.key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            file = file if file.status else file.notice("rejected", "bad_name", "the name is not UTF-8")
+            file = file.replace(key=path, version="")
         key = f"{source_input.name}/{path}" if source_input.name else path
-        uri = prefix + entry.path if entry.path else folder
-        file = ImageRef(key, uri, entry.size, entry.version, spelling="" if path == entry.path else entry.path)
-        if status:
-            yield file.notice(status, reason, detail)
+        uri = prefix + file.key if file.key else folder
+        spelling = "" if path == file.key else file.key
+        if file.status:
+            yield file.replace(key=key, uri=uri, spelling=spelling)
         else:
+            file = ImageRef(key, uri, file.size, file.version, spelling=spelling)
             first_folders.add(path.partition("/")[0] if "/" in path else "")
             naming_files += yield from _list_file(file, path, source, settings)
     whole = ImageRef(source_input.path, source_input.path)
@@ -126,24 +125,24 @@ def _place(ref: ImageRef, folders_split: str, settings: ListingSettings) -> Imag
     return ref
 
 
-def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[Entry]]:
+def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[ImageRef]]:
     """The folder that paths are below, and what is there: all that the folder holds, or the one file named."""
     if storage.is_local(root):
         if not os.path.isfile(root):
             return root, walk_folder(root, partial(why_ignored, settings))
         folder, name = os.path.split(root)
         status = os.stat(root)
-        return folder or ".", [Entry(name, status.st_size, str(status.st_mtime_ns))]
+        return folder or ".", [ImageRef(name, "", status.st_size, str(status.st_mtime_ns))]
     file = None
     with suppress(PermissionError):  # a right to list may be there
         file = storage.describe(root)
     if file is None:
         return root, _find_remote_entries(root, settings)
     folder, _, name = root.rpartition("/")
-    return folder, [Entry(name, file.size_in_bytes, str(file.last_updated_in_seconds))]
+    return folder, [ImageRef(name, "", file.size_in_bytes, str(file.last_updated_in_seconds))]
 
 
-def _find_remote_entries(root: str, settings: ListingSettings) -> Iterator[Entry]:
+def _find_remote_entries(root: str, settings: ListingSettings) -> Iterator[ImageRef]:
     prefix = root.rstrip("/") + "/"
     ignored_folders: set[str] = set()
     why = "nothing is there"  # a folder without files does not exist there: most likely a misspelt name
@@ -154,14 +153,14 @@ def _find_remote_entries(root: str, settings: ListingSettings) -> Iterator[Entry
                 continue
             at, reason = _ignored_at(path, settings)
             if not reason:
-                yield Entry(path, file.size_in_bytes, str(file.last_updated_in_seconds))
+                yield ImageRef(path, "", file.size_in_bytes, str(file.last_updated_in_seconds))
             elif at == path or at not in ignored_folders:
                 ignored_folders.update({at} - {path})
-                yield Entry(at, status="ignored", reason=reason)
+                yield ImageRef(at, "").notice("ignored", reason)
     except (FileNotFoundError, PermissionError) as error:
         why = (error.strerror or str(error)).lower()
     if why:
-        yield Entry("", status="fatal", reason="missing_input", detail=f"the input cannot be read ({why})")
+        yield ImageRef("", "").notice("fatal", "missing_input", f"the input cannot be read ({why})")
 
 
 def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:

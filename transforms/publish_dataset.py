@@ -1,6 +1,6 @@
 """PublishDataset: finished shards become a dataset, all at once, or nothing changes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +25,6 @@ from recordmill.transforms.publishing.acted_settings import tell_acted
 from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels, foresee_boxes
 from recordmill.transforms.publishing.companions import StagedDataset, find_remarks
 from recordmill.transforms.publishing.companions.label_map_text import note_background
-from recordmill.transforms.publishing.digest_index import DigestIndex
 from recordmill.transforms.publishing.duplicates import list_duplicates
 from recordmill.transforms.publishing.ledger import (
     LedgerError,
@@ -154,7 +153,9 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     statistics = gather_statistics(sidecars)
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
     records = {name: finished.splits[name].records for name in sorted(finished.splits)}
-    moved = _compare_with_replaced(plan, run, statistics.contents, records, settings.unit)
+    moved, replaced = "", find_marker(run.output)
+    if replaced is not None and replaced.plan.id != plan.plan_id:
+        moved = compare_splits(run.output, replaced, statistics.contents, records, settings.unit)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates)
     remarks = find_remarks(marker, statistics, settings)
     marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
@@ -162,11 +163,8 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     stage_dataset(dataset, plan, run)
     published = publish_staged(run.output, plan.plan_id, run.run_id)
     reused = sum(report.reused for report in reports)
-    notes = (
-        *plan.notes,
-        *moved,
-        *([f"{reused} of {len(reports)} shards had been finished by an earlier run"] if reused else []),
-    )
+    resumed = f"{reused} of {len(reports)} shards had been finished by an earlier run" if reused else ""
+    notes = (*plan.notes, *filter(None, (moved, resumed)))
     sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), notes)
 
@@ -182,17 +180,6 @@ def _tell_losses(finished: FinishedShards, summary: Summary, settings: DatasetSe
         )
         notes.append(f"{what}: {where}")
     return notes
-
-
-def _compare_with_replaced(
-    plan: Plan, run: RunSettings, contents: DigestIndex, records: Mapping[str, int], unit: str
-) -> list[str]:
-    """A note where another dataset is replaced, and has images that will be in other splits."""
-    replaced = find_marker(run.output)
-    if replaced is None or replaced.plan.id == plan.plan_id:
-        return []
-    note = compare_splits(run.output, replaced, contents, records, unit)
-    return [note] if note else []
 
 
 def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:

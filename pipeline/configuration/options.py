@@ -127,7 +127,7 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     _add_switch(run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}")
     _add_switch(run, "wait", "exit as soon as a remote runner has accepted the job", default=True)
     threads = "images decoded at once (default: one per processor)"
-    run.add_argument("--threads", type=_positive, default=0, metavar="N", help=threads)
+    run.add_argument("--threads", type=positive, default=0, metavar="N", help=threads)
     reports = parser.add_argument_group("what to report")
     _add_path(reports, "summary_json", "also write the JSON of the last line to this file")
     _add_path(reports, "outcome_file", "the file to which the job itself writes its outcome; it is not deleted")
@@ -166,7 +166,8 @@ def _true_or_false(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """The value of a flag that takes a number of 1 or more."""
     if not (text.isascii() and text.isdigit() and int(text)):
         raise argparse.ArgumentTypeError(f"{text} is not a number of 1 or more")
     return int(text)

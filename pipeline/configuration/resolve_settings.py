@@ -83,10 +83,10 @@ def make_recipe(settings: DatasetSettings, comment: str = "") -> Recipe:
 
     Functions have a digest of their code: where that has changed, the dataset is another one.
     """
-    plain = as_yaml_dict(settings)
     functions = {name: {**asdict(each), "code": digest_code(each.function)} for name, each in settings.features.items()}
-    values = {**leave_out_added(settings, plain), **({"functions": functions} if functions else {})}
-    return Recipe(values, comment + yaml.safe_dump(to_json(plain), sort_keys=False, allow_unicode=True))
+    values = as_yaml_dict(settings, leave_out_added) | ({"functions": functions} if functions else {})
+    written = yaml.safe_dump(to_json(as_yaml_dict(settings)), sort_keys=False, allow_unicode=True)
+    return Recipe(values, comment + written)
 
 
 def _complete_images(images: ImageSettings, convention: Convention) -> ImageSettings:

@@ -30,7 +30,8 @@ class Terminal:
         """Reports to a stream; without one, reports nothing."""
         self.muted = stream is None
         stream = stream or io.StringIO()
-        self._console = Console(file=stream, highlight=False, emoji=False, soft_wrap=True, width=_width(stream))
+        width = None if stream.isatty() else 200  # in a log, tables are not wrapped
+        self._console = Console(file=stream, highlight=False, emoji=False, soft_wrap=True, width=width)
 
     def say(self, text: str) -> None:
         """Prints one line; file names in it cannot control the terminal."""
@@ -54,7 +55,8 @@ class Terminal:
         with Progress(*columns, TimeRemainingColumn(), console=self._console, transient=True, disable=not live) as bar:
             task = bar.add_task(work.stage, total=None, count="")
             while not done.wait(0.1 if live else SECONDS_BETWEEN_LINES):
-                seconds = _seconds(work, started)
+                began = work.entered.get("converting" if work.planned else "listing", started)
+                seconds = time.monotonic() - began
                 count = _count(work, seconds)
                 bar.update(task, description=work.stage, total=work.planned or None, completed=work.done, count=count)
                 left = (work.planned - work.done) * seconds / work.done if work.done else 0.0
@@ -108,16 +110,6 @@ def plain_table(*titles: str, right: Collection[str] = ()) -> Table:
     for title in titles:
         table.add_column(title, justify="right" if title in right else "left", overflow="fold")
     return table
-
-
-def _width(stream: TextIO) -> int | None:
-    """A terminal's own width; in a log, tables are not wrapped."""
-    return None if stream.isatty() else 200
-
-
-def _seconds(work: progress.Progress, started: float) -> float:
-    """How long listing has taken, or converting once it has begun."""
-    return time.monotonic() - work.entered.get("converting" if work.planned else "listing", started)
 
 
 def _count(work: progress.Progress, seconds: float) -> str:

@@ -1,7 +1,7 @@
 """What a dataset is: everything that decides its bytes. These are the YAML keys that users write."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from typing import Any, ClassVar, Literal
@@ -164,9 +164,9 @@ class DatasetSettings:
         return bool(attrgetter(key)(self) != default)
 
 
-def as_yaml_dict(settings: DatasetSettings) -> dict[str, Any]:
-    """The settings as plain values, in the shape of their YAML, without those that have no effect."""
-    plain = asdict(settings)
+def as_yaml_dict(settings: DatasetSettings, as_plain: Callable[[Any], dict[str, Any]] = asdict) -> dict[str, Any]:
+    """The settings as plain values by `as_plain`, in the shape of their YAML, without those that have no effect."""
+    plain = as_plain(settings)
     plain["source"] = {"kind": settings.source.kind, **plain["source"]}
     if settings.splits.given:
         del plain["splits"]["fractions"]

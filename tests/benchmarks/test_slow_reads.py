@@ -10,7 +10,7 @@ from PIL import Image
 from benchmarks import measure, photographs, slow_reads
 from benchmarks.slow_reads import SlowFileSystem
 from recordmill.transforms.shards import read_ahead
-from recordmill.transforms.shards.decode_pool import REMOTE_READERS
+from recordmill.transforms.shards.read_ahead import REMOTE_READERS
 
 NO_ESTIMATE = "--set=shards.count=1"  # for which planning reads 32 images at once, and no more
 

@@ -12,7 +12,7 @@ from apache_beam.typehints import typehints
 from recordmill.pipeline.configuration.options import build_parser
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.transforms.shards.decode_pool import REMOTE_READERS
+from recordmill.transforms.shards.read_ahead import REMOTE_READERS
 
 REPO = Path(__file__).parents[2]
 PAGE = "docs/dataflow.md"

@@ -10,8 +10,7 @@ from PIL import Image
 from recordmill.pipeline.configuration.preflight import check_secrets
 from recordmill.schemas.errors import UsageError
 from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS
-from recordmill.transforms.shards.decode_pool import REMOTE_READERS
-from recordmill.transforms.shards.read_ahead import WINDOW_BYTES
+from recordmill.transforms.shards.read_ahead import REMOTE_READERS, WINDOW_BYTES
 
 PAGE = "docs/object_stores.md"
 TEXT = " ".join((Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8").split())

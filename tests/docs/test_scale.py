@@ -12,8 +12,8 @@ from benchmarks.scale_model import MOVES_AT_ONCE
 from recordmill.transforms.plan_shards import HELD_REFERENCES
 from recordmill.transforms.planning.hash_histogram import MAX_BINS
 from recordmill.transforms.planning.plan import MOST_PER_SHARD
-from recordmill.transforms.publishing import digest_index as contents
-from recordmill.transforms.shards.decode_pool import REMOTE_READERS
+from recordmill.transforms.publishing import temporary_files as contents
+from recordmill.transforms.shards.read_ahead import REMOTE_READERS
 
 PAGE = "docs/scale.md"
 TEXT = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")

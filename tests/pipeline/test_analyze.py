@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from recordmill.pipeline import analyze as command
-from recordmill.pipeline.analyze import analyze, main
+from recordmill.pipeline.analyze import main
 from recordmill.reading.analyze.analyze_dataset import Analysis
 from recordmill.schemas.errors import LoadError
 
@@ -26,7 +26,7 @@ def report(capsys):
     """Runs the command in this process: exit code, the JSON line, and what people see."""
 
     def run(*flags):
-        code = analyze(list(flags))
+        code = main(list(flags))
         captured = capsys.readouterr()
         assert captured.out.count("\n") == 1
         return code, json.loads(captured.out), captured.err

@@ -16,12 +16,11 @@ from recordmill.schemas.reference_batch import (
     RecordCoder,
     ReferenceBatch,
     ReferenceBatchCoder,
-    decode_batch,
-    encode_batch,
 )
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers(-1, 2**63 - 1)
+CODER = ReferenceBatchCoder(ReferenceBatch)
 REFS = st.builds(ImageRef, key=TEXTS, uri=TEXTS, size=NUMBERS, offset=NUMBERS, length=NUMBERS, features=TEXTS)
 
 
@@ -33,7 +32,7 @@ CLASSES = st.builds(ClassNames, TEXTS, st.lists(TEXTS).map(tuple), st.lists(NUMB
 def test_what_is_encoded_comes_back(listed):
     batch = ReferenceBatch.of(listed)
     assert len(batch) == len(listed)
-    assert decode_batch(encode_batch(batch)) == batch
+    assert CODER.decode(CODER.encode(batch)) == batch
 
 
 def test_what_all_references_have_in_common_is_written_once():
@@ -41,7 +40,7 @@ def test_what_all_references_have_in_common_is_written_once():
     batch = ReferenceBatch([ref, replace(ref, key="a.bin#1", offset=3073)])
     texts = [[""] for _ in range(7)]
     columns = [["a.bin#0", "a.bin#1"], ["/data/a.bin"], [6146], ["17"], [0, 3073], [3073], *texts, [False]]
-    assert orjson.loads(encode_batch(batch)) == [2, columns, 0, [], 0, []]
+    assert orjson.loads(CODER.encode(batch)) == [2, columns, 0, [], 0, []]
 
 
 def test_beam_carries_it_inside_other_types():

@@ -34,7 +34,7 @@ from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.shards.decode_pool import DecodePool
+from recordmill.transforms.shards.read_ahead import DecodePool
 
 SETTINGS = make_settings(seed=3)
 PLAN = Plan("id", "convert", "", SplitCutoffs(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})
@@ -184,7 +184,7 @@ def write_at_once(monkeypatch, shards, run, threads):
         return real(ref, settings, label_map, threading.Semaphore(), split)
 
     def write(shard):
-        step = pickle.loads(pickle.dumps(_ConvertShard(SETTINGS, run.output, threads)))
+        step = pickle.loads(pickle.dumps(_ConvertShard(SETTINGS, replace(run, threads=threads))))
         step.setup()
         step.start_bundle()
         step.process(batched(shard), PLAN)
@@ -209,7 +209,7 @@ def test_bundles_of_one_process_decode_together_no_more_than_its_threads(shards,
 
 
 def test_threads_are_chosen_where_the_work_is_done(run, monkeypatch):
-    step = _ConvertShard(SETTINGS, run.output, 0)
+    step = _ConvertShard(SETTINGS, replace(run, threads=0))
     monkeypatch.setattr(convert_shards, "default_threads", lambda: 5)
     step.setup()
     assert list(DecodePool._shared) == [5]
@@ -221,7 +221,7 @@ def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
 
     def write(threads):
         """Writes the shards; gives how many pools of threads were begun."""
-        step = _ConvertShard(settings, str(tmp_path / f"out{threads}"), threads)
+        step = _ConvertShard(settings, replace(run, output=str(tmp_path / f"out{threads}"), threads=threads))
         step.setup()
         step.start_bundle()
         for shard in shards:
@@ -251,7 +251,9 @@ def test_a_second_process_writes_some_shards_to_the_same_bytes(shards, run, tree
     monkeypatch.setattr(convert_shards, "FEWEST_FOR_TWO", 0)
     monkeypatch.setattr(convert_shards, "write_shard", note)
     for processes in (1, 2):
-        step = _ConvertShard(settings, str(tmp_path / f"out{processes}"), 0, processes)
+        step = _ConvertShard(
+            settings, replace(run, output=str(tmp_path / f"out{processes}"), threads=0, processes=processes)
+        )
         step.setup()
         step.start_bundle()
         for shard in shards:
@@ -280,7 +282,11 @@ def test_one_process_is_enough_where_a_second_would_not_pay(
     run, monkeypatch, images, threads, processes, starts, fewest
 ):
     monkeypatch.setattr(convert_shards, "FEWEST_FOR_TWO", fewest)
-    step = _ConvertShard(replace(SETTINGS, images=ImageSettings(**images)), run.output, threads, processes)
+    step = _ConvertShard(
+        replace(SETTINGS, images=ImageSettings(**images)), replace(run, threads=threads, processes=processes)
+    )
     assert not step._pays_for_two(replace(PLAN, starts={"train": [0] * starts}))
-    enough = _ConvertShard(replace(SETTINGS, images=ImageSettings(check="header")), run.output, 0, 2)
+    enough = _ConvertShard(
+        replace(SETTINGS, images=ImageSettings(check="header")), replace(run, threads=0, processes=2)
+    )
     assert enough._pays_for_two(replace(PLAN, starts={"train": [0, 1]})) == (fewest == 0)

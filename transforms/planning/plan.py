@@ -2,7 +2,7 @@
 
 import math
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -90,7 +90,9 @@ def make_plan(
     notes += [*_note_losses(summary, settings), *_note_unsplit(summary, settings)]
     starts: dict[str, list[int]] = {}
     sizes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
-    for name in _filled_splits(summary, settings) if not problem else ():
+    # Of splits that are given, those without images get no shard.
+    filled = [name for name in settings.splits.names if name in summary.splits or not settings.splits.given]
+    for name in filled if not problem else ():
         wanted = settings.shards.count or max(1, math.ceil(sizes.get(name, 0) / settings.shards.target_bytes))
         split = summary.splits.get(name, SplitSummary())  # a split that was empty now holds one group
         starts[name] = split.histogram.cut(wanted)
@@ -103,7 +105,7 @@ def make_plan(
             problem = f"split {name} would put {files}: raise shards.count"
     if not problem and not summary.references:  # rejected things alone: they still need a shard to be listed by
         starts = {settings.splits.names[0]: [0]}
-    full_recipe = _recipe(summary, settings, recipe.values, starts, label_map)
+    full_recipe = _recipe(summary, settings, recipe, starts, label_map)
     return Plan(
         plan_id=plan_id_of(full_recipe),
         action="fail" if problem else "convert",
@@ -119,28 +121,18 @@ def make_plan(
     )
 
 
-def _filled_splits(summary: Summary, settings: DatasetSettings) -> Sequence[str]:
-    """The splits that get shards: of those that are given, the ones that have images."""
-    names = settings.splits.names
-    return [name for name in names if name in summary.splits] if settings.splits.given else names
-
-
 def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]:
     """The source's numbers of its classes: what its settings tell, and what was announced when files were listed."""
     return {**settings.source.classes(), **summary.numbers}
 
 
 def _recipe(
-    summary: Summary,
-    settings: DatasetSettings,
-    recipe: Mapping[str, Any],
-    starts: Mapping[str, list[int]],
-    label_map: LabelMap,
+    summary: Summary, settings: DatasetSettings, recipe: Recipe, starts: dict[str, list[int]], label_map: LabelMap
 ) -> dict[str, Any]:
     """Everything that decides the dataset's bytes; whatever else there is to a run is not in it."""
     # What may be rejected changes no byte: a run that failed on it goes on with a higher limit. Nor does a page for
     # people, or what is learnt from the finished dataset: a dataset with moments can be analysed later.
-    kept = {key: value for key, value in recipe.items() if key not in ("max_rejected", "analyze", "report")}
+    kept = {key: value for key, value in recipe.values.items() if key not in ("max_rejected", "analyze", "report")}
     plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
     plain.get("source", {}).pop("root", None)  # a place: the same images are the same dataset wherever they are
     versions = {**imaging_versions(), **({"zlib": zlib.ZLIB_RUNTIME_VERSION} if settings.compression == "gzip" else {})}

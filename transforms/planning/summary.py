@@ -134,7 +134,7 @@ class Summary:
             case "rejected":
                 self.planned_digest = add_digests(self.planned_digest, *self._count([notice]))
                 self.rejected[reason] += 1
-                self._keep_first({reason: f"{notice.key} ({notice.detail:.500})"})
+                _keep_first(self.rejected_such, {reason: f"{notice.key} ({notice.detail:.500})"})
             case "names_images":
                 self.naming_files += notice.count
             case "fatal":
@@ -143,10 +143,6 @@ class Summary:
             case "warning":  # warnings become part of the marker, which names no place
                 place = notice.key.rstrip("/")  # empty, or the name of one of several, for an input itself
                 _keep_lowest(self.warnings, f"{place}: {notice.detail}".removeprefix(": "), most=MESSAGES_KEPT)
-
-    def _keep_first(self, rejected_such: Mapping[str, str]) -> None:
-        for reason, such in rejected_such.items():
-            self.rejected_such[reason] = min(such, self.rejected_such.get(reason, such))
 
     def _announce(self, classes: ClassNames) -> None:
         """Takes in classes that a source names; the same class has one number, and the same number one class."""
@@ -209,11 +205,10 @@ class Summary:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("digest", "planned_digest", "versions"):
             setattr(self, name, add_digests(getattr(self, name), getattr(other, name)))
-        for label, first in other.first_boxes.items():
-            self.first_boxes[label] = min(first, self.first_boxes.get(label, first))
         self.labels |= other.labels
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
-        self._keep_first(other.rejected_such)
+        _keep_first(self.first_boxes, other.first_boxes)
+        _keep_first(self.rejected_such, other.rejected_such)
         for split_name, split in other.splits.items():
             self.splits.setdefault(split_name, SplitSummary()).merge(split)
         for split_name, near in other.nearest.items():
@@ -225,6 +220,12 @@ class Summary:
 
 _SUMS = ("listed", "ignored", "rejected", "left_out", "boxes", "box_labels", "naming_files", "problems_found")
 """What merged summaries simply add up."""
+
+
+def _keep_first(kept: dict[Any, Any], others: Mapping[Any, Any]) -> None:
+    """Takes in others; of two under one key, the lower is kept."""
+    for key, each in others.items():
+        kept[key] = min(each, kept.get(key, each))
 
 
 def _keep_lowest(kept: list[Any], *items: Any, most: int) -> None:

@@ -127,8 +127,7 @@ def check_limits(ledger: Ledger, lost: list[str], settings: DatasetSettings, exa
         all_of_them = f"all {rejected:,} {unit}s were" if rejected != 1 else f"the only {unit} was"
         return f"nothing is left: {all_of_them} rejected ({reasons}){such_as}" + (f": {remedy}" if remedy else "")
     ignore = "" if source.files else "name such files in ignore"  # else each is a file of its own
-    share = rejected / (rejected + ledger.written)
-    if rejected > limits.count and share > limits.share:
+    if limits.are_passed(rejected, ledger.written):
         of = f"{rejected:,} of {rejected + ledger.written:,} {unit}s {'was' if rejected == 1 else 'were'} rejected"
         over = f"max_rejected.count ({limits.count}) and max_rejected.share ({limits.share:.2%})"
         advice = _either(remedy, ignore, "raise one of the limits")

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
@@ -45,15 +46,13 @@ class PublishedShard:
 
 def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> list[PublishedShard]:
     """Names the shards that have records, densely: `-of-N` counts what is there."""
-    ordered = sorted(reports, key=attrgetter("place"))
-    filled = [report for report in ordered if report.records]
-    counts = Counter(report.split for report in filled)
-    seen: Counter[str] = Counter()
     shards, layout = [], ExampleLayout(settings)
-    for report in filled:
-        name = layout.file_name(report.split, seen[report.split], counts[report.split], report.records)
-        seen[report.split] += 1
-        shards.append(PublishedShard(name, sidecar_name(name), report))
+    filled = sorted((report for report in reports if report.records), key=attrgetter("place"))
+    for split, grouped in groupby(filled, key=attrgetter("split")):
+        own = list(grouped)
+        for number, report in enumerate(own):
+            name = layout.file_name(split, number, len(own), report.records)
+            shards.append(PublishedShard(name, sidecar_name(name), report))
     return shards
 
 
@@ -128,14 +127,12 @@ def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
         split = summary.splits.get(name, SplitSummary())
         size = plan.estimated_bytes.get(name, split.bytes)
         splits[name] = {"images": split.references, "shards": len(starts), "bytes": size}
-    ledger: dict[str, Any] = {"listed": summary.listed}
-    ledger |= {fate: dict(sorted(getattr(summary, fate).items())) for fate in ("rejected", "ignored", "left_out")}
-    input_bytes = sum(split.bytes for split in summary.splits.values())
+    fates = {fate: dict(sorted(getattr(summary, fate).items())) for fate in ("rejected", "ignored", "left_out")}
     return {
         "unit": settings.unit,
         "splits": splits,
-        "ledger": ledger,
+        "ledger": {"listed": summary.listed, **fates},
         **({"named": to_json(named)} if (named := _describe_names(summary)) else {}),
         "classes": len(plan.label_map.ids),
-        "input_bytes": input_bytes,
+        "input_bytes": sum(split.bytes for split in summary.splits.values()),
     }

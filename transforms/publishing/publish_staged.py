@@ -27,20 +27,27 @@ from recordmill.schemas.dataset.file_names import (
     REPORT,
     shard_name,
 )
-from recordmill.schemas.dataset.json_values import as_json, to_json
+from recordmill.schemas.dataset.json_values import MisfitError, as_json, from_json, to_json
 from recordmill.schemas.dataset.marker import Marker, RunEntry, Switch
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import RejectedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.storage.dataset_files import find_marker, read_marker, read_rows, shard_path, staging_folder
+from recordmill.storage.dataset_files import (
+    DamagedMarkerError,
+    find_marker,
+    read_marker,
+    read_marker_json,
+    read_rows,
+    shard_path,
+    staging_folder,
+)
 from recordmill.storage.many_files import check_targets, digest_of, force_to_disk, map_each, move_files
 from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.output_lock import remove_staging
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.publishing.companions import StagedDataset, describe_dataset
 from recordmill.transforms.publishing.marker import check_names, name_sidecars_of_nothing
-from recordmill.transforms.publishing.rollback import read_pending, roll_back
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 
@@ -58,11 +65,9 @@ def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> d
     temporary = storage.temporary_name(path)
     with storage.open_to_write(temporary) as lines:
         for report in sorted(reports, key=attrgetter("place")):
-            for row in (
-                read_rows(shard_path(staging, report.split, report.index, "jsonl"))
-                if report.references > report.records
-                else ()
-            ):
+            if report.references == report.records:
+                continue
+            for row in read_rows(shard_path(staging, report.split, report.index, "jsonl")):
                 if isinstance(row, RejectedRow):
                     first.setdefault(row.rejected, " ".join(f"{row.key} ({row.detail})".split()))
                     line = to_json(_rejected_file(row, run.inputs))
@@ -96,9 +101,13 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
         moves.append([shard_name(shard.report.split, shard.report.index, "jsonl"), shard.sidecar])
     for sidecar, report in name_sidecars_of_nothing(dataset.reports).items():
         moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
-    descriptions = _stage_descriptions(dataset, run.run_id)
-    moves += descriptions
-    marker = replace(dataset.marker, files=(*dataset.marker.files, *(name for _, name in descriptions)))
+    files = list(dataset.marker.files)
+    for number, (name, content) in enumerate(describe_dataset(dataset)):
+        # Staging has no folders, and knows the names of shards.
+        moves.append([f"{run.run_id}-description-{number:05d}", name])
+        storage.write_file(storage.join(staging, moves[-1][0]), content)
+        files.append(name)
+    marker = replace(dataset.marker, files=tuple(files))
     check_names(marker)
     check_targets(storage.join(run.output, target) for _, target in moves if "/" not in target)
     staged = {target: storage.join(staging, source) for source, target in moves}
@@ -118,17 +127,6 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
     force_to_disk(storage.join(staging, source) for source, _ in moves)
     storage.write_file(storage.join(staging, MARKER), as_json(pending))
     force_to_disk([staging])
-
-
-def _stage_descriptions(dataset: StagedDataset, run_id: str) -> list[list[str]]:
-    """Writes in staging what describes the dataset; gives the moves that publish it."""
-    moves = []
-    for number, (name, content) in enumerate(describe_dataset(dataset)):
-        moves.append(
-            [f"{run_id}-description-{number:05d}", name]
-        )  # staging has no folders, and knows the names of shards
-        storage.write_file(storage.join(dataset.folder, moves[-1][0]), content)
-    return moves
 
 
 def _old_files(output: str) -> tuple[str, ...]:
@@ -196,3 +194,47 @@ def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) ->
     storage.write_file(published, as_json(to_json(marker)))
     storage.move_file(published, storage.join(output, MARKER))
     force_to_disk([output])
+
+
+def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
+    """The marker of the dataset that is complete in staging, and the moves that publish it.
+
+    Raises:
+        FileNotFoundError: none is.
+        ValueError: it cannot be read.
+    """
+    staging = staging_folder(output, plan_id)
+    marker, value = read_marker_json(staging)
+    try:
+        return marker, from_json(Switch, value.get("switch"))
+    except MisfitError as misfit:
+        raise DamagedMarkerError(f"{staging}/{MARKER} does not say how its dataset is published: {misfit}") from None
+
+
+def roll_back(output: str, plan_id: str) -> None:
+    """Leaves an output without the dataset that was being published, and without what that was to replace.
+
+    The finished shards are in staging then, and no dataset is complete there: a run of the same plan takes them up
+    again. Nothing is done where a marker stands in the output: either the switch has not touched it, or another run has
+    finished it. Can be cut at any point: until the end the dataset is complete in both places together, and the next
+    run finishes it.
+
+    Raises:
+        OSError: the files cannot be renamed either.
+        ValueError: what was being published cannot be read.
+    """
+    _, switch = read_pending(output, plan_id)
+    if storage.exists(storage.join(output, MARKER)):
+        return
+    staging, sidecars = staging_folder(output, plan_id), storage.join(output, "sidecars")
+    waiting = set(storage.folder_names(staging))
+    moved = {target: source for target, source in switch.targets.items() if source not in waiting}
+    names = sorted({*moved, *switch.removes})
+    sizes = map_each(storage.size_of, (storage.join(output, name) for name in names))
+    there = {name for name, size in zip(names, sizes, strict=True) if size is not None}
+    move_files((storage.join(output, target), storage.join(staging, moved[target])) for target in there & moved.keys())
+    storage.remove_files(storage.join(output, name) for name in there - moved.keys())
+    if not storage.folder_names(sidecars):
+        storage.remove_folder(sidecars)
+    force_to_disk([staging, output])
+    storage.remove_files([storage.join(staging, MARKER)])

@@ -13,7 +13,7 @@ import numpy as np
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.storage.dataset_files import read_rows, shard_path
-from recordmill.transforms.publishing.digest_index import DigestIndex, Digests
+from recordmill.transforms.publishing.temporary_files import DigestIndex, Digests
 
 LOSSLESS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff")
 """How the names of files end whose formats keep every pixel, nearly always: sidecars do not say the format."""

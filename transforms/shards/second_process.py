@@ -11,7 +11,7 @@ from functools import partial
 
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.reference_batch import ReferenceBatch, decode_batch, encode_batch
+from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 from recordmill.transforms.shards.progress import PROGRESS, Counter
 
 PARENT_IS_LOOKED_FOR = 0.5
@@ -44,13 +44,15 @@ class SecondProcess:
 
     def submit(self, split: str, index: int, refs: list[ImageRef]) -> Future[ShardReport]:
         """Has a shard written. What `write` raises there is raised by the result; so is the process's own end."""
-        self._last = self._pool.submit(_write_shard, split, index, encode_batch(ReferenceBatch.of(refs)))
+        self._last = self._pool.submit(_write_shard, split, index, _CODER.encode(ReferenceBatch.of(refs)))
         return self._last
 
     def close(self) -> None:
         """Ends the process when it has written its shard."""
         self._pool.shutdown()
 
+
+_CODER = ReferenceBatchCoder(ReferenceBatch)
 
 _forked: dict[str, WriteShard] = {}
 """In the forked process: what it was begun with."""
@@ -72,5 +74,5 @@ def _end_with(parent: int) -> None:
 
 def _write_shard(split: str, index: int, batch: bytes) -> ShardReport:
     # Pickled, references would take six times as long to pass.
-    refs = decode_batch(batch)
+    refs = _CODER.decode(batch)
     return _forked["write"](split, index, [*refs.refs, *refs.notices])

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.record_fields import BOX_FIELDS, RECORD_FIELDS
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
+
+T = TypeVar("T")
 
 MOST_RECORDS = 10_000
 MOST_BYTES = 128 * 2**20
@@ -172,7 +174,7 @@ def _sample(shards: Sequence[Shard], found: StoredValues) -> Iterator[memoryview
                     break
 
 
-def choose_evenly(things: Sequence[Any], most: int) -> Sequence[Any]:
+def choose_evenly(things: Sequence[T], most: int) -> Sequence[T]:
     """At most `most` of them, from the first to the last."""
     if len(things) <= most:
         return things

@@ -17,7 +17,8 @@ from recordmill.imaging.sniff import sniff
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import DamagedExampleError, ParsedExample
 from recordmill.reading.report.image_statistics import Place
-from recordmill.reading.report.stored_values import read_boxes
+from recordmill.reading.report.stored_values import choose_evenly, read_boxes
+from recordmill.schemas.dataset.annotation_counts import most_frequent
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.record_reader import FRAMING_BYTES
 
@@ -75,16 +76,14 @@ def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict
         classes: images, or boxes, by class name.
         with_boxes: whether boxes are drawn on them.
     """
-    names = sorted(classes, key=lambda name: (-classes[name], name))
-    most_classes = MOST_CLASSES_WITH_BOXES if with_boxes else MOST_CLASSES
-    if len(names) > most_classes:
-        last = len(names) - 1
-        names = [names[number * last // (most_classes - 1)] for number in range(most_classes)]
-    most, of_class, row = (
-        (MOST_WITH_BOXES, MOST_OF_CLASS_WITH_BOXES, 2) if with_boxes else (MOST_IMAGES, MOST_OF_CLASS, ROW)
+    most_classes, most, of_class, row = (
+        (MOST_CLASSES_WITH_BOXES, MOST_WITH_BOXES, MOST_OF_CLASS_WITH_BOXES, 2)
+        if with_boxes
+        else (MOST_CLASSES, MOST_IMAGES, MOST_OF_CLASS, ROW)
     )
-    each = min(most // max(len(names), 1), of_class)
-    return dict.fromkeys(names, max(each - each % row, 1))
+    chosen = choose_evenly(most_frequent(classes), most_classes)
+    each = min(most // max(len(chosen), 1), of_class)
+    return dict.fromkeys(chosen, max(each - each % row, 1))
 
 
 def make_thumbnails(dataset: Dataset, wanted: Sequence[Wanted]) -> list[str]:

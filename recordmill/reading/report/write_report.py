@@ -6,8 +6,9 @@ shown and the rest is counted.
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping
+from operator import itemgetter
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from recordmill.reading.report.thumbnails import (
     Wanted,
     make_thumbnails,
 )
-from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, ImagesWithoutBoxes
+from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, most_frequent
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.templates import load_template
@@ -119,23 +120,14 @@ def build_view(contents: Contents) -> dict[str, Any]:
         "NOT_DROPPED": NOT_DROPPED,
         "REASONS": REASONS,
         "CHANGES": CHANGES,
-        "marker": marker,
-        "title": contents.title,
-        "images": sum(split.records for split in marker.splits.values()),
-        "unit": marker.unit,
-        "data": contents.data,
+        "LONGEST_CONFIGURATION": LONGEST_CONFIGURATION,
+        "contents": contents,
         "branches": describe_branches(marker),
         "classes": describe_classes(marker),
         **_show_pictures(contents),
-        "statistics": statistics,
         "sizes": describe_sizes(statistics) if statistics.images else None,
-        "stored": stored,
-        "without_boxes": marker.images_without_boxes or ImagesWithoutBoxes(),
         "boxes": describe_boxes(statistics, stored),
         "columns": [(column, _draw_column(column)) for column in stored.columns],
-        "rejected": contents.rejected,
-        "configuration": contents.configuration[:LONGEST_CONFIGURATION],
-        "configuration_is_cut": len(contents.configuration) > LONGEST_CONFIGURATION,
     }
 
 
@@ -148,10 +140,13 @@ def _show_pictures(contents: Contents) -> dict[str, Any]:
     wanted = [Wanted(place, name, side) if with_boxes else Wanted(place) for name, place in samples]
     wanted += map(Wanted, statistics.named.values())
     pictures = make_thumbnails(contents.dataset, wanted)
-    sheet: dict[str, list[dict[str, str]]] = {}
-    for (name, (_, row)), picture in zip(samples, pictures, strict=False):
-        sheet.setdefault(name, []).append({"picture": picture, "key": row.key})
-    by_name = dict(zip(statistics.named, pictures[len(samples) :], strict=True))
+    left = iter(pictures)
+    sheet = {
+        name: [{"picture": next(left), "key": row.key} for _, row in places]
+        for name, places in statistics.samples.items()
+        if places
+    }
+    by_name = dict(zip(statistics.named, left, strict=True))
     return {
         "sheet": sheet if any(pictures[: len(samples)]) else {},  # raw observations, or any files: nothing to look at
         "sheet_is_whole": len(statistics.samples) == len(+contents.marker.class_counts),
@@ -166,19 +161,19 @@ def _show_pictures(contents: Contents) -> dict[str, Any]:
 
 def describe_branches(marker: Marker) -> list[dict[str, Any]]:
     """The ledger as a flow: a branch for each split, and one for each reason why something is in none."""
-    splits = sorted(marker.splits.items(), key=lambda item: -item[1].records)
-    places = list(marker.splits)
-    branches: list[dict[str, Any]] = [
-        {"kind": "written", "name": name, "count": split.records, "place": places.index(name)}
-        for name, split in splits[:MOST_BRANCHES]
+    splits: list[dict[str, Any]] = [
+        {"kind": "written", "name": name, "count": split.records, "place": place}
+        for place, (name, split) in enumerate(marker.splits.items())
     ]
-    if rest := splits[MOST_BRANCHES:]:
-        count = sum(split.records for _, split in rest)
+    splits.sort(key=itemgetter("count"), reverse=True)
+    branches, rest = splits[:MOST_BRANCHES], splits[MOST_BRANCHES:]
+    if rest:
+        count = sum(split["count"] for split in rest)
         branches.append({"kind": "written", "name": f"{len(rest)} more splits", "count": count, "place": MOST_BRANCHES})
     for fate, counts in marker.ledger.by_fate().items():
-        for reason, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-            note = explain_reason(fate, reason)
-            branches.append({"kind": fate, "name": reason.replace("_", " "), "count": count, "note": note})
+        for reason in most_frequent(counts):
+            name, note = reason.replace("_", " "), explain_reason(fate, reason)
+            branches.append({"kind": fate, "name": name, "count": counts[reason], "note": note})
     for branch, drawn in zip(branches, draw_flow([branch["count"] for branch in branches]), strict=True):
         branch["drawn"] = drawn
     return branches
@@ -192,10 +187,10 @@ def describe_classes(marker: Marker) -> dict[str, Any]:
     splits = {name: split.class_counts for name, split in marker.splits.items()}
     rows = sorted(marker.class_counts.items(), key=lambda row: (-row[1], row[0]))
     bars = [{"name": name, "counts": [each.get(name, 0) for each in splits.values()]} for name, _ in rows]
-    counts = np.array([count for _, count in rows if count] or [0], np.int64)
+    counts = [count for _, count in rows if count] or [0]
     is_cut = len(rows) > MOST_BARS
     largest, smallest = (MOST_BARS - SMALLEST_BARS, len(rows) - SMALLEST_BARS) if is_cut else (len(rows), len(rows))
-    sizes = np.bincount(np.log2(np.maximum(counts, 1)).astype(np.int64))
+    doublings = np.bincount([max(count.bit_length() - 1, 0) for count in counts])
     return {
         "count": len(marker.labels),
         "of": marker.counted_unit,
@@ -204,14 +199,14 @@ def describe_classes(marker: Marker) -> dict[str, Any]:
         "between": smallest - largest,
         "between_instances": sum(count for _, count in rows[largest:smallest]),
         "empty": sum(not count for _, count in rows),
-        "median": float(np.median(counts)),
-        "least": int(counts[-1]),
-        "most": int(counts[0]),
+        "median": median(counts),
+        "least": counts[-1],
+        "most": counts[0],
         "lacking": {
             split: [name for name, count in rows if name and count and not own.get(name)]
             for split, own in splits.items()
         },
-        "histogram": draw_histogram(sizes, lambda number: f"{2**number:,}", 1)
+        "histogram": draw_histogram(doublings, lambda number: f"{2**number:,}", 1)
         if is_cut and counts[0] > counts[-1]
         else None,
     }
@@ -252,10 +247,8 @@ def describe_boxes(statistics: ImageStatistics, stored: StoredValues) -> dict[st
 def _draw_numbers(boxes: Mapping[int, int]) -> Histogram:
     """Images by number of boxes; where these reach far, in columns for 0, 1, 2 to 3, 4 to 7 and so on."""
     doubling = max(boxes) >= MOST_SINGLE_NUMBERS
-    columns: Counter[int] = Counter()
-    for number, images in boxes.items():
-        columns[number.bit_length() if doubling else number] += images
-    counts = np.array([columns[place] for place in range(max(columns) + 1)], np.int64)
+    places = [number.bit_length() if doubling else number for number in boxes]
+    counts = np.bincount(places, list(boxes.values())).astype(np.int64)
     return draw_histogram(counts, _doubling if doubling else str, centred=True)
 
 

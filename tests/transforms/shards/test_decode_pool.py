@@ -1,7 +1,7 @@
 import threading
 
-from recordmill.transforms.shards import decode_pool
-from recordmill.transforms.shards.decode_pool import REMOTE_READERS, DecodePool
+from recordmill.transforms.shards import read_ahead
+from recordmill.transforms.shards.read_ahead import REMOTE_READERS, DecodePool
 
 
 def test_the_pool_is_shared_and_ends_with_its_last_user():
@@ -21,9 +21,9 @@ def test_the_pool_is_shared_and_ends_with_its_last_user():
 
 def test_threads_for_a_network_are_started_for_a_remote_file(monkeypatch):
     begun = []
-    real = decode_pool.ReadAhead
+    real = read_ahead.ReadAhead
     monkeypatch.setattr(
-        decode_pool, "ReadAhead", lambda threads, **options: (begun.append(threads), real(threads, **options))[1]
+        read_ahead, "ReadAhead", lambda threads, **options: (begun.append(threads), real(threads, **options))[1]
     )
     readers = DecodePool.of(2)
     readers.pool_for("/a")

@@ -4,7 +4,6 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.folder_sketch import (
     IMAGE_ENDINGS,
     FolderSketch,
@@ -15,8 +14,6 @@ from recordmill.transforms.inputs.listing.folder_sketch import (
 
 _PARTS = (".cls", ".json", ".txt")
 """Endings of the files next to an image that may hold a sample's label or a text."""
-
-_WORDS = "|".join(sorted(SPLIT_NAMES, key=len, reverse=True))
 
 
 def are_in_one_folder(names: Iterable[str]) -> bool:
@@ -67,7 +64,7 @@ def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recogn
         source["label_part"] = ""
     if inside.top.beside_images(".txt"):
         source["features_from"] = {"image/caption": {"part": "txt", "default": ""}}
-    words = sketch.archive_words(_WORDS)
+    words = sketch.archive_words()
     splits = given_splits("from_source", words)
     if splits:
         ending = r"\.t(?:ar|gz)" if sketch.all_ending(".tgz") else r"\.tar"
@@ -87,7 +84,7 @@ def _as_folders(sketch: FolderSketch, names: list[str], inside: FolderSketch) ->
         folders = ", ".join(inside.split_folders)
         return Recognised({"source": source, **splits}, f"class folders below {folders} {where}")
     is_flat = bool(inside.top.images) and not inside.top.folders
-    if len(names) > 1 and (splits := given_splits("from_source", sketch.archive_words(_WORDS))):
+    if len(names) > 1 and (splits := given_splits("from_source", sketch.archive_words())):
         source |= {"split": f"^[^/]*?{_any_of(splits)}", **({"class_from": "none"} if is_flat else {})}
         return Recognised({"source": source, **splits}, f"archives for splits, {where[3:]}")
     if is_flat:

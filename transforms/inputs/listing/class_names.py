@@ -50,10 +50,10 @@ def number_classes(classes: Sequence[str] | int) -> dict[str, int]:
         classes: names in the order of their numbers, or how many there are, which are called 0, 1, ...
 
     Raises:
-        ValueError: two have one name, or there are too many.
+        ValueError: two have one name, or the number is negative or above `MOST_CLASSES`.
     """
-    if isinstance(classes, int) and classes > MOST_CLASSES:
-        raise ValueError(f"{classes:,} are more than the {MOST_CLASSES:,} that are supported here")
+    if isinstance(classes, int) and not 0 <= classes <= MOST_CLASSES:
+        raise ValueError(f"there cannot be {classes:,} classes: give names, or a number up to {MOST_CLASSES:,}")
     names = [str(number) for number in range(classes)] if isinstance(classes, int) else classes
     numbers = {name: number for number, name in enumerate(names)}
     if len(numbers) < len(names):
@@ -118,8 +118,6 @@ def state_classes(names: Sequence[str] | int) -> Mapping[str, int]:
     Raises:
         ValueError: they cannot be.
     """
-    if isinstance(names, int) and names < 0:
-        raise ValueError(f"source.class_names is {names}: give names, or how many there are")
     try:
         return number_classes(names)
     except ValueError as error:

@@ -20,6 +20,8 @@ IMAGE_PATTERNS = tuple("*." + "".join(f"[{c}{c.upper()}]" for c in ending[1:]) f
 USUAL_WORDS = {word: SPLIT_NAMES[word] for word in ("train", "val", "valid", "validation", "test")}
 """The words for splits that most collections use, and the splits."""
 
+_WORDS = "|".join(sorted(SPLIT_NAMES, key=len, reverse=True))
+
 ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".zip")
 
 
@@ -138,17 +140,15 @@ class FolderSketch:
         """The paths of all files with one of these endings."""
         return tuple(posixpath.join(at, name) for at, names in self.names.items() for name in names.ending(*endings))
 
-    def archive_words(self, pattern: str) -> set[str]:
-        """What a pattern finds first in the name of each archive; empty for one in which it finds nothing."""
-        found = [re.search(pattern, name, re.IGNORECASE) for name in self.all_ending(*ARCHIVE_ENDINGS)]
+    def archive_words(self) -> set[str]:
+        """The first word for a split in the name of each archive; empty for one without such a word."""
+        found = [re.search(_WORDS, name, re.IGNORECASE) for name in self.all_ending(*ARCHIVE_ENDINGS)]
         return {match[0] if match else "" for match in found}
 
     def first_head(self, folder: str, *endings: str) -> bytes:
         """How the first file of an ending in a folder begins, of those that were looked into."""
-        for path, head in self.heads.items():
-            if posixpath.dirname(path) == folder and path.lower().endswith(endings):
-                return head
-        return b""
+        named = {path: head for path, head in self.heads.items() if path.lower().endswith(endings)}
+        return next((head for path, head in named.items() if posixpath.dirname(path) == folder), b"")
 
     def below(self, folder: str) -> "FolderSketch":
         """The sketch of a folder in it."""
@@ -197,8 +197,7 @@ def split_pattern(names: Iterable[str]) -> tuple[str, list[str]]:
 
     The pattern has a group `split`; numbers after the word may be others too.
     """
-    words = "|".join(sorted(SPLIT_NAMES, key=len, reverse=True))
-    parts = [re.fullmatch(rf"(.*?)((?i:{words}))(?![a-z])(.*)", name) for name in names]
+    parts = [re.fullmatch(rf"(.*?)((?i:{_WORDS}))(?![a-z])(.*)", name) for name in names]
     around = {(part[1], re.sub("[0-9]+", "[0-9]+", re.escape(part[3]))) for part in parts if part}
     if not all(parts) or len(around) != 1:
         return "", [""]

@@ -9,40 +9,20 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
 
 import orjson
 
-from recordmill.schemas.image_ref import Status
+from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.listing.named_files import explain_os_error as _why
-
-
-class Entry(NamedTuple):
-    """One thing found: a file to convert, or a message for the user.
-
-    Attributes:
-        path: where it is below the root, `/`-separated, as the file system spells it.
-        size: bytes, for a file.
-        version: modification time in nanoseconds, for a file.
-        status: the empty string for a file, else as in `Notice.status`.
-        reason: a code where status is set.
-        detail: one line where status is set.
-    """
-
-    path: str
-    size: int = 0
-    version: str = ""
-    status: Status | Literal[""] = ""
-    reason: str = ""
-    detail: str = ""
-
 
 Ignore = Callable[[str, bool], str]
 """Says why a path (and whether it is a folder) is to be ignored: a reason code, or the empty string."""
 
 
-def walk_folder(root: str, ignore: Ignore) -> Iterator[Entry]:
-    """Yields every file below a folder, links followed, and everything that is not a plain, readable file.
+def walk_folder(root: str, ignore: Ignore) -> Iterator[ImageRef]:
+    """Yields every file below a folder, links followed, and a notice of everything that is not a plain, readable file.
+
+    The key of each is its path below the root, `/`-separated, as the file system spells it; its URI is not set.
 
     A folder that is ignored counts as one entry and is not entered. Links are followed; one that leads back to a
     folder on its own path is a `fatal` entry, since it would never end. So is a folder that cannot be read: how
@@ -51,58 +31,58 @@ def walk_folder(root: str, ignore: Ignore) -> Iterator[Entry]:
     try:
         status = os.stat(root)
     except OSError as error:
-        yield Entry("", status="fatal", reason="missing_input", detail=f"the input cannot be read ({_why(error)})")
+        yield ImageRef("", "").notice("fatal", "missing_input", f"the input cannot be read ({_why(error)})")
         return
     yield from _walk(root, "", ignore, ((status.st_dev, status.st_ino),))
 
 
-def _walk(root: str, below: str, ignore: Ignore, ancestors: tuple[tuple[int, int], ...]) -> Iterator[Entry]:
+def _walk(root: str, below: str, ignore: Ignore, ancestors: tuple[tuple[int, int], ...]) -> Iterator[ImageRef]:
     try:
         with os.scandir(os.path.join(root, below) if below else root) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
     except FileNotFoundError:
-        yield Entry(below, status="fatal", reason="folder_vanished", detail="the folder vanished while being listed")
+        yield ImageRef(below, "").notice("fatal", "folder_vanished", "the folder vanished while being listed")
         return
     except OSError as error:
         detail = f"the folder cannot be read ({_why(error)}): make it readable{_or_leave_out(below, True)}"
-        yield Entry(below, status="fatal", reason="unreadable_folder", detail=detail)
+        yield ImageRef(below, "").notice("fatal", "unreadable_folder", detail)
         return
     if not found:
         what = "folder" if below else "input"
-        yield Entry(below, status="warning", reason="empty_folder", detail=f"the {what} is empty")
+        yield ImageRef(below, "").notice("warning", "empty_folder", f"the {what} is empty")
     for entry in found:
         path = f"{below}/{entry.name}" if below else entry.name
         try:
             is_folder = entry.is_dir()
             if reason := ignore(path, is_folder):
-                yield Entry(path, status="ignored", reason=reason)
+                yield ImageRef(path, "").notice("ignored", reason)
                 continue
             status = entry.stat()
             identity = (status.st_dev, status.st_ino)
             if is_folder and identity in ancestors:
                 detail = f"the link leads back to a folder that holds it: remove it{_or_leave_out(path, True)}"
-                yield Entry(path, status="fatal", reason="link_loop", detail=detail)
+                yield ImageRef(path, "").notice("fatal", "link_loop", detail)
             elif is_folder:
                 yield from _walk(root, path, ignore, (*ancestors, identity))
             elif entry.is_file():
-                yield Entry(path, status.st_size, str(status.st_mtime_ns))
+                yield ImageRef(path, "", status.st_size, str(status.st_mtime_ns))
             else:
                 detail = "a device, socket or pipe is not an image"
-                yield Entry(path, status="rejected", reason="not_a_file", detail=detail)
+                yield ImageRef(path, "").notice("rejected", "not_a_file", detail)
         except OSError as error:
             yield _describe_broken(path, entry, ignore, error)
 
 
-def _describe_broken(path: str, entry: os.DirEntry[str], ignore: Ignore, error: OSError) -> Entry:
+def _describe_broken(path: str, entry: os.DirEntry[str], ignore: Ignore, error: OSError) -> ImageRef:
     if isinstance(error, FileNotFoundError):
         missing = "the link leads nowhere" if entry.is_symlink() else "the file vanished while being listed"
-        return Entry(path, status="rejected", reason="vanished", detail=missing)
+        return ImageRef(path, "").notice("rejected", "vanished", missing)
     if error.errno != errno.ELOOP:
-        return Entry(path, status="rejected", reason="unreadable", detail=_why(error))
+        return ImageRef(path, "").notice("rejected", "unreadable", _why(error))
     if reason := ignore(path, False):
-        return Entry(path, status="ignored", reason=reason)
+        return ImageRef(path, "").notice("ignored", reason)
     detail = f"the link leads to itself: remove it{_or_leave_out(path, False)}"
-    return Entry(path, status="fatal", reason="link_loop", detail=detail)
+    return ImageRef(path, "").notice("fatal", "link_loop", detail)
 
 
 def _or_leave_out(path: str, is_folder: bool) -> str:

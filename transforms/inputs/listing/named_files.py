@@ -16,9 +16,6 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.read_image import read_image
 
-IMAGE_ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
-"""The endings of images' names, for data that name images without them."""
-
 T = TypeVar("T")
 
 MAX_BYTES = 16 * 2**20
@@ -65,33 +62,25 @@ class DataFile:
         """Where another path below the root leads; raises as `resolve_inside`."""
         return resolve_inside(self.root, below)
 
-    def find_image(self, below: str) -> ImageRef:
-        """The reference of an image, by its path below the root.
-
-        It has the file's split. It is a rejection if there is no such file there, or if the path leads outside.
-        """
-        ref = self.ref.replace(key=key_of(self.ref.key, self.path, below), spelling="")
-        try:
-            uri, size, version = locate(self.root, below)
-        except Rejected as error:
-            return ref.notice("rejected", error.reason, f"named by {posixpath.basename(self.path)}: {error.detail}")
-        return ref.replace(uri=uri, size=size, version=version)
-
     def list_annotated(self, below: str, fields: Mapping[str, Any], classes: Iterable[str] = ()) -> Iterator[Listed]:
         """Yields an image that the file describes, after the names of classes that must be announced.
+
+        The image has the file's split. It is a rejection if there is no such file, or if the path leads outside.
 
         Args:
             below: the image's path below the root.
             fields: what `ImageRef.features` holds for it, such as the result of `boxes_of`.
             classes: names of the classes of its boxes, if the file announces them nowhere else.
         """
-        image = self.find_image(below)
-        if image.status:
-            yield image
+        image = self.ref.replace(key=key_of(self.ref.key, self.path, below), spelling="")
+        try:
+            uri, size, version = locate(self.root, below)
+        except Rejected as error:
+            yield image.notice("rejected", error.reason, f"named by {posixpath.basename(self.path)}: {error.detail}")
             return
         if classes:
             yield ClassNames.of(self.ref, classes)
-        yield image.replace(features=orjson.dumps(fields).decode())
+        yield image.replace(uri=uri, size=size, version=version, features=orjson.dumps(fields).decode())
 
 
 def explain_os_error(error: OSError) -> str:

@@ -29,8 +29,7 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
     try:
         compiled = re2.compile(pattern, options)
     except re2.error as error:
-        reason = error.args[0] if error.args else ""
-        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        text = error.args[0].decode(errors="replace")
         raise ValueError(f"{key} {pattern!r} is not a regular expression: {text}") from None
     for group in groups:
         if group not in compiled.groupindex:

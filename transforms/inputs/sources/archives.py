@@ -18,18 +18,10 @@ from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.read_image import read_image
 from recordmill.storage.unpacking import MAX_RATIO
+from recordmill.transforms.inputs.archives import samples
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
 from recordmill.transforms.inputs.archives.member import Limits, Member, bad_archive
 from recordmill.transforms.inputs.archives.recognise_archives import are_in_one_folder, recognise_archives
-from recordmill.transforms.inputs.archives.samples import (
-    MAX_PART_BYTES,
-    PartFeature,
-    Sample,
-    bad_sample,
-    class_of,
-    extensions_of,
-    group_samples,
-)
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.listing.ignored import SYSTEM_NAMES, compile_globs
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
@@ -38,6 +30,8 @@ from recordmill.transforms.inputs.sources.source import Source
 
 MOST_SEEN = 100_000
 """Members that decide whether one folder is around everything."""
+
+_ENDING = re.compile(r"(?<=.)\.(tar|tar\.gz|tgz|zip)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +66,7 @@ class Archives(Source):
     label_part: str = "cls"
     class_names: tuple[str, ...] = ()
     image_parts: tuple[str, ...] = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "ppm")
-    features_from: Mapping[str, PartFeature] = field(default_factory=dict)
+    features_from: Mapping[str, samples.PartFeature] = field(default_factory=dict)
     split: str = ""
     members: tuple[str, ...] = ()
     max_member_bytes: AtLeastOne = 256 * 2**20
@@ -168,7 +162,7 @@ class Archives(Source):
             yield ref
 
     def _samples(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
-        for sample in group_samples(members, self.image_parts):
+        for sample in samples.group_samples(members, self.image_parts):
             refs = {extension: self._reference(path, file, member) for extension, member in sample.parts.items()}
             yield from (ref for ref in refs.values() if ref.status == "ignored")
             refs = {extension: ref for extension, ref in refs.items() if ref.status != "ignored"}
@@ -179,7 +173,7 @@ class Archives(Source):
                 detail = f"there is no image next to {there}, of those that source.image_parts names"
                 yield file.replace(key=key, spelling="").notice("rejected", "bad_sample", detail)
 
-    def _with_parts(self, file: ImageRef, sample: Sample, refs: Mapping[str, ImageRef]) -> ImageRef:
+    def _with_parts(self, file: ImageRef, sample: samples.Sample, refs: Mapping[str, ImageRef]) -> ImageRef:
         """The image's reference, with the members next to it."""
         image = refs[sample.image]
         if image.status:
@@ -187,25 +181,27 @@ class Archives(Source):
         wanted = (self.label_part, *(feature.part for feature in self.features_from.values()))
         try:
             texts = {
-                each: self._text(file, sample.parts[each], refs[each]) for each in extensions_of(wanted) if each in refs
+                each: self._text(file, sample.parts[each], refs[each])
+                for each in samples.extensions_of(wanted)
+                if each in refs
             }
             values = {key: each.value_of(sample.value(each.part, texts)) for key, each in self.features_from.items()}
             label = ""
             if self.label_part:
-                label = class_of(sample.value(self.label_part, texts), self.label_part, self.class_names)
+                label = samples.class_of(sample.value(self.label_part, texts), self.label_part, self.class_names)
         except Rejected as error:
             return image.notice("rejected", "bad_sample", error.detail)
         return image.replace(label=label, features=orjson.dumps(values).decode() if values else "")
 
     def _text(self, file: ImageRef, member: Member, ref: ImageRef) -> bytes:
         if isinstance(ref, Notice):
-            raise bad_sample(f"{member.name}: {ref.detail}")
-        if member.length > MAX_PART_BYTES:
-            raise bad_sample(f"{member.name} has {member.length} bytes: more than a label or a text may have")
+            raise samples.bad_sample(f"{member.name}: {ref.detail}")
+        if member.length > samples.MAX_PART_BYTES:
+            raise samples.bad_sample(f"{member.name} has {member.length} bytes: more than a label or a text may have")
         try:
             return read_member(file, member, self._limits)
         except Rejected as error:
-            raise bad_sample(f"{member.name}: {error.detail}") from None
+            raise samples.bad_sample(f"{member.name}: {error.detail}") from None
 
     def _reference(self, path: str, file: ImageRef, member: Member) -> ImageRef:
         """A member's reference, with the class that its folders say."""
@@ -218,10 +214,10 @@ class Archives(Source):
         if self.split and not word:
             match = compile_pattern(self.split, "source.split", "split").search(f"{path}/{member.name}")
             word = (match["split"] or "") if match else ""
-        if self.labels == "folders":
-            by_archive = self.class_from == "archive"
-            below = member.name.partition("/")[2] if self.look_through else member.name
-            label = _stem(path) if by_archive else folder_label(below, self.class_from)
+        if self.labels == "folders" and self.class_from == "archive":
+            label = _ENDING.sub("", posixpath.basename(path))
+        elif self.labels == "folders":
+            label = folder_label(member.name.partition("/")[2] if self.look_through else member.name, self.class_from)
         packing = str(member.packing or "")
         return ref.replace(offset=member.offset, length=member.length, packing=packing, split=word, label=label)
 
@@ -233,12 +229,6 @@ class Archives(Source):
             if part.startswith(".") and part != "..":
                 return "hidden"
         return "" if not self.members or compile_globs(self.members).match_file(name) else "not_included"
-
-
-def _stem(path: str) -> str:
-    """An archive's name without its ending."""
-    name = posixpath.basename(path)
-    return re.sub(r"\.(tar|tar\.gz|tgz|zip)$", "", name, flags=re.IGNORECASE) or name
 
 
 SOURCE = Archives

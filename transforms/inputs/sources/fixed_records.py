@@ -34,14 +34,14 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "data": {"train": "data_batch_*.bin", "test": "test_batch.bin"},
         "labels": ("label",),
         "class_names_file": "batches.meta.txt",
-        "classes": {"label": 10},
+        "classes": {"batches.meta.txt": 10},
     },
     "cifar100": _CIFAR
     | {
         "data": {"train": "train.bin", "test": "test.bin"},
         "labels": ("coarse_label", "fine_label"),
         "class_names_file": "{label}_names.txt",
-        "classes": {"coarse_label": 20, "fine_label": 100},
+        "classes": {"coarse_label_names.txt": 20, "fine_label_names.txt": 100},
     },
 }
 
@@ -133,13 +133,6 @@ class FixedRecords(ArraySource):
                 yield Recognised({**settings, "convention": "raw_pixels"}, f"the binary files of {title}")
 
     @property
-    def _preset_classes(self) -> int:
-        """How many classes the preset has, where its own file is to name them; 0 where it says nothing of that."""
-        preset = PRESETS[self.preset]
-        own = preset.get("class_names_file", "").replace("{label}", self.label) == self.class_names_file
-        return int(preset.get("classes", {}).get(self.label, 0)) if own else 0
-
-    @property
     def record_bytes(self) -> int:
         """Bytes of a record."""
         return len(self.labels or ()) + self.height * self.width * self.channels
@@ -161,8 +154,8 @@ class FixedRecords(ArraySource):
             try:
                 classes = read_class_names(DataFile(path, file), self.class_names_file)
             except ClassNamesError as error:
-                known = self._preset_classes if isinstance(error, NoClassNamesError) else 0
-                if not known:
+                known = PRESETS[self.preset].get("classes", {}).get(self.class_names_file, 0)
+                if not known or not isinstance(error, NoClassNamesError):
                     yield file.notice("fatal", "class_names", f"{error}: correct that, or set source.class_names")
                     return
                 folder = file.replace(key=file.key[: -len(name)])  # one note for all files of a folder
@@ -174,15 +167,11 @@ class FixedRecords(ArraySource):
 
     def _count_records(self, size: int) -> int:
         """How many records are in a file of that many bytes; Rejected where it does not hold whole ones."""
-        count, over = divmod(size - self.header, self.record_bytes)
-        header = f" after a header of {self.header:,}" if self.header else ""
-        each = f"of {self.record_bytes:,} bytes{header}"
-        if size <= self.header:
-            raise Rejected("list", "wrong_length", f"{size:,} bytes, in which there is no record {each}")
-        if over:
-            raise Rejected(
-                "list", "wrong_length", f"{size:,} bytes are {count:,} records {each}, and {over:,} bytes over"
-            )
+        count, over = divmod(max(size - self.header, 0), self.record_bytes)
+        if over or not count:
+            header = f" after a header of {self.header:,}" if self.header else ""
+            records = f"{count:,} records of {self.record_bytes:,} bytes{header}"
+            raise Rejected("list", "wrong_length", f"{size:,} bytes are {records}, and {over:,} bytes over")
         return count
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:

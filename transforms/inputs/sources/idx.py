@@ -11,7 +11,7 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.transforms.inputs.arrays.array_files import find_labels, parse_idx_header, place_of
 from recordmill.transforms.inputs.arrays.image_stack import ImageStack, list_stack, read_stacked_image
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.listing.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.source import ArraySource
@@ -51,13 +51,11 @@ class Idx(ArraySource):
         words = {match["split"]: match["dot"] for match in matches if match}
         if not words:
             return
-        splits = {word: "test" if word == "t10k" else word for word in sorted(words, key=lambda word: word == "t10k")}
         labels = {name.removesuffix(".gz") for name in sketch.top.files}
         has_labels = all(cls().labels.format(split=word, dot=dot) in labels for word, dot in words.items())
         source = {"kind": "idx", **({} if has_labels else {"labels": ""})}
-        known = set(splits.values()) <= {"train", "test"}
-        settings = {"source": source, **({"splits": {"from_source": splits}} if known else {})}
-        yield Recognised({**settings, "images": {"store": "png"}}, f"IDX files of {', '.join(splits)}")
+        settings = {"source": source, **given_splits("from_source", words, {"t10k": "test"})}
+        yield Recognised({**settings, "images": {"store": "png"}}, f"IDX files of {', '.join(words)}")
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """A reference for each image of one file, by its header and its labels."""

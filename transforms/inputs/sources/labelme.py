@@ -13,8 +13,8 @@ from recordmill.imaging.geometry import Box
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
-from recordmill.transforms.inputs.listing.named_files import IMAGE_ENDINGS, DataFile, bad_annotations, read_sibling
+from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, read_sibling
 from recordmill.transforms.inputs.sources.source import Source
 
 MAX_JSON_BYTES = 512 * 2**20
@@ -98,7 +98,7 @@ class LabelMe(Source):
                 continue
             group = shape.get("group_id") if self.groups == "join" else None
             part = (number,) if group is None else (label, orjson.dumps(group))
-            objects.setdefault(part, (label, []))[1].extend(_outline(_points(shape, number), kind, number))
+            objects.setdefault(part, (label, []))[1].extend(_outline(shape, kind, number))
         boxes = [_enclose(points) for _, points in objects.values()]
         labels = [label for label, _ in objects.values()]
         return name, boxes_of(boxes, labels, drawn_on_size=_size(data), shapes={"other_shape": dropped})
@@ -136,19 +136,15 @@ def _is_there(file: DataFile, place: str) -> bool:
         return False
 
 
-def _points(shape: dict[str, Any], number: int) -> list[Point]:
-    """The points of a shape, at least one."""
-    points = shape.get("points")
-    if not isinstance(points, list) or not points:
+def _outline(shape: dict[str, Any], kind: Any, number: int) -> list[Point]:
+    """Points whose box is that of a shape, at least one."""
+    given = shape.get("points")
+    if not isinstance(given, list) or not given:
         raise ValueError(f"shape {number} has no points")
-    for point in points:
+    for point in given:
         if not isinstance(point, list) or len(point) != 2 or any(type(side) not in (int, float) for side in point):
             raise ValueError(f"a point of shape {number} is not two numbers: {point!r:.60}")
-    return [(float(x), float(y)) for x, y in points]
-
-
-def _outline(points: list[Point], kind: Any, number: int) -> list[Point]:
-    """Points whose box is that of a shape."""
+    points = [(float(x), float(y)) for x, y in given]
     if kind == "circle":
         if len(points) != 2:
             raise ValueError(f"shape {number} is a circle of {len(points)} points: it has a centre and one on its rim")

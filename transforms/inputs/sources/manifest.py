@@ -176,10 +176,8 @@ class Manifest(TableFormat, Source):
                 detail = f"none of its rows has a column {column!r} ({wanted[column]}){did_you_mean(column, seen)}"
                 yield file.notice("warning", "no_column", detail)
         if blank:
-            detail = (
-                f"labels begin with a blank, such as {blank!r:.60}: set source.blanks=skip if that is not part of them"
-            )
-            yield file.notice("warning", "blanks", detail)
+            advice = "set source.blanks=skip if that is not part of them"
+            yield file.notice("warning", "blanks", f"labels begin with a blank, such as {blank!r:.60}: {advice}")
         if not referred:
             yield file.notice("ignored", "no_rows")
 
@@ -211,9 +209,8 @@ class Manifest(TableFormat, Source):
         if table.kind == "parquet":
             return str(ParquetCell())
         if table.kind == "txt" or (table.skips_blanks and self.blanks == "auto"):
-            raise UnreadableTableError(
-                "it holds images: set source.format: csv or tsv, and source.blanks: skip or keep"
-            )
+            advice = "set source.format: csv or tsv, and source.blanks: skip or keep"
+            raise UnreadableTableError(f"it holds images: {advice}")
         return str(TextCell(table.kind, table.codec, table.positions.get(column, -1), table.is_gzip))
 
     def _reader(self, table: Table) -> Reader:

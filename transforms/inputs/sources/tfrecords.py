@@ -24,21 +24,7 @@ from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Rec
 from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
-from recordmill.transforms.inputs.tfrecord_input.examples import (
-    KeptType,
-    class_of,
-    find_convention,
-    holds_images,
-    kind_of,
-    own_features,
-    parse_entries,
-    read_boxes,
-    read_fields,
-    read_image_of,
-    read_kept,
-    text_in,
-    text_of,
-)
+from recordmill.transforms.inputs.tfrecord_input import examples
 
 _DATA_AT = 12  # after the length and its checksum
 
@@ -78,7 +64,7 @@ class Tfrecords(Source):
     key_feature: str = ""
     split: str = r"(?P<split>train|validation|valid|val|test|eval|dev)"
     split_feature: str = ""
-    keep: Mapping[str, KeptType] = field(default_factory=dict)
+    keep: Mapping[str, examples.KeptType] = field(default_factory=dict)
     shape: tuple[int, ...] = ()
     max_ratio: AtLeastOne = MAX_RATIO
 
@@ -108,7 +94,7 @@ class Tfrecords(Source):
     def contents(self) -> Literal["images", "rows"]:  # type: ignore[override]  # the settings say which
         """Rows where the convention has no images."""
         declared = self._declared
-        return "images" if declared is None or holds_images(declared) else "rows"
+        return "images" if declared is None or examples.holds_images(declared) else "rows"
 
     @property
     def may_give_pixels(self) -> bool:
@@ -151,10 +137,10 @@ class Tfrecords(Source):
     def features(self) -> tuple[Feature, ...]:
         """The features that `keep` names, and those of a convention without images."""
         kept = (
-            Feature(key, kind_of(kept), key, "as in the input", many=kept.endswith("[]"))
+            Feature(key, examples.kind_of(kept), key, "as in the input", many=kept.endswith("[]"))
             for key, kept in self.keep.items()
         )
-        own = own_features(self._declared) if self._declared else ()
+        own = examples.own_features(self._declared) if self._declared else ()
         return (*kept, *(replace(feature, meaning="as in the input") for feature in own))
 
     def annotations(self) -> Mapping[str, str]:
@@ -191,10 +177,10 @@ class Tfrecords(Source):
         self, path: str, ref: ImageRef, record: bytes, numbers: dict[str, int | None], labels: LabelFiles
     ) -> ImageRef:
         """The reference of one Example; classes that must be announced are added to `numbers`."""
-        entries = parse_entries(record)
+        entries = examples.parse_entries(record)
         convention, fields = self._fields_of(entries)
-        read_kept(entries, self.keep)
-        key = text_in(entries, self.key_feature) if self.key_feature else ref.key
+        examples.read_kept(entries, self.keep)
+        key = examples.text_in(entries, self.key_feature) if self.key_feature else ref.key
         split = ref.split or self._split_word(path, entries)
 
         def name_of(text: str, number: int | None) -> str:
@@ -205,7 +191,7 @@ class Tfrecords(Source):
                     numbers[text] = number
                 return text
             where, names = labels.names_for(convention, self._first_label(convention))
-            name = class_of(number, names, where)
+            name = examples.class_of(number, names, where)
             if not names:
                 numbers[name] = number
             elif not self.class_names and name not in numbers:  # all of the file's, so that ids do not hang on images
@@ -218,21 +204,21 @@ class Tfrecords(Source):
             return name
 
         values: dict[str, Any] = {
-            each: text_of(fields[each], each) for each in ("filename", "source_id") if fields.get(each)
+            each: examples.text_of(fields[each], each) for each in ("filename", "source_id") if fields.get(each)
         }
         if self.contents == "images":
-            values |= read_boxes(fields, name_of_box)
-        label = name_of(text_of(fields.get("label_text"), "the class's name"), fields.get("label"))
+            values |= examples.read_boxes(fields, name_of_box)
+        label = name_of(examples.text_of(fields.get("label_text"), "the class's name"), fields.get("label"))
         packed = orjson.dumps(values).decode() if values else ""
         return ref.replace(key=key, label=label, split=split, features=packed)
 
     def _fields_of(self, entries: Mapping[str, Any]) -> tuple[Convention, dict[str, Any]]:
-        convention = self._declared or find_convention(entries)
-        return convention, read_fields(entries, convention)
+        convention = self._declared or examples.find_convention(entries)
+        return convention, examples.read_fields(entries, convention)
 
     def _split_word(self, path: str, entries: Mapping[str, Any]) -> str:
         if self.split_feature:
-            return text_in(entries, self.split_feature)
+            return examples.text_in(entries, self.split_feature)
         pattern = compile_pattern(self.split, "source.split", "split")
         match = pattern.search(path.rpartition("/")[2]) or pattern.search(path)
         return (match["split"] or "") if match else ""
@@ -240,15 +226,15 @@ class Tfrecords(Source):
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """The image of one Example, and the features that are passed on; see `Source.read`."""
         record = read_image(ref, max_bytes, self.max_ratio)
-        entries = parse_entries(record)
+        entries = examples.parse_entries(record)
         convention, fields = self._fields_of(entries)
-        kept = read_kept(entries, self.keep)
+        kept = examples.read_kept(entries, self.keep)
         if self.contents == "rows":
             # The reference has the class; a digest that the input lacks is made of files only.
             own = {name: value for name, value in fields.items() if name not in ("label", "label_text")}
             return Content(record, None, fields={"sha256": None, "file_sha256": None, **own, **kept})
         is_raw = convention.stores == "raw" or (isinstance(self.convention, CustomConvention) and bool(self.shape))
-        data, image = read_image_of(fields, is_raw, self.shape)
+        data, image = examples.read_image_of(fields, is_raw, self.shape)
         return Content(data, image, fields=kept)
 
 

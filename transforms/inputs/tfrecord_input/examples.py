@@ -229,9 +229,7 @@ def read_boxes(fields: Mapping[str, Any], name_of: Callable[[str, int | None], s
             raise bad_example(f"it has {len(boxes)} boxes and {len(each)} {what} of boxes")
     if boxes and not texts and not numbers:
         raise bad_example(f"it has {len(boxes)} boxes without labels")
-    labels = [
-        name_of(texts[index] if texts else "", numbers[index] if numbers else None) for index in range(len(boxes))
-    ]
+    labels = list(map(name_of, texts or [""] * len(boxes), numbers or [None] * len(boxes)))
     values = {key: fields[key] for key in ("is_crowd", "area") if key in fields and len(fields[key]) == len(boxes)}
     return boxes_of(boxes, labels, values=values, fractions=True)
 

@@ -6,6 +6,7 @@ no more memory than one about none. The same dataset gives the same bytes: place
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from operator import attrgetter
 
 from recordmill.schemas.dataset.file_names import EXAMPLES, REPORT_DATA, index_name
@@ -63,14 +64,10 @@ def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes
 
 
 def _index_lines(dataset: StagedDataset, report: ShardReport) -> Iterator[bytes]:
-    lines: list[str] = []
-    for row in dataset.rows_of(report):
-        if isinstance(row, SidecarRow):
-            lines.append(f"{row.offset} {row.length + FRAMING_BYTES}\n")
-        if len(lines) == _PIECE_LINES:
-            yield "".join(lines).encode()
-            lines.clear()
-    yield "".join(lines).encode()
+    rows = (row for row in dataset.rows_of(report) if isinstance(row, SidecarRow))
+    lines = (f"{row.offset} {row.length + FRAMING_BYTES}\n" for row in rows)
+    while piece := "".join(islice(lines, _PIECE_LINES)):
+        yield piece.encode()
 
 
 DESCRIBERS: tuple[Describer, ...] = (

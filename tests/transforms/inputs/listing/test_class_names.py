@@ -91,8 +91,11 @@ def test_names_and_a_number_of_classes():
     ("names", "message"),
     [
         (["a", "b", "a"], "source.class_names: two classes are named 'a'"),
-        (-1, "source.class_names is -1: give names"),
-        (10**12, "source.class_names: 1,000,000,000,000 are more than the 1,000,000 that are supported here"),
+        (-1, "source.class_names: there cannot be -1 classes: give names, or a number up to 1,000,000"),
+        (
+            10**12,
+            "source.class_names: there cannot be 1,000,000,000,000 classes: give names",
+        ),
     ],
 )
 def test_names_that_cannot_be_raise_and_name_the_key(names, message):

@@ -5,9 +5,10 @@ from functools import partial
 import pytest
 
 from recordmill.pipeline.configuration.config import load_settings
+from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.transforms.inputs.listing.ignored import why_ignored
-from recordmill.transforms.inputs.listing.local_folders import Entry, walk_folder
+from recordmill.transforms.inputs.listing.local_folders import walk_folder
 
 NO_JPEG = b"no jpeg"
 
@@ -18,7 +19,11 @@ def walk(folder, ignore=lambda path, is_folder: ""):
 
 def entry_of(folder, path):
     status = (folder / path).stat()
-    return Entry(path, status.st_size, str(status.st_mtime_ns))
+    return ImageRef(path, "", status.st_size, str(status.st_mtime_ns))
+
+
+def notice(path, *found):
+    return ImageRef(path, "").notice(*found)
 
 
 def write(folder, *names):
@@ -49,7 +54,7 @@ def test_names_that_globs_and_shells_trip_over_are_found(tmp_path):
 
 def test_a_name_that_is_not_utf8_is_found(tmp_path):
     write(tmp_path, b"a\xff.jpg")
-    assert [entry.path for entry in walk(tmp_path)] == ["a\udcff.jpg"]
+    assert [entry.key for entry in walk(tmp_path)] == ["a\udcff.jpg"]
 
 
 def test_links_to_files_and_folders_are_followed(tmp_path):
@@ -68,14 +73,14 @@ def test_a_link_back_to_its_own_folders_is_fatal(tmp_path):
     (tmp_path / "root").symlink_to(tmp_path)
     loop = "the link leads back to a folder that holds it: remove it, or leave it out by --set"
     assert walk(tmp_path) == [
-        Entry(path, 0, "", "fatal", "link_loop", f"{loop} 'ignore=[\"/{path}/\"]'") for path in ("a/b/back", "root")
+        notice(path, "fatal", "link_loop", f"{loop} 'ignore=[\"/{path}/\"]'") for path in ("a/b/back", "root")
     ]
 
 
 def test_a_link_to_itself_is_fatal(tmp_path):
     (tmp_path / "self").symlink_to("self")
     detail = "the link leads to itself: remove it, or leave it out by --set 'ignore=[\"/self\"]'"
-    assert walk(tmp_path) == [Entry("self", 0, "", "fatal", "link_loop", detail)]
+    assert walk(tmp_path) == [notice("self", "fatal", "link_loop", detail)]
 
 
 @pytest.mark.parametrize("target", [".", "loop"])
@@ -88,7 +93,7 @@ def test_the_advised_pattern_leaves_out_that_one_link(tmp_path, name, target):
     (detail,) = (entry.detail for entry in walk(tmp_path) if entry.status)
     _, value = shlex.split(detail.partition("by ")[2])
     ignore = partial(why_ignored, ListingSettings(ignore=tuple(load_settings(None, [value]).settings.ignore)))
-    assert {entry.path: entry.reason for entry in walk(tmp_path, ignore)} == {
+    assert {entry.key: entry.reason for entry in walk(tmp_path, ignore)} == {
         f"{name}/1.jpg": "",
         f"{name}/loop": "ignored",
         f"other/{name}/loop/1.jpg": "",
@@ -103,22 +108,22 @@ def test_there_is_no_advice_on_a_name_that_is_not_utf8(tmp_path):
 
 def test_a_dangling_link_is_rejected(tmp_path):
     (tmp_path / "gone.jpg").symlink_to("nowhere")
-    assert walk(tmp_path) == [Entry("gone.jpg", 0, "", "rejected", "vanished", "the link leads nowhere")]
+    assert walk(tmp_path) == [notice("gone.jpg", "rejected", "vanished", "the link leads nowhere")]
 
 
 def test_a_pipe_is_rejected_and_not_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe.jpg")
     detail = "a device, socket or pipe is not an image"
-    assert walk(tmp_path) == [Entry("pipe.jpg", 0, "", "rejected", "not_a_file", detail)]
+    assert walk(tmp_path) == [notice("pipe.jpg", "rejected", "not_a_file", detail)]
 
 
 def test_an_empty_folder_is_a_warning(tmp_path):
     (tmp_path / "cat").mkdir()
-    assert walk(tmp_path) == [Entry("cat", 0, "", "warning", "empty_folder", "the folder is empty")]
+    assert walk(tmp_path) == [notice("cat", "warning", "empty_folder", "the folder is empty")]
 
 
 def test_an_empty_input_is_a_warning(tmp_path):
-    assert walk(tmp_path) == [Entry("", 0, "", "warning", "empty_folder", "the input is empty")]
+    assert walk(tmp_path) == [notice("", "warning", "empty_folder", "the input is empty")]
 
 
 def failing_scandir(monkeypatch, folder, error):
@@ -137,7 +142,7 @@ def test_a_folder_that_cannot_be_read_is_fatal(tmp_path, monkeypatch):
     failing_scandir(monkeypatch, "a", PermissionError(13, "Permission denied"))
     detail = "the folder cannot be read (permission denied): make it readable, or leave it out by --set"
     assert walk(tmp_path) == [
-        Entry("a", 0, "", "fatal", "unreadable_folder", f"{detail} 'ignore=[\"/a/\"]'"),
+        notice("a", "fatal", "unreadable_folder", f"{detail} 'ignore=[\"/a/\"]'"),
         entry_of(tmp_path, "b/1.jpg"),
     ]
 
@@ -146,12 +151,12 @@ def test_a_folder_that_vanishes_meanwhile_is_fatal(tmp_path, monkeypatch):
     write(tmp_path, "a/1.jpg")
     failing_scandir(monkeypatch, "a", FileNotFoundError(2, "No such file or directory"))
     detail = "the folder vanished while being listed"
-    assert walk(tmp_path) == [Entry("a", 0, "", "fatal", "folder_vanished", detail)]
+    assert walk(tmp_path) == [notice("a", "fatal", "folder_vanished", detail)]
 
 
 def test_an_input_that_is_absent_is_fatal(tmp_path):
     detail = "the input cannot be read (no such file or directory)"
-    assert walk(tmp_path / "absent") == [Entry("", 0, "", "fatal", "missing_input", detail)]
+    assert walk(tmp_path / "absent") == [notice("", "fatal", "missing_input", detail)]
 
 
 def test_an_ignored_folder_is_one_entry_and_not_entered(tmp_path):
@@ -162,15 +167,15 @@ def test_an_ignored_folder_is_one_entry_and_not_entered(tmp_path):
         asked.append((path, is_folder))
         return "ignored" if path == "skip" else ""
 
-    assert walk(tmp_path, ignore) == [entry_of(tmp_path, "keep/skip.jpg"), Entry("skip", 0, "", "ignored", "ignored")]
+    assert walk(tmp_path, ignore) == [entry_of(tmp_path, "keep/skip.jpg"), notice("skip", "ignored", "ignored")]
     assert asked == [("keep", True), ("keep/skip.jpg", False), ("skip", True)]
 
 
 def test_an_ignored_folder_may_be_a_loop(tmp_path):
     (tmp_path / ".git").symlink_to(tmp_path)
-    assert walk(tmp_path, lambda path, _: "hidden") == [Entry(".git", 0, "", "ignored", "hidden")]
+    assert walk(tmp_path, lambda path, _: "hidden") == [notice(".git", "ignored", "hidden")]
 
 
 def test_the_order_is_that_of_the_names(tmp_path):
     write(tmp_path, "b/2", "b/10", "a", "c")
-    assert [entry.path for entry in walk(tmp_path)] == ["a", "b/10", "b/2", "c"]
+    assert [entry.key for entry in walk(tmp_path)] == ["a", "b/10", "b/2", "c"]

@@ -29,11 +29,16 @@ def file(tmp_path):
     return ImageRef(f"photos/{PATH}", str(root / PATH), 9, "1", split="train", spelling=PATH)
 
 
+def find_image(file, below, path=PATH):
+    (image,) = DataFile(path, file).list_annotated(below, {})
+    return image
+
+
 def test_an_image_has_its_own_place_and_the_files_split(file):
     image = file.uri.replace("notes.xml", "1.jpg")
-    expected = ImageRef("photos/a/1.jpg", image, 4, str(os.stat(image).st_mtime_ns), split="train")
-    assert DataFile(PATH, file).find_image("a/1.jpg") == expected
-    assert DataFile(PATH, file).find_image("./a//1.jpg").key == "photos/a/1.jpg"
+    expected = ImageRef("photos/a/1.jpg", image, 4, str(os.stat(image).st_mtime_ns), split="train", features="{}")
+    assert find_image(file, "a/1.jpg") == expected
+    assert find_image(file, "./a//1.jpg").key == "photos/a/1.jpg"
 
 
 def test_its_key_is_in_nfc_however_it_is_spelt(file):
@@ -41,7 +46,7 @@ def test_its_key_is_in_nfc_however_it_is_spelt(file):
     image = file.uri.replace("a/notes.xml", spelt)
     with open(image, "wb"):
         pass
-    ref = DataFile(PATH, file).find_image(spelt)
+    ref = find_image(file, spelt)
     assert (ref.key, ref.uri, ref.status) == ("photos/é.jpg", image, "")
 
 
@@ -55,13 +60,13 @@ def test_its_key_is_in_nfc_however_it_is_spelt(file):
     ],
 )
 def test_one_that_is_not_there_or_elsewhere_is_rejected(file, below, key, reason, detail):
-    ref = DataFile(PATH, file).find_image(below)
+    ref = find_image(file, below)
     assert (ref.key, ref.status, ref.reason, ref.detail) == (key, "rejected", reason, f"named by notes.xml: {detail}")
 
 
 def test_names_on_a_store_need_no_check(file):
-    ref = DataFile("notes.xml", ImageRef("notes.xml", "gs://b/in/notes.xml")).find_image("1.jpg")
-    assert ref == ImageRef("1.jpg", "gs://b/in/1.jpg", -1)
+    ref = find_image(ImageRef("notes.xml", "gs://b/in/notes.xml"), "1.jpg", "notes.xml")
+    assert ref == ImageRef("1.jpg", "gs://b/in/1.jpg", -1, features="{}")
 
 
 @pytest.fixture

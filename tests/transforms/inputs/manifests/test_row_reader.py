@@ -49,9 +49,11 @@ def test_a_root_of_its_own(root, folder):
 
 
 def test_a_path_may_have_the_ending_of_any_image(folder):
-    for name in ("é.PNG", "b.json", "two.jpg", "two.png"):
+    for name in ("é.PNG", "p.ppm", "b.json", "two.jpg", "two.png"):
         (folder / "in" / "images" / name).write_bytes(b"x")
-    entries = [Entry(uri=f"{name}.*") for name in ("images/a", "images/e\u0301", "images/b", "images/two", "../x")]
+    entries = [
+        Entry(uri=f"{name}.*") for name in ("images/a", "images/e\u0301", "images/b", "images/two", "../x", "images/p")
+    ]
     refs = refer(folder, *entries)
     assert [(ref.key, ref.reason, ref.detail) for ref in refs] == [
         ("pets/in/images/a.jpg", "", ""),
@@ -67,6 +69,7 @@ def test_a_path_may_have_the_ending_of_any_image(folder):
             "outside_root",
             "list.csv, row 6: '../x.*' is not below source.root, by default the manifest's own folder",
         ),
+        ("pets/in/images/p.ppm", "", ""),
     ]
     (ref,) = refer(folder, Entry(uri="c.*"), root="images")
     assert (ref.reason, ref.detail) == ("vanished", "list.csv, row 2: 'c.*': there are 0 such images")

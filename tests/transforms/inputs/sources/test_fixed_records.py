@@ -84,9 +84,9 @@ def test_other_files_are_ignored(refer, name, reason):
     [
         (CIFAR10, 30_730_001, "30,730,001 bytes are 10,000 records of 3,073 bytes, and 1 bytes over"),
         (CIFAR10, 3072, "3,072 bytes are 0 records of 3,073 bytes, and 3,072 bytes over"),
-        (CIFAR10, 0, "0 bytes, in which there is no record of 3,073 bytes"),
-        (TINY, 4, "4 bytes, in which there is no record of 20 bytes after a header of 4"),
-        (TINY, 3, "3 bytes, in which there is no record of 20 bytes after a header of 4"),
+        (CIFAR10, 0, "0 bytes are 0 records of 3,073 bytes, and 0 bytes over"),
+        (TINY, 4, "4 bytes are 0 records of 20 bytes after a header of 4, and 0 bytes over"),
+        (TINY, 3, "3 bytes are 0 records of 20 bytes after a header of 4, and 0 bytes over"),
         (TINY, 43, "43 bytes are 1 records of 20 bytes after a header of 4, and 19 bytes over"),
     ],
 )

@@ -1,15 +1,15 @@
-"""Which contents a dataset holds more than once, among any number of images: a bounded part of them is in memory."""
+"""What does not fit into memory while a dataset is published: digests and rows, in unnamed files on this machine."""
 
 import os
+import sqlite3
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-
-from recordmill.transforms.publishing.temporary_rows import writing_temporary_files
 
 Digests = NDArray[np.uint64]
 
@@ -19,8 +19,24 @@ IN_MEMORY = 4_000_000
 _RANGE = 4  # times `IN_MEMORY`: the digests that are sorted at once
 
 
+class TemporaryFileError(ValueError):
+    """A temporary file cannot be written; the sentence says why, and what to do."""
+
+
+@contextmanager
+def writing_temporary_files() -> Iterator[None]:
+    """Raises `TemporaryFileError` if the block has no room for its temporary files, or no right to write them."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        why = ((error.strerror if isinstance(error, OSError) else "") or str(error)).lower()
+        raise TemporaryFileError(
+            f"temporary files cannot be written ({why}): set TMPDIR to a folder with more room"
+        ) from error
+
+
 class DigestIndex:
-    """The first 64 bits of the SHA-256 of each image.
+    """The first 64 bits of the SHA-256 of each image, among any number: a bounded part of them is in memory.
 
     Args:
         in_memory: digests that are kept in memory.
@@ -67,3 +83,26 @@ class DigestIndex:
         self._file.seek(0)
         while data := self._file.read(8 * self._in_memory):
             yield np.frombuffer(data, np.uint64)
+
+
+class SortedRows:
+    """Rows by their key, in any number: SQLite moves to a file what exceeds its cache of two megabytes."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("")
+        weakref.finalize(self, self._database.close)
+        self._database.execute("CREATE TABLE row (key TEXT, value BLOB)")
+
+    def add(self, rows: Iterable[tuple[str, bytes]]) -> None:
+        """Adds rows, each with its key.
+
+        Raises:
+            TemporaryFileError: there is no room for them.
+        """
+        with writing_temporary_files():
+            self._database.executemany("INSERT INTO row VALUES (?, ?)", rows)
+
+    def __iter__(self) -> Iterator[tuple[str, bytes]]:
+        """All rows by key, and those of one key in the order in which they were added."""
+        with writing_temporary_files():
+            yield from self._database.execute("SELECT key, value FROM row ORDER BY key, rowid")

@@ -31,7 +31,7 @@ def apply_profile(image: Image.Image, profile: bytes | None) -> tuple[Image.Imag
     """Converts an L, RGB, CMYK or LAB image to sRGB by its profile, if that makes a difference.
 
     Returns:
-        The image, of which gray stays L and all others become RGB if they are converted, and the names of the changes.
+        The image and the names of the changes. If it is converted, gray stays L, and all others become RGB.
     """
     verdict, transform = _judge(profile, image.mode)
     if transform is None:

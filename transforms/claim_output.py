@@ -47,8 +47,7 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
         replaced = ", in place of the one that is there" if state.marker is not None else ""
         sentence = f"nothing was written; without --plan the dataset would be in {run.output}{replaced}"
         action = "preview"
-    found_run = state.marker.run.id if state.marker else ""
-    return replace(plan, action=action, sentence=sentence, found_run=found_run)
+    return replace(plan, action=action, sentence=sentence, found_run=state.marker.run.id if state.marker else "")
 
 
 def _claim_or_look(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:

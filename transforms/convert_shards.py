@@ -59,16 +59,17 @@ def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
 def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
     """One sentence on two references with one key, if there are such; equal keys are neighbours in the order."""
     for one, other in pairwise(refs):
-        if one.key == other.key and (one.uri, one.offset) == (other.uri, other.offset):
+        if one.key != other.key:
+            continue
+        if (one.uri, one.offset) == (other.uri, other.offset):
             return f"the {unit} {one.key!r} is listed twice ({one.uri}): remove one, or give each a key of its own"
-        if one.key == other.key and one.uri == other.uri:
+        if one.uri == other.uri:
             return f"two {unit}s in {one.uri} have the key {one.key!r}: give each a key of its own"
-        if one.key == other.key:
-            what = f"two {unit}s have the key {one.key!r}"
-            if normalize("NFC", one.uri) == normalize("NFC", other.uri) and one.uri != other.uri:
-                how = "which differ only in how Unicode spells a letter"
-                return f"{what}: {one.uri!a} and {other.uri!a}, {how}; rename one"
-            return f"{what}: {one.uri} and {other.uri}; rename one, or give inputs names"
+        what = f"two {unit}s have the key {one.key!r}"
+        if normalize("NFC", one.uri) == normalize("NFC", other.uri):
+            how = "which differ only in how Unicode spells a letter"
+            return f"{what}: {one.uri!a} and {other.uri!a}, {how}; rename one"
+        return f"{what}: {one.uri} and {other.uri}; rename one, or give inputs names"
     return ""
 
 
@@ -192,11 +193,12 @@ class _ConvertShard(beam.DoFn):
                 shard = write_shard(staging, split, index, images, mark, self._settings.compression)
             if index == 0 and self._settings.report:
                 keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self._settings)
+            return shard
         except FeatureFunctionError as error:
-            return failed_report(split, index, len(refs), str(error))
+            problem = str(error)
         except OSError as error:  # of the output: those of the images are InputErrors
-            return failed_report(split, index, len(refs), explain_output_error(error, self._run.output))
-        return shard
+            problem = explain_output_error(error, self._run.output)
+        return failed_report(split, index, len(refs), problem)
 
     def _finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
         if isinstance(shard, ShardReport):

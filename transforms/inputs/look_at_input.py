@@ -87,7 +87,8 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     paths = [only] if only else [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
     heads = dict(zip(paths, map_each(_read_head, (f"{root}/{name}" for name in paths)), strict=True))
     archives = {}
-    for name in _archives_to_see(sketch):
+    seen = () if sketch.has_images else sketch.all_ending(*ARCHIVE_ENDINGS, ".npz")
+    for name in dict.fromkeys((*seen[:2], *seen[-1:])):
         archives[name], heads[f"{name}/.cls"] = _look_into_archive(f"{root}/{name}", ignore)
     return FolderSketch(names, heads, archives, only)
 
@@ -176,11 +177,6 @@ def _columns_of(uri: str) -> bytes:
     stream_of_text = io.StringIO()
     csv.writer(stream_of_text).writerows((schema.names, values))
     return stream_of_text.getvalue().encode()
-
-
-def _archives_to_see(sketch: FolderSketch) -> tuple[str, ...]:
-    archives = sketch.all_ending(*ARCHIVE_ENDINGS, ".npz")
-    return tuple(dict.fromkeys((*archives[:2], *archives[-1:]))) if not sketch.has_images else ()
 
 
 def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:

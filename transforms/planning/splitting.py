@@ -44,9 +44,8 @@ class ImageSplitter:
         self._stratify = settings.stratify
         self._names, self._bounds = settings.names, split_bounds(settings)
         self.selection = selection
-        edges = [0, *self._bounds]
         by_hash = not settings.given and not settings.stratify
-        middles = [(low + high) // 2 for low, high in pairwise(edges)]
+        middles = [(low + high) // 2 for low, high in pairwise([0, *self._bounds])]
         self.middles = list(zip(self._names, middles, strict=True)) if by_hash else []
 
     def place(self, ref: ImageRef) -> tuple[KeyHashes, str, str]:

@@ -85,13 +85,10 @@ def build_marker(
 ) -> Marker:
     """The marker without its `run` part: the same for the same dataset, wherever and however it was made."""
     rows, layout = finished.rows, ExampleLayout(settings)
-    entries: dict[str, list[ShardEntry]] = {name: [] for name in plan.starts}
-    for shard in shards:
-        entries[shard.report.split].append(shard.entry)
-    splits = {
-        name: SplitEntry.of(finished.splits.get(name, RowTotals()), tuple(own), bool(rows.instances))
-        for name, own in entries.items()
-    }
+    splits = {}
+    for name in plan.starts:
+        own = tuple(shard.entry for shard in shards if shard.report.split == name)
+        splits[name] = SplitEntry.of(finished.splits.get(name, RowTotals()), own, bool(rows.instances))
     boxes = balance_boxes(plan.summary, finished)
     return Marker(
         name=settings.name,

@@ -58,8 +58,19 @@ def convert_image(
     try:
         return _convert(ref, layout, label_map, decoding, split)
     except Rejected as rejected:
-        labels = count_rejected_labels(ref, rejected.reason, label_map)
-        return ConvertedImage(None, _rejected_row(ref, rejected), AnnotationCounts(labels=labels) if labels else None)
+        labels, listed = count_rejected_labels(ref, rejected.reason, label_map), count_boxes(ref)
+        row = RejectedRow(
+            key=ref.key,
+            spelling=ref.spelling or None,
+            bytes=ref.image_bytes if ref.image_bytes >= 0 else None,
+            sha256=rejected.sha256 or None,
+            class_name=ref.label or None,
+            stage=rejected.stage,
+            rejected=rejected.reason,
+            detail=rejected.detail,
+            boxes={"listed": listed, "with_rejected_images": listed} if listed else None,
+        )
+        return ConvertedImage(None, row, AnnotationCounts(labels=labels) if labels else None)
 
 
 def _convert(
@@ -112,18 +123,3 @@ def _convert(
 
 def _missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple([each.key for each in layout.optional_features if fields.get(each.field) is None])
-
-
-def _rejected_row(ref: ImageRef, rejected: Rejected) -> RejectedRow:
-    listed = count_boxes(ref)
-    return RejectedRow(
-        key=ref.key,
-        spelling=ref.spelling or None,
-        bytes=ref.image_bytes if ref.image_bytes >= 0 else None,
-        sha256=rejected.sha256 or None,
-        class_name=ref.label or None,
-        stage=rejected.stage,
-        rejected=rejected.reason,
-        detail=rejected.detail,
-        boxes={"listed": listed, "with_rejected_images": listed} if listed else None,
-    )

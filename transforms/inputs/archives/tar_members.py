@@ -77,8 +77,6 @@ def _member(info: tarfile.TarInfo, limits: Limits, packing: Packing | None) -> M
     kind = _KINDS.get(info.type, "" if info.isreg() else "of an unknown kind")
     if info.issparse():
         kind = "a sparse file"
-    if kind:
-        return Member(info.name, reason="bad_member", detail=f"it is {kind}")
-    if large := limits.refuse_large(info.size):
-        return Member(info.name, reason="bad_member", detail=large)
+    if fault := f"it is {kind}" if kind else limits.refuse_large(info.size):
+        return Member(info.name, reason="bad_member", detail=fault)
     return Member(info.name, info.offset_data, info.size, packing)

@@ -16,8 +16,7 @@ from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS
 from recordmill.transforms.inputs.listing.named_files import explain_os_error, key_of, locate, resolve_inside
-from recordmill.transforms.inputs.manifests.columns import Reader
-from recordmill.transforms.inputs.manifests.entry import Entry
+from recordmill.transforms.inputs.manifests.columns import Entry, Reader
 from recordmill.transforms.inputs.tables.row import Row, bad_row
 
 ANY_ENDING = ".*"

@@ -29,7 +29,7 @@ from recordmill.transforms.inputs.manifests.row_reader import RowReader
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
 from recordmill.transforms.inputs.tables.read_table import LIST_FILES, TABLE_FILES, Table, TableFormat, read_table
-from recordmill.transforms.inputs.tables.row import NoColumnError, Row, UnreadableTableError
+from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError
 
 TABLE_ENDINGS = tuple(pattern.removeprefix("*") for pattern in TABLE_FILES)
 
@@ -168,8 +168,7 @@ class Manifest(TableFormat, Source):
                         blank = blank or (each.label if each.label.startswith(" ") and table.as_text else "")
                     yield each
         except UnreadableTableError as error:
-            advice = self._leave_out(error.key) if isinstance(error, NoColumnError) else ""
-            yield file.notice("fatal", "bad_manifest", f"{error}{advice}")
+            yield file.notice("fatal", "bad_manifest", f"{error}{self._leave_out(error.key)}")
             return
         for column in sorted(wanted.keys() - seen) if seen else ():
             if wanted[column].startswith("source.columns."):

@@ -58,8 +58,7 @@ def check_sizes(parquet: pq.ParquetFile, columns: Collection[str]) -> None:
         group = parquet.metadata.row_group(number)
         if group.total_byte_size <= most_unpacked(0):
             continue  # no column of it can be too large, and at odd statistics of one pyarrow ends the process
-        for place in range(group.num_columns):
-            chunk = group.column(place)
+        for chunk in map(group.column, range(group.num_columns)):
             name = chunk.path_in_schema.partition(".")[0]
             if name in columns and chunk.total_uncompressed_size > most_unpacked(chunk.total_compressed_size):
                 what = f"column {name!r} becomes more than {MAX_RATIO} times its size"

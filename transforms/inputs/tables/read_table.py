@@ -12,7 +12,7 @@ from recordmill import storage
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.formatting import show_names
 from recordmill.transforms.inputs.tables.parquet import check_sizes, open_parquet, read_parquet_rows
-from recordmill.transforms.inputs.tables.row import NoColumnError, Row, UnreadableTableError
+from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError
 from recordmill.transforms.inputs.tables.text_lines import TextLines, check_encoding, open_lines
 from recordmill.transforms.inputs.tables.text_rows import CsvDialect, read_csv_rows, read_jsonl_rows, read_word_rows
 
@@ -20,11 +20,8 @@ TableKind = Literal["csv", "tsv", "txt", "jsonl", "parquet"]
 
 _PLAIN: dict[str, TableKind] = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _LISTS: dict[str, TableKind] = {".txt": "txt", ".txt.gz": "txt"}
-_TABLES: dict[str, TableKind] = {
-    **_PLAIN,
-    ".parquet": "parquet",
-    **{f"{ending}.gz": kind for ending, kind in _PLAIN.items()},
-}
+_GZIPPED = {f"{ending}.gz": kind for ending, kind in _PLAIN.items()}
+_TABLES: dict[str, TableKind] = {**_PLAIN, ".parquet": "parquet", **_GZIPPED}
 _KINDS = _TABLES | _LISTS
 
 TABLE_FILES = tuple(f"*{ending}" for ending in _TABLES)
@@ -208,7 +205,8 @@ def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None, advic
             raise UnreadableTableError(f"it has {counts[column]} columns {column!r} ({key}): rename all but one")
         if column not in counts:
             shown = show_names(map(repr, names), 20)
-            raise NoColumnError(f"it has no column {column!r} ({key}), only {shown}: correct the name{advice}", key)
+            fault = f"it has no column {column!r} ({key}), only {shown}: correct the name{advice}"
+            raise UnreadableTableError(fault, key)
     return wanted
 
 

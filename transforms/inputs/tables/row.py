@@ -15,17 +15,13 @@ bad_row = partial(Rejected, "list", "bad_row")
 
 
 class UnreadableTableError(Exception):
-    """A table cannot be read at all, or not on from here; the message says where and why."""
-
-
-class NoColumnError(UnreadableTableError):
-    """A table lacks a column.
+    """A table cannot be read at all, or not on from here; the message says where and why.
 
     Attributes:
-        key: the YAML key that names the column.
+        key: the YAML key that names the column which it lacks; empty: it lacks none.
     """
 
-    def __init__(self, sentence: str, key: str) -> None:
+    def __init__(self, sentence: str, key: str = "") -> None:
         """Takes the message and the key."""
         super().__init__(sentence)
         self.key = key

@@ -91,12 +91,11 @@ def resolve(name: str) -> Callable[..., Any]:
         raise ValueError(f"function {name!r}: the module cannot be imported ({why}): {advice}") from None
     for part in path.split("."):
         found = getattr(found, part, None)
-    if callable(found) and _is_built_into_python(module_name):
-        raise ValueError(f"function {name!r} is Python's own: name a function in a module of your own")
     if not callable(found):
         raise ValueError(f"function {name!r}: the module {module_name} has no function {path!r}")
-    function: Callable[..., Any] = found
-    return function
+    if _is_built_into_python(module_name):
+        raise ValueError(f"function {name!r} is Python's own: name a function in a module of your own")
+    return found
 
 
 def _is_built_into_python(module: str) -> bool:

@@ -6,8 +6,7 @@ import pytest
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.manifests.columns import CellReader, Columns, FeatureColumn, FeatureFrom
-from recordmill.transforms.inputs.manifests.entry import Entry
+from recordmill.transforms.inputs.manifests.columns import CellReader, Columns, Entry, FeatureColumn, FeatureFrom
 
 
 def reader(features=None, fractions=False, class_names=None, **columns):
@@ -280,3 +279,21 @@ def test_a_feature_as_examples_have_it(settings, expected):
 def test_a_wish_that_cannot_be_names_its_key(settings, sentence):
     with pytest.raises(ValueError, match=f"^{sentence}$"):
         FromPage(**settings).check("a")
+
+
+def test_rows_of_boxes_of_one_image_become_one():
+    first = Entry(uri="p", boxes=[[0, 0, 1, 1]], box_labels=["a"], size=(4, 3))
+    assert not first.join(Entry(uri="p", boxes=[[0, 0, 0.5, 1]], box_labels=["b"], size=(4, 3)))
+    assert (first.boxes, first.box_labels) == ([[0, 0, 1, 1], [0, 0, 0.5, 1]], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        (Entry(uri="p", boxes=[], split="TEST"), "its split is 'TEST', and an earlier row of 'p' has ''"),
+        (Entry(uri="p", boxes=[], size=(4, 3)), "its size is (4, 3), and an earlier row of 'p' has None"),
+        (Entry(uri="p", boxes=[], features={"n": 1}), "its features is {'n': 1}, and an earlier row of 'p' has {}"),
+    ],
+)
+def test_rows_that_contradict_each_other_are_refused(other, sentence):
+    assert Entry(uri="p", boxes=[]).join(other) == sentence

@@ -1,7 +1,7 @@
 import pytest
 
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.manifests.entry import Entry
+from recordmill.transforms.inputs.manifests.columns import Entry
 from recordmill.transforms.inputs.manifests.presets import ML_USE, read_automl, read_vertex
 
 GCS = "gs://b/a.jpg"

@@ -3,7 +3,7 @@
 from PIL import Image
 
 from recordmill.imaging.depth import is_deep, reduce_depth
-from recordmill.imaging.icc import judge_profile, lab_to_srgb, to_srgb
+from recordmill.imaging.icc import apply_profile, lab_to_srgb
 
 Colour = tuple[int, int, int]
 
@@ -34,17 +34,6 @@ def to_gray_or_srgb(image: Image.Image, icc_profile: bytes | None, background: C
         plain = lay_on(background, plain.size, plain, alpha=alpha)
         changes.add("flattened")
     return plain, changes
-
-
-def apply_profile(image: Image.Image, icc_profile: bytes | None) -> tuple[Image.Image, set[str]]:
-    """Converts an L, RGB, CMYK or LAB image to sRGB by its profile, if that makes a difference."""
-    match judge_profile(icc_profile, image.mode):
-        case "needed" if icc_profile is not None:
-            return to_srgb(image, icc_profile), {"icc_converted"}
-        case "unusable":
-            return image, {"icc_ignored"}
-        case _:
-            return image, set()
 
 
 def lay_on(

@@ -24,15 +24,20 @@ def judge_profile(profile: bytes | None, mode: str) -> Verdict:
         `harmless` if there is none or it amounts to sRGB, `needed` if the image looks different with it,
         `unusable` if it is unreadable or made for another kind of image.
     """
-    return "harmless" if profile is None else _judge(profile, mode)[0]
+    return _judge(profile, mode)[0]
 
 
-def to_srgb(image: Image.Image, profile: bytes) -> Image.Image:
-    """Converts an L, RGB, CMYK or LAB image by a profile that is `needed`: gray stays L, all others become RGB."""
-    transform = _judge(profile, image.mode)[1]
-    assert transform is not None
+def apply_profile(image: Image.Image, profile: bytes | None) -> tuple[Image.Image, set[str]]:
+    """Converts an L, RGB, CMYK or LAB image to sRGB by its profile, if that makes a difference.
+
+    Returns:
+        The image and the names of the changes. If it is converted, gray stays L, and all others become RGB.
+    """
+    verdict, transform = _judge(profile, image.mode)
+    if transform is None:
+        return image, {"icc_ignored"} if verdict == "unusable" else set()
     converted = transform.apply(image)
-    return converted.getchannel("G") if image.mode == "L" else converted
+    return converted.getchannel("G") if image.mode == "L" else converted, {"icc_converted"}
 
 
 def lab_to_srgb(image: Image.Image) -> Image.Image:
@@ -46,8 +51,10 @@ def _lab_transform() -> ImageCms.ImageCmsTransform:
 
 
 @lru_cache(maxsize=64)  # a collection has few profiles, and building a transform takes longer than using it
-def _judge(profile: bytes, mode: str) -> tuple[Verdict, ImageCms.ImageCmsTransform | None]:
+def _judge(profile: bytes | None, mode: str) -> tuple[Verdict, ImageCms.ImageCmsTransform | None]:
     """What a profile means, and the conversion to sRGB if it is needed."""
+    if profile is None:
+        return "harmless", None
     try:
         opened = ImageCms.ImageCmsProfile(io.BytesIO(profile))
         if opened.profile.xcolor_space != _SIGNATURES[mode]:

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from recordmill.imaging.colour import apply_profile, to_gray_or_srgb
+from recordmill.imaging.colour import to_gray_or_srgb
 from recordmill.imaging.dhash import difference_hash, hash_reduction
-from recordmill.imaging.icc import judge_profile
+from recordmill.imaging.icc import apply_profile, judge_profile
 from recordmill.imaging.jpeg_codec import SMALLEST_REDUCTION, UnusualJpeg, check_end, check_scans, decode_jpeg
 from recordmill.imaging.jpeg_header import JpegHeader, Soundness, plain_copy, read_jpeg_header
 from recordmill.imaging.limits import accepted_format, check_size

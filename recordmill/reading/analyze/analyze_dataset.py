@@ -70,7 +70,7 @@ def analyze_dataset(
     marker = open_dataset(path).require_marker()
     note = read_note(path)
     if note is not None and fits(note, marker, split, size):
-        return Analysis(False, note, {"imports": 0.0, "analysis": _since(started)})
+        return Analysis(False, note, {"imports": 0.0, "analysis": time.monotonic() - started})
     split = choose_split(marker, split, path)
     numbers = read_moments(path, marker, split)
     check_tensorflow()
@@ -85,7 +85,8 @@ def analyze_dataset(
         built = Path(folder) / "model"
         save_image_model(built, statistics, size, marker.labels, marker.plan.settings.labels.get("catch_all"))
         publish_transform_fn(built, note, path)
-    return Analysis(True, note, {"imports": imported - read, "analysis": _since(started) - (imported - read)})
+    imports = imported - read
+    return Analysis(True, note, {"imports": imports, "analysis": time.monotonic() - started - imports})
 
 
 def _import_tensorflow() -> None:
@@ -103,7 +104,3 @@ def _describe(statistics: Statistics, marker: Marker, split: str, size: tuple[in
         "rank_error": RANK_ERROR,
         "labels": marker.labels,
     }
-
-
-def _since(started: float) -> float:
-    return time.monotonic() - started

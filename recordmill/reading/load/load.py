@@ -132,13 +132,11 @@ def _share(
 def _order(
     info: SplitInfo, shuffle: bool | int, seed: int | None, repeat: bool | int, deterministic: bool | None
 ) -> ReadingOrder:
-    return ReadingOrder(
-        shuffle=bool(shuffle),
-        buffer=_buffer_length(info, shuffle),
-        seed=seed,
-        repeat=-1 if repeat is True else max(int(repeat), 1),
-        deterministic=(not shuffle or seed is not None) if deterministic is None else deterministic,
-    )
+    stored = sum(shard.bytes or 0 for shard in info.shards)
+    buffer = max(_SHUFFLED_BYTES * info.num_examples // max(stored, 1), 1000) if shuffle is True else int(shuffle)
+    epochs = -1 if repeat is True else max(int(repeat), 1)
+    is_fixed = (not shuffle or seed is not None) if deterministic is None else deterministic
+    return ReadingOrder(bool(shuffle), buffer, seed, epochs, is_fixed)
 
 
 def _size_of_all(
@@ -170,11 +168,9 @@ def _make_elements(
     dataset = dataset.unbatch().map(finish, **parallel)
     if size is None:
         return dataset
-    if batches.uneven == "padded":
-        return dataset.padded_batch(size, drop_remainder=batches.drop_remainder)
-    if batches.uneven == "ragged" or layout.is_ragged:
-        return dataset.ragged_batch(size, drop_remainder=batches.drop_remainder)
-    return dataset.batch(size, drop_remainder=batches.drop_remainder)
+    uneven = batches.uneven or ("ragged" if layout.is_ragged else None)
+    batch = {None: dataset.batch, "ragged": dataset.ragged_batch, "padded": dataset.padded_batch}[uneven]
+    return batch(size, drop_remainder=batches.drop_remainder)
 
 
 def _finish(dataset: "tf.data.Dataset", info: SplitInfo, cardinality: int, num_replicas: int) -> "tf.data.Dataset":
@@ -190,18 +186,9 @@ def _finish(dataset: "tf.data.Dataset", info: SplitInfo, cardinality: int, num_r
     return dataset
 
 
-def _buffer_length(info: SplitInfo, shuffle: bool | int) -> int:
-    if shuffle is not True:
-        return int(shuffle)
-    stored = sum(shard.bytes or 0 for shard in info.shards)
-    return max(_SHUFFLED_BYTES * info.num_examples // max(stored, 1), 1000)
-
-
 def _cardinality(count: int, repeat: int, batches: _Batches) -> int:
     """The number of elements or batches; -1 (tf.data's value) if infinite."""
     if repeat < 0:
         return -1 if count else 0
-    records = count * repeat
-    if batches.size is None:
-        return records
-    return records // batches.size if batches.drop_remainder else -(-records // batches.size)
+    records, size = count * repeat, batches.size or 1
+    return records // size if batches.drop_remainder else -(-records // size)

@@ -1,7 +1,7 @@
 import pytest
 from PIL import Image, ImageCms
 
-from recordmill.imaging.icc import judge_profile, lab_to_srgb, to_srgb
+from recordmill.imaging.icc import apply_profile, judge_profile, lab_to_srgb
 
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 # Red and green change places in the tag table.
@@ -28,7 +28,8 @@ def test_verdicts(profile, mode, verdict):
 
 
 def test_colours_follow_the_profile():
-    converted = to_srgb(Image.new("RGB", (2, 1), (255, 0, 0)), SWAPPED)
+    converted, changes = apply_profile(Image.new("RGB", (2, 1), (255, 0, 0)), SWAPPED)
+    assert changes == {"icc_converted"}
     assert max(abs(a - b) for a, b in zip(converted.getpixel((0, 0)), (0, 255, 0), strict=True)) <= 2
 
 

@@ -86,7 +86,7 @@ def _unpack(uri: str, packing: Packing, max_ratio: int, most: int) -> Unpacked:
 @cache
 def _folder() -> str:
     """This process's folder of unpacked files, deleted when it ends."""
-    folder = tempfile.TemporaryDirectory(prefix="recordmill-unpacked-")
+    folder = tempfile.TemporaryDirectory(prefix="recordmill-unpacked-", ignore_cleanup_errors=True)
     atexit.register(folder.cleanup)  # left to itself, it would warn
     return folder.name
 

@@ -154,7 +154,9 @@ class FixedRecords(ArraySource):
             try:
                 classes = read_class_names(DataFile(path, file), self.class_names_file)
             except ClassNamesError as error:
-                known = PRESETS[self.preset].get("classes", {}).get(self.class_names_file, 0)
+                preset = PRESETS[self.preset]
+                is_usual = preset.get("class_names_file", "").replace("{label}", self.label) == self.class_names_file
+                known = preset.get("classes", {}).get(self.class_names_file, 0) if is_usual else 0
                 if not known or not isinstance(error, NoClassNamesError):
                     yield file.notice("fatal", "class_names", f"{error}: correct that, or set source.class_names")
                     return
@@ -170,8 +172,11 @@ class FixedRecords(ArraySource):
         count, over = divmod(max(size - self.header, 0), self.record_bytes)
         if over or not count:
             header = f" after a header of {self.header:,}" if self.header else ""
-            records = f"{count:,} records of {self.record_bytes:,} bytes{header}"
-            raise Rejected("list", "wrong_length", f"{size:,} bytes are {records}, and {over:,} bytes over")
+            length = f"of {self.record_bytes:,} bytes{header}"
+            detail = (
+                f"{count:,} records {length}, and {over:,} bytes over" if count else f"too few for a record {length}"
+            )
+            raise Rejected("list", "wrong_length", f"{size:,} bytes are {detail}")
         return count
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:

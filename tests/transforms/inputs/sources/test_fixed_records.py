@@ -83,10 +83,10 @@ def test_other_files_are_ignored(refer, name, reason):
     ("source", "size", "detail"),
     [
         (CIFAR10, 30_730_001, "30,730,001 bytes are 10,000 records of 3,073 bytes, and 1 bytes over"),
-        (CIFAR10, 3072, "3,072 bytes are 0 records of 3,073 bytes, and 3,072 bytes over"),
-        (CIFAR10, 0, "0 bytes are 0 records of 3,073 bytes, and 0 bytes over"),
-        (TINY, 4, "4 bytes are 0 records of 20 bytes after a header of 4, and 0 bytes over"),
-        (TINY, 3, "3 bytes are 0 records of 20 bytes after a header of 4, and 0 bytes over"),
+        (CIFAR10, 3072, "3,072 bytes are too few for a record of 3,073 bytes"),
+        (CIFAR10, 0, "0 bytes are too few for a record of 3,073 bytes"),
+        (TINY, 4, "4 bytes are too few for a record of 20 bytes after a header of 4"),
+        (TINY, 3, "3 bytes are too few for a record of 20 bytes after a header of 4"),
         (TINY, 43, "43 bytes are 1 records of 20 bytes after a header of 4, and 19 bytes over"),
     ],
 )
@@ -104,6 +104,13 @@ def test_without_their_file_the_classes_of_a_preset_are_called_by_their_numbers(
     fine = fixed_records(preset="cifar100", label="coarse_label")
     _, (note, *_) = refer(fine, 3074, name="train.bin", names="")
     assert note.detail == "there is no coarse_label_names.txt, so the 20 classes are called 0 to 19"
+
+
+def test_the_numbers_of_other_labels_do_not_stand_in_for_missing_names(refer):
+    """The classes of `fine_label` are 100, not the 20 that the missing file would name."""
+    source = fixed_records(preset="cifar100", class_names_file="coarse_label_names.txt")
+    _, (note,) = refer(source, 3074, name="train.bin", names="")
+    assert (note.status, note.reason) == ("fatal", "class_names")
 
 
 def test_without_a_file_of_names_that_the_user_named_nothing_begins(refer):

@@ -31,7 +31,11 @@ class MisfitError(ValueError):
     """A JSON value does not fit its type; the message says where and why."""
 
     def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path or 'it'} {problem}")
+        super().__init__(path, problem)  # all arguments, so that it can be pickled
+
+    def __str__(self) -> str:
+        path, problem = self.args
+        return f"{path or 'it'} {problem}"
 
 
 def from_json(kind: type[T], value: Any, path: str = "") -> T:

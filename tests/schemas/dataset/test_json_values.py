@@ -1,3 +1,4 @@
+import pickle
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -88,6 +89,7 @@ def test_what_does_not_fit_is_named_with_its_path(changed, problem):
     with pytest.raises(MisfitError) as caught:
         from_json(Outer, {**STORED, **changed}, "a.b")
     assert str(caught.value) == f"a.b.{problem}"
+    assert str(pickle.loads(pickle.dumps(caught.value))) == f"a.b.{problem}"  # it can come from another process
 
 
 @pytest.mark.parametrize("value", [None, 1, "a", []])

@@ -46,19 +46,30 @@ def run_reader(
     """
     flags = argparse.Namespace(path="", json=None)
     try:
-        flags = parser.parse_args(argv)
+        flags = parser.parse_args(_with_values(sys.argv[1:] if argv is None else argv))
         line = {"exit_code": DONE, **work(flags)}
     except RecordmillError as error:
         line = _failure(error.exit_code, str(error))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         line = _failure(FAILED, f"{error.filename or flags.path} cannot be read: {reason}")
+    except ValueError as error:  # Beam's, for a path that none of its file systems takes
+        line = _failure(FAILED, f"{flags.path} cannot be read: {' '.join(str(error).split())}")
     except KeyboardInterrupt:
         line = _failure(INTERRUPTED, interrupted)
     if wants_json(flags.json, sys.stdout):
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
     return int(line["exit_code"])
+
+
+def _with_values(words: Sequence[str]) -> list[str]:
+    """The flags with a value for each `--json` that has none: argparse would take `PATH` for it."""
+    following = [*words[1:], ""]
+    return [
+        "--json=true" if word == "--json" and after.lower() not in ("true", "false") else word
+        for word, after in zip(words, following, strict=False)
+    ]
 
 
 def _failure(exit_code: int, sentence: str) -> dict[str, Any]:

@@ -25,5 +25,7 @@ def call_with_timeout(function: Callable[[], Result], seconds: float) -> Result:
     threading.Thread(target=call, daemon=True, name="recordmill-call").start()
     try:
         return answer.result(seconds)
-    except TimeoutError as error:
-        raise TimeoutError(str(error) or f"no answer in {seconds:.0f} s") from None
+    except TimeoutError:
+        if answer.done():
+            raise
+        raise TimeoutError(f"no answer in {seconds:.0f} s") from None

@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 from yaml.reader import ReaderError
 
-_BOUNDS = {"greater_than_equal": "at least", "greater_than": "more than", "less_than_equal": "at most"}
+_BOUNDS = {"greater_than_equal": "at least", "less_than_equal": "at most"}
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 

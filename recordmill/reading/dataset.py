@@ -58,6 +58,11 @@ class Dataset:
         """The conversion's notes and remarks; empty for other kinds."""
         return (*self.marker.notes, *(self.marker.remarks or ())) if self.marker else ()
 
+    @property
+    def path(self) -> str:
+        """The dataset's folder."""
+        return self.folder
+
     def require_marker(self) -> Marker:
         """The marker.
 

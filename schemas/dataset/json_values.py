@@ -31,7 +31,11 @@ class MisfitError(ValueError):
     """A JSON value does not fit its type; the message says where and why."""
 
     def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path or 'it'} {problem}")
+        super().__init__(path, problem)  # all arguments, so that it can be pickled
+
+    def __str__(self) -> str:
+        path, problem = self.args
+        return f"{path or 'it'} {problem}"
 
 
 def from_json(kind: type[T], value: Any, path: str = "") -> T:
@@ -77,6 +81,8 @@ def _read_object(kind: Any, value: Any, path: str) -> Any:
 
 
 def _check(kind: Any, value: Any, path: str) -> Any:
+    if kind is float and type(value) is int:  # as other programs write 1.0
+        return float(value)
     if kind is not Any and type(value) is not kind:
         raise MisfitError(path, f"is not {_WORDS[kind]}")
     return value

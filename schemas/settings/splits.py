@@ -4,8 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from recordmill.schemas.bounds import Fraction
-
 SPLIT_NAMES: Mapping[str, str] = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("val", "valid", "validation", "dev"), "validation"),
@@ -32,7 +30,7 @@ class SplitSettings:
             Without it, the source's splits are not used.
     """
 
-    fractions: Mapping[str, Fraction] = field(default_factory=lambda: {"train": 0.9, "test": 0.1})
+    fractions: Mapping[str, float] = field(default_factory=lambda: {"train": 0.9, "test": 0.1})
     stratify: bool = False
     group: str | None = None
     from_folders: Mapping[str, str] = field(default_factory=dict)
@@ -45,6 +43,9 @@ class SplitSettings:
                 raise ValueError(
                     f"splits: {name!r} cannot be a split's name: use letters, digits, - and _ (it names files)"
                 )
+        for name, fraction in self.fractions.items():
+            if not 0 < fraction <= 1:
+                raise ValueError(f"splits.fractions.{name} is {fraction:g}: give a share above 0 and at most 1")
         if sum(self.fractions.values()) > 1 + 1e-9:
             total = f"{sum(self.fractions.values()):.6g}"
             raise ValueError(f"splits.fractions sum to {total}, which is over 1: lower them")

@@ -31,6 +31,7 @@ def test_the_line_is_what_the_work_returns(run):
         (LoadError("x is empty"), 1, "x is empty"),
         (OSError(13, "Permission denied", "x/labels.txt"), 1, "x/labels.txt cannot be read: permission denied"),
         (OSError("no answer"), 1, "x cannot be read: no answer"),
+        (ValueError("Unable to get filesystem\n"), 1, "x cannot be read: Unable to get filesystem"),
         (KeyboardInterrupt(), 130, "stopped"),
     ],
 )
@@ -41,6 +42,25 @@ def test_a_failure_is_one_sentence_for_people_and_programs(run, error, code, sen
     line = {"status": "failed", "exit_code": code, "sentence": sentence}
     assert run(fail, "x") == (code, line, f"error: {sentence}\n")
     assert run(fail, "x", "--no_json") == (code, None, f"error: {sentence}\n")
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_json"),
+    [
+        (["--json", "x"], True),
+        (["x", "--json"], True),
+        (["x", "--json", "true"], True),
+        (["--json=true", "x"], True),
+        (["--json", "false", "x"], False),
+        (["--json=false", "x"], False),
+        (["--no_json", "x"], False),
+    ],
+)
+def test_the_path_may_follow_the_switch_of_the_line(run, flags, is_json):
+    assert run(lambda flags: {"path": flags.path}, *flags)[:2] == (
+        0,
+        {"exit_code": 0, "path": "x"} if is_json else None,
+    )
 
 
 def test_wrong_flags_are_reported_before_the_work(run):

@@ -74,3 +74,5 @@ def test_impossible_fractions_raise_when_the_pipeline_is_built():
     pipeline = beam.Pipeline(runner=FnApiRunner())
     with pytest.raises(ValueError, match=r"sum to 1\.5"):
         pipeline | beam.Create(EXAMPLES) | SplitExamples({"a": 0.9, "b": 0.6})
+    with pytest.raises(ValueError, match=r"b is -0\.2: give a share above 0"):
+        pipeline | "More" >> beam.Create(EXAMPLES) | "Negative" >> SplitExamples({"a": 0.9, "b": -0.2})

@@ -35,8 +35,8 @@ def describe_annotations(totals: AnnotationTotals, has_boxes: bool) -> dict[str,
     if has_boxes or totals.without_boxes:
         without = ImagesWithoutBoxes(**totals.without_boxes, dropped=_cut(totals.emptied))
         described |= {"dropped_boxes": _cut(totals.dropped), "images_without_boxes": without}
-    if totals.labels:
-        described["labels_of_images"] = dict(sorted(totals.labels.items()))
+    if labels := +totals.labels:
+        described["labels_of_images"] = dict(sorted(labels.items()))
     return described
 
 

@@ -20,12 +20,17 @@ def test_a_marker_says_nothing_of_annotations_where_there_are_none():
     assert describe_annotations(AnnotationTotals(), has_boxes=False) == {}
 
 
+def test_a_marker_says_nothing_of_labels_where_no_image_has_one():
+    totals = AnnotationTotals(labels=Counter(listed=0, written=0))
+    assert describe_annotations(totals, has_boxes=False) == {}
+
+
 def test_a_marker_accounts_for_annotations():
     totals = AnnotationTotals(
         dropped={"outside": {"dog": 1, "cat": 2}, "cropped_away": {"cat": 4}},
         emptied={"outside": {"dog": 1}},
         without_boxes={"all_dropped": 1},
-        labels={"written": 3, "listed": 3},
+        labels=Counter(written=3, listed=3, unknown_label=0),
     )
     assert describe_annotations(totals, has_boxes=True) == {
         "dropped_boxes": {"cropped_away": {"cat": 4}, "outside": {"cat": 2, "dog": 1}},

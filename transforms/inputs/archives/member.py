@@ -81,7 +81,7 @@ def check_names(members: Iterable[Member]) -> Iterator[Member]:
             name = f"{name} (member {number})"  # rejected under a key of its own
         seen.add(hash(name))
         if member.reason or not fault:
-            yield replace(member, name=name)
+            yield member if member.name == name else replace(member, name=name)
         else:
             yield Member(name, reason="bad_member", detail=fault)
 

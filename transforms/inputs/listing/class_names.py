@@ -112,8 +112,12 @@ def why_unread(error: OSError | ValueError | Rejected) -> str:
     return " ".join((error.detail if isinstance(error, Rejected) else str(error)).split())
 
 
-def state_classes(names: Sequence[str] | int) -> Mapping[str, int]:
-    """The classes that `source.class_names` states, by their numbers; none where it is empty.
+def state_classes(names: Sequence[str] | int, key: str = "source.class_names") -> Mapping[str, int]:
+    """The numbers of the classes that a setting names, by their names.
+
+    Args:
+        names: the setting's value; it may be empty.
+        key: the YAML key that it was written under, for the message.
 
     Raises:
         ValueError: they cannot be.
@@ -121,7 +125,7 @@ def state_classes(names: Sequence[str] | int) -> Mapping[str, int]:
     try:
         return number_classes(names)
     except ValueError as error:
-        raise ValueError(f"source.class_names: {error}") from None
+        raise ValueError(f"{key}: {error}") from None
 
 
 @dataclass(slots=True)

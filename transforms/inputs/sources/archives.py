@@ -22,6 +22,7 @@ from recordmill.transforms.inputs.archives import samples
 from recordmill.transforms.inputs.archives.list_members import list_members, read_member
 from recordmill.transforms.inputs.archives.member import Limits, Member, bad_archive
 from recordmill.transforms.inputs.archives.recognise_archives import are_in_one_folder, recognise_archives
+from recordmill.transforms.inputs.listing.class_names import state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.listing.ignored import SYSTEM_NAMES, compile_globs
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
@@ -84,6 +85,7 @@ class Archives(Source):
             raise ValueError("source.features_from needs `source.labels: beside`")
         for key, feature in self.features_from.items():
             feature.check(key)
+        self.classes()
 
     @property
     def gives_labels(self) -> bool:
@@ -130,7 +132,7 @@ class Archives(Source):
 
     def classes(self) -> Mapping[str, int]:
         """Those that labels number."""
-        return {name: number for number, name in enumerate(self.class_names)}
+        return state_classes(self.class_names)
 
     def features(self) -> tuple[Feature, ...]:
         """The features that `features_from` asks for."""

@@ -40,7 +40,7 @@ class Arrays(ArraySource):
         """Raises ValueError where the settings contradict each other."""
         if not self.images:
             raise ValueError("source.images names no array: give at least one, such as {train: x_train}")
-        if self.labels and set(self.labels) != set(self.images):
+        if self.labels and (set(self.labels) != set(self.images) or not all(self.labels.values())):
             words = ", ".join(self.images)
             raise ValueError(f"source.labels must have the words of source.images ({words}), or be {{}} for no labels")
         self.classes()

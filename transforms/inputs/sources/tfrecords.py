@@ -19,7 +19,7 @@ from recordmill.storage.read_image import read_image
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
 from recordmill.storage.unpacking import MAX_RATIO, read_bounded
-from recordmill.transforms.inputs.listing.class_names import ClassNamesError, LabelFiles
+from recordmill.transforms.inputs.listing.class_names import ClassNamesError, LabelFiles, state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
@@ -89,6 +89,7 @@ class Tfrecords(Source):
             raise ValueError("source.class_names and source.class_names_file contradict each other: remove one of them")
         if self.shape and (len(self.shape) != 3 or min(self.shape) < 1 or self.shape[2] not in (1, 3)):
             raise ValueError(f"source.shape is {list(self.shape)}: give height, width, and 1 or 3 channels")
+        self.classes()
 
     @property
     def contents(self) -> Literal["images", "rows"]:  # type: ignore[override]  # the settings say which
@@ -127,7 +128,8 @@ class Tfrecords(Source):
 
     def classes(self) -> Mapping[str, int]:
         """Those that `class_names` numbers."""
-        return {name: number for number, name in enumerate(self.class_names, self._first_label(self._declared))}
+        first = self._first_label(self._declared)
+        return {name: first + number for name, number in state_classes(self.class_names).items()}
 
     def _first_label(self, convention: Convention | None) -> int:
         if self.first_label is not None:

@@ -16,7 +16,7 @@ from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.class_names import why_unread
+from recordmill.transforms.inputs.listing.class_names import state_classes, why_unread
 from recordmill.transforms.inputs.listing.folder_sketch import (
     IMAGE_PATTERNS,
     FolderSketch,
@@ -85,6 +85,10 @@ class Yolo(Source):
     classes_from: ClassVar[str] = "data.yaml or source.names"
     shared_files: ClassVar[tuple[str, ...]] = NAMES_BESIDE
 
+    def __post_init__(self) -> None:
+        """Raises ValueError if the settings name a class twice."""
+        self.classes()
+
     @property
     def files(self) -> tuple[str, ...]:  # type: ignore[override]  # the settings say which
         """Images, and what names the classes."""
@@ -147,7 +151,7 @@ class Yolo(Source):
 
     def classes(self) -> Mapping[str, int]:
         """Those of `names`."""
-        return {name: number for number, name in enumerate(self.names)}
+        return state_classes(self.names, "source.names")
 
     def _announce(self, path: str, file: ImageRef) -> Iterator[Listed]:
         try:
@@ -326,15 +330,18 @@ def _find_key_points(image: DataFile) -> tuple[int, int] | None:
     root = image.root
     # Where the first folder gives the split, it is not in `path`, and data.yaml is next to it.
     for folder in (root, root.rpartition("/")[0]) if image.ref.key != image.path else (root,):
-        with suppress(Rejected, yaml.YAMLError, RecursionError):  # `list_references` reports it
+        with suppress(Rejected):  # `list_references` reports it
             if shape := parse_sibling(f"{folder}/data.yaml", _key_points):
                 return shape
     return None
 
 
 def _key_points(data: bytes) -> tuple[int, int] | None:
-    """`kpt_shape` of a data.yaml; None where it has none."""
-    settings = yaml.safe_load(data)
+    """`kpt_shape` of a data.yaml; None if it has none, or is not YAML, as `list_references` reports."""
+    try:
+        settings = yaml.safe_load(data)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return None
     shape = settings.get("kpt_shape") if isinstance(settings, dict) else None
     if not isinstance(shape, list) or len(shape) != 2 or not all(type(each) is int and each > 0 for each in shape):
         return None

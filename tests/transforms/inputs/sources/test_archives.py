@@ -159,6 +159,7 @@ def test_an_image_that_changed_is_found_when_it_is_read(refer):
             {"labels": "beside", "features_from": {"x": PartFeature(part="")}},
             r"source\.features_from\.x\.part is empty",
         ),
+        ({"labels": "beside", "class_names": ("a", "a")}, r"^source\.class_names: two classes are named 'a'$"),
     ],
 )
 def test_settings_that_cannot_be_name_their_key(settings, message):

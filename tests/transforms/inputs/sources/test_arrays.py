@@ -139,6 +139,10 @@ def test_arrays_that_are_not_there_fail_the_run(tmp_path):
     [
         ({"images": {}}, "source.images names no array: give at least one"),
         ({"labels": {"train": "y"}}, "source.labels must have the words of source.images (train, test), or be {}"),
+        (
+            {"labels": {"train": "y", "test": ""}},
+            "source.labels must have the words of source.images (train, test), or",
+        ),
         ({"class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
     ],
 )

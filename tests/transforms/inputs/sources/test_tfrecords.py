@@ -281,6 +281,7 @@ def test_whatever_the_damage_references_are_inside_the_file(data, tmp_path_facto
             {"class_names": ("a",), "first_label": 0, "class_names_file": "x"},
             r"source\.class_names and source",
         ),
+        ({"class_names": ("a", "a"), "first_label": 1}, r"^source\.class_names: two classes are named 'a'$"),
         ({"shape": (1, 2)}, r"source\.shape is \[1, 2\]: give height, width, and 1 or 3 channels"),
         ({"shape": (1, 2, 4)}, r"source\.shape is"),
     ],

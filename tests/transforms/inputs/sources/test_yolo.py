@@ -11,9 +11,12 @@ from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.inputs.listing.ignored import why_ignored
+from recordmill.transforms.inputs.sources import yolo
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.yolo import Yolo, read_names, read_yolo_lines
 from recordmill.transforms.list_images import list_images
+
+SAFE_LOAD = yolo.yaml.safe_load
 
 
 def refer(folder, path, text=None, **settings):
@@ -46,6 +49,11 @@ def test_names_are_those_of_the_store_however_they_are_spelt(tmp_path, below):
     (ref,) = (each for each in found if type(each) is ImageRef)
     assert (ref.key, ref.split) == (f"{below}é/images/é.jpg", below.rstrip("/"))
     assert orjson.loads(ref.features)["boxes"] == [[0.25, 0.0, 0.75, 0.5]]
+
+
+def test_a_class_that_the_settings_name_twice_is_refused():
+    with pytest.raises(ValueError, match=r"^source\.names: two classes are named 'a'$"):
+        Yolo(names=("a", "b", "a"))
 
 
 def test_an_image_without_a_file_has_no_boxes(tmp_path):
@@ -165,6 +173,20 @@ def test_key_points_in_pairs_are_known_by_data_yaml(tmp_path, below):
     found = list_images(Input(str(tmp_path)), Yolo(), listing)
     (ref,) = (each for each in found if type(each) is ImageRef)
     assert orjson.loads(ref.features) == boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
+
+
+def test_a_data_yaml_that_cannot_be_read_is_parsed_once_and_says_nothing_of_key_points(tmp_path, monkeypatch):
+    """PyYAML raises a plain ValueError for a date that does not exist."""
+    (tmp_path / "data.yaml").write_text("names: [cat]\nkpt_shape: [2, 2]\ndate: 2024-13-45\n", encoding="utf-8")
+    parsed = []
+    monkeypatch.setattr(yolo.yaml, "safe_load", lambda text: parsed.append(text) or SAFE_LOAD(text))
+    for _ in range(2):
+        (ref,) = refer(tmp_path, "images/1.jpg", "0 0.5 0.5 0.5 0.5 0.3 0.4 0.6 0.7\n")
+        assert orjson.loads(ref.features)["boxes"] == [[0.3, 0.4, 0.6, 0.7]]
+    assert len(parsed) == 1
+    file = ImageRef("data.yaml", str(tmp_path / "data.yaml"), 5)
+    detail = "it names no classes: month must be in 1..12"
+    assert list(list_file(Yolo(), "data.yaml", file)) == [file.notice("fatal", "bad_annotations", detail)]
 
 
 def test_a_rewritten_data_yaml_is_read_again(tmp_path):

@@ -4,7 +4,7 @@ from recordmill.reading.verify.child_process import ChildDiedError, ChildProcess
 
 
 def echo(times):
-    """What the child runs: answers each question `times` times; two questions kill it, one in the middle of an answer."""
+    """What the child runs: answers each question `times` times; two questions kill it, one within an answer."""
     import os
     import sys
 

@@ -15,7 +15,7 @@ from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.storage.dataset_files import find_marker, read_marker, staging_folder
+from recordmill.storage.dataset_files import find_marker, holds_report, read_marker, staging_folder
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.output_lock import release_claim, remove_staging
 from recordmill.transforms.planning.output_state import find_fault
@@ -83,7 +83,7 @@ def publish(
 def _add_report(outcome: Outcome, run: RunSettings, write_report: WriteReport) -> Outcome:
     """Makes the report of the dataset that is in place, if it is a new one or has none; a failure is a note."""
     try:
-        if outcome.status == "published" or not storage.exists(storage.join(run.output, REPORT)):
+        if outcome.status == "published" or not holds_report(run.output):
             if run.preview:
                 return outcome
             write_report(run.output)

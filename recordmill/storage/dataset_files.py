@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import MARKER, STAGING_PREFIX, shard_name
+from recordmill.schemas.dataset.file_names import MARKER, REPORT, REPORT_HEAD, STAGING_PREFIX, shard_name
 from recordmill.schemas.dataset.json_values import MisfitError
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.sidecar_row import Row, row_from_json
@@ -45,6 +45,15 @@ def find_marker(output: str) -> Marker | None:
         return read_marker(output)
     except (FileNotFoundError, DamagedMarkerError):
         return None
+
+
+def holds_report(output: str) -> bool:
+    """Whether an output has a `report.html`, and Recordmill made it: a page of the user's is not to be touched."""
+    try:
+        start = storage.read_range(storage.join(output, REPORT), 0, 1_000)
+    except OSError:
+        return False
+    return start.lstrip().startswith(REPORT_HEAD)
 
 
 def staging_folder(output: str, plan_id: str) -> str:

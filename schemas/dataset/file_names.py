@@ -14,6 +14,12 @@ SIDE_FILES = (LABELS, REJECTED, CONFIGURATION, DUPLICATES)
 REPORT = "report.html"
 """The report for people, if the settings request it. It is made from the published dataset; no marker lists it."""
 
+REPORT_HEAD = (
+    b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" '
+    b"content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\n"
+)
+"""The first lines of every report. A user's own page hardly begins with them."""
+
 REPORT_DATA = "report.json"
 """What the report shows and no other file has, if the settings request a report."""
 

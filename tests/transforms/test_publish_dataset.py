@@ -275,6 +275,28 @@ def test_the_report_of_a_replaced_dataset_goes_with_it(refs, run, tree):
     assert not {"report.html", "report.json"} & set(tree(run.output))
 
 
+@pytest.mark.parametrize("has_report", [False, True])
+def test_a_page_of_the_users_is_never_deleted_or_replaced(refs, run, tree, has_report):
+    plain = replace(SETTINGS, report=False)
+    plan = plan_of(refs, run, plain)
+    publish(gather_reports(write_all(plan, refs, run, plain)), plan, plain, run)
+    page = Path(run.output, "report.html")
+    page.write_text("<!doctype html>\n<p>mine</p>")
+    other = replace(SETTINGS, shards=ShardSettings(count=3), report=has_report)
+    overwriting = replace(run, overwrite=True)
+    plan = plan_of(refs, overwriting, other)
+    outcome = publish(gather_reports(write_all(plan, refs, overwriting, other)), plan, other, overwriting)
+    assert outcome.status == "published"
+    assert page.read_text() == "<!doctype html>\n<p>mine</p>"
+    advice = f"{page} is not a page that Recordmill made: rename it"
+    note = f"report.html was not made ({advice}): recordmill inspect {run.output} --report makes it"
+    assert [each for each in outcome.notes if "report" in each] == [note] * has_report
+    assert "report" not in outcome.numbers
+    kept = publish(FinishedShards(), plan_of(refs, run, other), other, run)
+    assert (kept.status, kept.notes, "report" in kept.numbers) == ("kept", (note,) * has_report, False)
+    assert page.read_text() == "<!doctype html>\n<p>mine</p>"
+
+
 def test_what_describes_a_dataset_is_among_its_files_and_goes_with_it(refs, run, tree):
     indexed = replace(SETTINGS, index_files=True)
     plan = plan_of(refs, run, indexed)

@@ -36,6 +36,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import (
     DamagedMarkerError,
     find_marker,
+    holds_report,
     read_marker,
     read_marker_json,
     read_rows,
@@ -134,7 +135,8 @@ def _old_files(output: str) -> tuple[str, ...]:
         return ()
     old = read_marker(output)
     names = [name for shard in old.shards for name in (shard.name, shard.sidecar)]
-    return tuple(dict.fromkeys((*names, *old.files, REPORT)))
+    report = [REPORT] if holds_report(output) else []
+    return tuple(dict.fromkeys((*names, *old.files, *report)))
 
 
 def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:

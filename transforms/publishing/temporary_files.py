@@ -24,12 +24,16 @@ class TemporaryFileError(ValueError):
 
 
 @contextmanager
-def writing_temporary_files() -> Iterator[None]:
-    """Raises `TemporaryFileError` if the block has no room for its temporary files, or no right to write them."""
+def _explained(kind: type[Exception]) -> Iterator[None]:
+    """Raises `TemporaryFileError` if the block has no room for its temporary file, or no right to write it.
+
+    Args:
+        kind: how the file's own errors look; errors of other kinds, such as those of a source of rows, pass unchanged.
+    """
     try:
         yield
-    except (OSError, sqlite3.Error) as error:
-        why = ((error.strerror if isinstance(error, OSError) else "") or str(error)).lower()
+    except kind as error:
+        why = (getattr(error, "strerror", "") or str(error)).lower()
         raise TemporaryFileError(
             f"temporary files cannot be written ({why}): set TMPDIR to a folder with more room"
         ) from error
@@ -57,7 +61,7 @@ class DigestIndex:
         Raises:
             TemporaryFileError: there is no room for them on this machine.
         """
-        with writing_temporary_files():
+        with _explained(OSError):
             self._file.seek(0, os.SEEK_END)
             self._file.write(digests.tobytes())
             self._file.flush()
@@ -99,10 +103,10 @@ class SortedRows:
         Raises:
             TemporaryFileError: there is no room for them.
         """
-        with writing_temporary_files():
+        with _explained(sqlite3.Error):
             self._database.executemany("INSERT INTO row VALUES (?, ?)", rows)
 
     def __iter__(self) -> Iterator[tuple[str, bytes]]:
         """All rows by key, and those of one key in the order in which they were added."""
-        with writing_temporary_files():
+        with _explained(sqlite3.Error):
             yield from self._database.execute("SELECT key, value FROM row ORDER BY key, rowid")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.json_values import from_json, to_json
+from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_to_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
@@ -56,10 +56,10 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     """
     try:
         done = orjson.loads(storage.read_range(shard_path(staging, split, index, "done.json")))
-    except FileNotFoundError:
+        plain = done["report"]
+        report = from_json(ShardReport, {"rows": plain, "annotations": {}, **plain, "reused": True})  # 0.1.0: no `rows`
+    except (FileNotFoundError, MisfitError):  # there is no note, or not one of this version
         return None
-    plain = done["report"]
-    report = from_json(ShardReport, {"rows": plain, "annotations": {}, **plain, "reused": True})  # 0.1.0 had no `rows`
     boxes = report.rows.boxes
     if not report.annotations.dropped and boxes["listed"] > boxes["written"] + boxes["with_rejected_images"]:
         return None  # an earlier version finished it, and did not count them by class

@@ -34,6 +34,7 @@ from recordmill.schemas.dataset.templates import load_template
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.formatting import format_size
 from recordmill.schemas.rejection import REASONS, explain_reason
+from recordmill.storage.dataset_files import holds_report
 
 LONGEST_NAME = 160
 """Characters of a name that are shown."""
@@ -61,13 +62,15 @@ def write_report(folder: str) -> str:
         The path of the page.
 
     Raises:
-        LoadError: the dataset cannot be read; the message says why in one sentence.
+        LoadError: the dataset cannot be read, or a page of the user's has that name; the message is one sentence.
         OSError: a file cannot be read or written.
     """
     dataset = open_dataset(folder)
     if dataset.marker is None or not dataset.whole:
         raise LoadError(f"{folder} is not the folder of a dataset that Recordmill made: only these have a report")
     path = storage.join(dataset.folder, REPORT)
+    if storage.exists(path) and not holds_report(dataset.folder) and REPORT not in dataset.marker.files:
+        raise LoadError(f"{path} is not a page that Recordmill made: rename it")
     content = render_report(read_contents(dataset, dataset.marker))
     # Two writers write the same bytes, and what an interruption leaves is replaced by the next report.
     storage.write_file(path, content, storage.join(dataset.folder, f".{REPORT}.tmp"))

@@ -120,3 +120,12 @@ def test_a_full_disk_is_one_sentence_for_rows(tmp_path, monkeypatch):
     assert str(caught.value).startswith("temporary files cannot be written (")
     assert str(caught.value).endswith("): set TMPDIR to a folder with more room")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_the_source_of_rows_is_not_one_of_temporary_files():
+    def read():
+        yield "a", b"1"
+        raise FileNotFoundError(2, "No such file or directory", "train-00000.jsonl")
+
+    with pytest.raises(FileNotFoundError, match=r"train-00000\.jsonl"):
+        SortedRows().add(read())

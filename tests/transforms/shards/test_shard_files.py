@@ -116,6 +116,15 @@ def test_a_report_of_version_0_1_0_is_taken_unless_boxes_were_lost(staging):
         assert find_finished(str(staging), "train", 7, MARK) == (replace(written, reused=True) if is_taken else None)
 
 
+def test_a_shard_whose_note_is_of_another_form_is_written_again(staging):
+    write(staging, [image("a", boxes={"listed": 2, "written": 1, "unknown_class": 1})])
+    path = staging / "train-00007.done.json"
+    done = json.loads(path.read_bytes())
+    done["report"]["annotations"]["examples"] = {"unknown_class": "box 2 of 2 of a (class 7)"}  # before it had a key
+    path.write_text(json.dumps(done))
+    assert find_finished(str(staging), "train", 7, MARK) is None
+
+
 @pytest.mark.parametrize("kind", ["tfrecord", "jsonl", "done.json"])
 def test_a_shard_that_lost_a_file_is_not_finished(staging, kind):
     write(staging, fresh())

@@ -81,6 +81,8 @@ def _read_object(kind: Any, value: Any, path: str) -> Any:
 
 
 def _check(kind: Any, value: Any, path: str) -> Any:
+    if kind is float and type(value) is int:  # as other programs write 1.0
+        return float(value)
     if kind is not Any and type(value) is not kind:
         raise MisfitError(path, f"is not {_WORDS[kind]}")
     return value

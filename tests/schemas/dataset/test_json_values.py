@@ -26,6 +26,7 @@ class Outer:
     optional: Inner | None = None
     anything: Any = None
     yes: bool = False
+    share: float = 0.5
 
 
 STORED = {
@@ -37,6 +38,7 @@ STORED = {
     "nullable": None,
     "anything": {"deep": [None]},
     "yes": True,
+    "share": 0.25,
 }
 OBJECT = Outer(
     "cat",
@@ -48,6 +50,7 @@ OBJECT = Outer(
     None,
     {"deep": [None]},
     True,
+    0.25,
 )
 
 
@@ -56,6 +59,12 @@ def test_a_dataclass_is_read_and_written_as_it_is_stored():
     assert type(from_json(Outer, STORED).counted) is Counter
     assert to_json(OBJECT) == STORED
     assert list(to_json(OBJECT)) == list(STORED)
+
+
+def test_a_whole_number_is_a_number():
+    """Other programs write 1.0 as 1."""
+    read = from_json(Outer, {**STORED, "share": 1})
+    assert (read.share, type(read.share)) == (1.0, float)
 
 
 def test_what_may_be_absent_is_left_out_and_what_may_be_null_is_written():
@@ -80,6 +89,8 @@ def test_what_may_be_absent_is_left_out_and_what_may_be_null_is_written():
         ({"nullable": 3}, "nullable is not an object"),
         ({"optional": None}, "optional is not an object"),
         ({"yes": 1}, "yes is not true or false"),
+        ({"share": True}, "share is not a number"),
+        ({"share": "1"}, "share is not a number"),
     ],
 )
 def test_what_does_not_fit_is_named_with_its_path(changed, problem):

@@ -12,6 +12,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -21,14 +22,14 @@ BATCH = 256
 def verify(level: str, folder: Path) -> Callable[[], int]:
     """Our verifier at a level; a pass fails where anything is wrong."""
     from recordmill.reading.dataset import open_dataset
-    from recordmill.reading.verify.shard_workers import ShardWorkers
-    from recordmill.reading.verify.verify_dataset import verify_dataset
+    from recordmill.reading.verify import verify_dataset as module
 
-    workers = ShardWorkers(os.cpu_count() or 1)  # started in the first pass
+    workers = module.ShardWorkers(os.cpu_count() or 1)
     atexit.register(workers.__exit__)
+    module.ShardWorkers = lambda count: nullcontext(workers)  # started in the first pass, and kept for the others
 
     def read() -> int:
-        verification = verify_dataset(open_dataset(str(folder)), level, workers=workers)
+        verification = module.verify_dataset(open_dataset(str(folder)), level)
         if verification.findings:
             raise SystemExit(f"{len(verification.findings)} findings: {verification.findings[0]}")
         return verification.records

@@ -89,7 +89,7 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
     parts = []
     if same.get("groups"):
         found, unit = same["groups"] + same["images"], numbers["unit"]
-        hold = f"files contain only {format_count(same['groups'], 'distinct image')}"
+        hold = f"files share {format_count(same['groups'], 'image')}"
         only = f"{unit}s contain only {same['groups']:,} distinct ones"
         parts.append(f"{found:,} {hold if unit == 'image' else only}" + _crossing(same))
     if alike.get("pairs"):
@@ -101,8 +101,8 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
 
 def _crossing(numbers: Mapping[str, int]) -> str:
     kinds = [(numbers["across_splits"], "across splits"), (numbers["conflicting"], "under different classes")]
-    parts = [f"{count:,} of them {what}" for count, what in kinds if count]
-    return f", {' and '.join(parts)}" if parts else ""
+    parts = [f"{what}: {count:,}" for count, what in kinds if count]
+    return f"; {', '.join(parts)}" if parts else ""
 
 
 def _counted(counts: Mapping[str, int]) -> str:

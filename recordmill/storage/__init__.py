@@ -110,7 +110,7 @@ def write_file(path: str, content: bytes | Iterable[bytes], temporary: str = "")
 
 def temporary_name(path: str) -> str:
     """A name in the same folder that no other writer uses; hidden from readers that glob."""
-    folder, _, name = (os.path.abspath(path) if is_local(path) else path).rpartition("/")
+    folder, name = os.path.split(os.path.abspath(path) if is_local(path) else path)
     return join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
 
 

@@ -65,6 +65,10 @@ def test_temporary_names_are_hidden_distinct_and_in_the_same_folder(tmp_path):
     assert all(os.path.basename(name).startswith(".a.tfrecord.") and name.endswith(".tmp") for name in names)
 
 
+def test_a_temporary_name_of_a_file_in_the_root_folder_is_there_too():
+    assert os.path.dirname(storage.temporary_name("/a")) == "/"
+
+
 def test_a_move_replaces_and_may_be_done_twice(tmp_path):
     source, target = tmp_path / "a", tmp_path / "b"
     source.write_bytes(b"new")

@@ -43,8 +43,8 @@ def compare_splits(output: str, marker: Marker, contents: DigestIndex, records: 
             name: _contents(storage.join(output, shard.sidecar) for shard in split.shards)
             for name, split in marker.splits.items()
         }
-    except FileNotFoundError:
-        return f"whether {unit}s have moved between splits is not known: sidecars of the replaced dataset are missing"
+    except (OSError, AttributeError, KeyError, TypeError, ValueError):  # the dataset may be replaced for that
+        return f"whether {unit}s have moved between splits is not known: sidecars of the replaced dataset are damaged"
     parts = np.split(contents.in_order(), np.cumsum([*records.values()])[:-1])
     return describe_moved(count_moved(old, dict(zip(records, parts, strict=False))), unit)
 

@@ -50,7 +50,7 @@ class ChildProcess:
             self._pipe.send_bytes(question)
             while True:
                 yield self._pipe.recv_bytes()
-        except (EOFError, ConnectionError):
+        except (EOFError, OSError):  # `recv_bytes` raises OSError if an answer ends early
             raise ChildDiedError(self.close()) from None
 
     def close(self) -> int:

@@ -106,10 +106,12 @@ def test_the_sidecars_are_those_that_the_marker_names(sidecars, tmp_path):
 
 
 def test_splits_that_cannot_be_compared_are_reported(sidecars, tmp_path, monkeypatch):
-    absent = marker_of({"train": ["absent.jsonl"]})
-    assert compare_splits(str(tmp_path), absent, index([]), {}, "image") == (
-        "whether images have moved between splits is not known: sidecars of the replaced dataset are missing"
-    )
+    for name, content in (("no_json", b"{"), ("no_row", b"[]\n"), ("no_digest", b'{"key": "a"}\n')):
+        (tmp_path / f"{name}.jsonl").write_bytes(content)
+    for name in ("absent", "no_json", "no_row", "no_digest"):
+        assert compare_splits(str(tmp_path), marker_of({"train": [f"{name}.jsonl"]}), index([]), {}, "image") == (
+            "whether images have moved between splits is not known: sidecars of the replaced dataset are damaged"
+        )
     monkeypatch.setattr(moved_images, "MOST_COMPARED", 8)
     empty = marker_of({"train": [], "test": []})
     assert compare_splits(str(tmp_path), empty, index([1, 2, 3]), {"train": 3}, "row") == (

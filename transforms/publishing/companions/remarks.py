@@ -39,7 +39,7 @@ def _find_duplicates(marker: Marker) -> Iterator[Remark]:
         (alike, "pair of images that look alike is", "pairs of images that look alike are"),
     ):
         if count := numbers.conflicting:
-            yield Remark(f"{count:,} {one if count == 1 else many} in different classes at once.", "duplicates")
+            yield Remark(f"{count:,} {one if count == 1 else many} in more than one class.", "duplicates")
         if count := numbers.across_splits:
             what = f"{count:,} {one if count == 1 else many} in more than one split"
             yield Remark(f"{what}: scores will look too good.", "duplicates")
@@ -86,8 +86,8 @@ def _find_lossy(statistics: Statistics, settings: DatasetSettings) -> Iterator[R
         return
     lossless, changed = statistics.lossless, statistics.reencoded
     if lossless.images:
-        what = f"{format_count(lossless.images, 'image')} in lossless formats (judging by their names) became JPEG"
-        yield Remark(f"{what}, slightly changed{_growth(lossless)}; images.store: png keeps every pixel.", "changes")
+        what = f"{format_count(lossless.images, 'image')} with lossless file extensions became JPEG, which is lossy"
+        yield Remark(f"{what}{_growth(lossless)}; images.store: png keeps every pixel.", "changes")
     others = Reencoded(*(getattr(changed, key) - getattr(lossless, key) for key in ("images", "before", "after")))
     if growth := _growth(others):
         what = f"{format_count(others.images, 'other image')} {'was' if others.images == 1 else 'were'} encoded again"

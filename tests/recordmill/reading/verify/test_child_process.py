@@ -4,11 +4,13 @@ from recordmill.reading.verify.child_process import ChildDiedError, ChildProcess
 
 
 def echo(times):
-    """What the child runs: answers each question `times` times; one question kills it."""
+    """What the child runs: answers each question `times` times; two questions kill it, one within an answer."""
     import os
+    import sys
 
     def reply(question, answer):
-        if question == b"die":
+        if question.startswith(b"die"):
+            os.write(int(sys.argv[1]), (1000).to_bytes(4, "big") + b"begun" if question == b"die late" else b"")
             os._exit(7)
         for _ in range(times):
             answer(question)
@@ -29,9 +31,10 @@ def test_a_question_may_have_several_answers(child, question):
     assert [next(answers), next(answers)] == [question, question]
 
 
-def test_a_child_that_dies_is_an_error_and_is_replaced(child):
+@pytest.mark.parametrize("question", [b"die", b"die late"])
+def test_a_child_that_dies_is_an_error_and_is_replaced(child, question):
     with pytest.raises(ChildDiedError, match=r"^7$"):
-        next(child.ask(b"die"))
+        next(child.ask(question))
     assert next(child.ask(b"again")) == b"again"
 
 

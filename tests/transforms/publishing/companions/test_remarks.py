@@ -43,7 +43,7 @@ def test_the_worst_comes_first_with_the_place_of_more():
         ledger={"listed": 115, "written": 110, "rejected": {"empty": 1, "truncated": 4}, "ignored": {}, "left_out": {}},
     )
     assert find_remarks(told, Statistics(), make_settings()) == [
-        Remark("1 image is in different classes at once.", "duplicates"),
+        Remark("1 image is in more than one class.", "duplicates"),
         Remark("1 image is in more than one split: scores will look too good.", "duplicates"),
         Remark(
             "3 pairs of images that look alike are in more than one split: scores will look too good.", "duplicates"
@@ -99,13 +99,11 @@ def test_dropped_boxes_and_images_without_any_are_reported():
     [
         (
             Reencoded(1, 100, 120),
-            "1 image in lossless formats (judging by their names) became JPEG, slightly changed; "
-            "images.store: png keeps every pixel.",
+            "1 image with lossless file extensions became JPEG, which is lossy; images.store: png keeps every pixel.",
         ),
         (
             Reencoded(20, 100, 402),
-            "20 images in lossless formats (judging by their names) became JPEG, slightly changed and 4.0 times as "
-            "large; "
+            "20 images with lossless file extensions became JPEG, which is lossy and 4.0 times as large; "
             "images.store: png keeps every pixel.",
         ),
     ],

@@ -78,8 +78,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     """Makes a job of the flags; `--discard` is done here too.
 
     Raises:
-        UsageError: the flags are wrong.
-        UsageError: the configuration is.
+        UsageError: the flags or the configuration are wrong.
         RecordmillError: an input or the output is unusable.
     """
     preflight.check_secrets(options.beam_arguments)

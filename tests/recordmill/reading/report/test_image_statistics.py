@@ -1,4 +1,3 @@
-import hashlib
 import json
 from collections import Counter
 
@@ -6,21 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sidecar_lines import rejected, written
 
 from recordmill.reading.report import image_statistics as statistics
 from recordmill.reading.report.image_statistics import ASPECT_BINS, BINS_PER_DOUBLING, bin_aspects, gather_statistics
 from recordmill.reading.shard import Shard
-
-
-def written(key, label="cat", width=8, height=6, size=100, **more):
-    digest = hashlib.sha256(key.encode()).hexdigest()
-    row = {"key": key, "bytes": size, "sha256": digest, "class": label, "label": 0, "height": height, "width": width}
-    return {**row, "channels": 3, "moments": None, "changes": [], "offset": 0, "length": 9, **more}
-
-
-def rejected(key, reason="empty"):
-    row = {"key": key, "spelling": None, "bytes": 0, "sha256": None, "class": None}
-    return {**row, "stage": "decode", "rejected": reason, "detail": "nothing there"}
 
 
 @pytest.fixture

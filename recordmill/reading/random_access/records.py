@@ -186,7 +186,8 @@ class Records:
         frames = (
             (n, data[offset - begin : offset - begin + length + FRAMING_BYTES], length) for n, offset, length in places
         )
-        return [(number, _unframe(frame, length) or self._damage(number)) for number, frame, length in frames]
+        read = ((number, _unframe(frame, length)) for number, frame, length in frames)
+        return [(number, self._damage(number) if record is None else record) for number, record in read]
 
     def _open(self, shard: int) -> "_OpenFile":
         if len(self._files) >= _MOST_OPEN:

@@ -24,6 +24,10 @@ from recordmill.transforms.planning.summary import SplitSummary, Summary
 MOST_PER_SHARD = 1_000_000
 """References that one shard may hold: they are sorted in memory."""
 
+OUTSIDE = frozenset({"max_rejected", "analyze", "report", *(each.name for each in fields(About))})
+"""Settings that change no byte of a shard. A run that failed because of a limit continues with a higher one, and what
+people want to know, or what is learnt from the finished dataset, can be added later."""
+
 Action = Literal["convert", "preview", "finish", "keep", "refuse", "fail"]
 
 
@@ -134,10 +138,7 @@ def _recipe(
     summary: Summary, settings: DatasetSettings, recipe: Recipe, starts: dict[str, list[int]], label_map: LabelMap
 ) -> dict[str, Any]:
     """Everything that decides the dataset's bytes; whatever else there is to a run is not in it."""
-    # What may be rejected changes no byte: a run that failed on it goes on with a higher limit. Nor does a page for
-    # people, or what is learnt from the finished dataset: a dataset with moments can be analysed later.
-    outside = {"max_rejected", "analyze", "report", *(each.name for each in fields(About))}
-    kept = {key: value for key, value in recipe.values.items() if key not in outside}
+    kept = {key: value for key, value in recipe.values.items() if key not in OUTSIDE}
     plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
     plain.get("source", {}).pop("root", None)  # a place: the same images are the same dataset wherever they are
     versions = {**imaging_versions(), **({"zlib": zlib.ZLIB_RUNTIME_VERSION} if settings.compression == "gzip" else {})}

@@ -33,6 +33,7 @@ def convert(
     config: Path | None = None,
     runner: str = "DirectRunner",
     runner_options: Mapping[str, Any] | None = None,
+    against: Path | None = None,
     overwrite: bool = False,
     discard: bool = False,
     threads: int = 0,
@@ -51,6 +52,7 @@ def convert(
         config: a configuration, as `--config` takes it.
         runner: the name of a Beam runner.
         runner_options: flags of Beam and its runners, such as `{"flink_master": "localhost:8081"}`.
+        against: the dataset with which `expect` compares; None for the one in the output.
         overwrite: whether to replace another dataset in the output.
         discard: whether to delete the unfinished work of earlier runs first.
         threads: number of images decoded at once; 0 for one per processor.
@@ -66,7 +68,11 @@ def convert(
         KeyboardInterrupt: it was interrupted; the same call continues from finished shards.
     """
     terminal = Terminal(None if quiet else sys.stderr)
-    places = {"output": os.fspath(output), "config": config and os.fspath(config)}
+    places = {
+        "output": os.fspath(output),
+        "config": config and os.fspath(config),
+        "against": against and os.fspath(against),
+    }
     switches = {"overwrite": overwrite, "discard": discard, "traceback": traceback}
     options = {**places, "runner": runner, "threads": threads or None, **switches, **(runner_options or {})}
     try:

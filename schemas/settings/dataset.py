@@ -10,6 +10,7 @@ from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.bounds import AtLeastOne, Count, Share
 from recordmill.schemas.dataset.about import About
 from recordmill.schemas.label_map import LabelSettings
+from recordmill.schemas.settings.contract import Contract
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
@@ -96,6 +97,7 @@ class DatasetSettings:
         seed: other seeds give other splits, another order and another choice for `limit`.
         limit: at most this many images, chosen by hash.
         max_rejected: when rejected images fail the run.
+        expect: what the dataset must be like to be published; see docs/change.md.
         analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is
             finished. Sets `images.moments`; needs `images.check: decode` and a split called `train`.
         report: whether `report.html`, a page for people, is added to the dataset.
@@ -128,6 +130,7 @@ class DatasetSettings:
     seed: int = 0
     limit: AtLeastOne | None = None
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
+    expect: Contract = added_setting(default_factory=Contract)
     analyze: bool = False
     report: bool = True
     licence: str = added_setting("")

@@ -68,13 +68,10 @@ def convert(
         KeyboardInterrupt: it was interrupted; the same call continues from finished shards.
     """
     terminal = Terminal(None if quiet else sys.stderr)
-    places = {
-        "output": os.fspath(output),
-        "config": config and os.fspath(config),
-        "against": against and os.fspath(against),
-    }
+    places = {"output": output, "config": config, "against": against}
     switches = {"overwrite": overwrite, "discard": discard, "traceback": traceback}
-    options = {**places, "runner": runner, "threads": threads or None, **switches, **(runner_options or {})}
+    paths = {name: os.fspath(place) for name, place in places.items() if place}
+    options = {**paths, "runner": runner, "threads": threads or None, **switches, **(runner_options or {})}
     try:
         parsed = parse_options([*_input_flags(inputs), *_as_flags(options), *_set_flags(settings)], _PROG)
         # The caller's process may have threads, which would not survive a fork.

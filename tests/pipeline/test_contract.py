@@ -195,7 +195,7 @@ def test_the_documented_contract_stops_each_kind_of_fault(nights, capsys, tmp_pa
 
 
 @pytest.mark.parametrize("seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 50))])
-def test_a_bootstrap_of_the_same_images_is_no_false_alarm(nights, capsys, tmp_path, seed):
+def test_a_bootstrap_of_the_same_images_raises_no_alarm(nights, capsys, tmp_path, seed):
     night, chance = nights("animals"), random.Random(f"bootstrap {seed}")
     for split in COUNTS:
         found = sorted((night / "input" / split).rglob("*.jpg"))

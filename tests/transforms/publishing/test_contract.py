@@ -89,7 +89,7 @@ def test_without_a_previous_dataset_nothing_is_compared():
 SHARES = Contract(rejected=0.01, lost_boxes=0.05, lost_labels=0.1, duplicates_across_splits=1)
 
 
-def test_shares_at_their_limits_are_no_breach():
+def test_shares_at_their_limits_do_not_breach_it():
     crossing = {**NO_DUPLICATES, "same_bytes": {**NO_DUPLICATES["same_bytes"], "across_splits": 1}}
     now = marker(
         {"cat": 99},

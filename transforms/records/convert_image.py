@@ -17,6 +17,9 @@ from recordmill.transforms.records.annotations import AnnotationCounts, count_re
 from recordmill.transforms.records.features.compute import compute_features
 from recordmill.transforms.records.image_record import find_class, image_record, reencode_image, reference_record
 
+NO_IMAGE = {"encoded": b"", "pixels_base64": b""}
+"""The fields of a record that hold its image, emptied: what `SidecarRow.rest` is the digest of."""
+
 
 @dataclass(slots=True)
 class ConvertedImage:
@@ -100,7 +103,9 @@ def _convert(
         digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}
         fields = {**reference_record(ref, class_name, class_id, split), **digests, **content.fields, **computed}
         row.sha256 = digest
-        return ConvertedImage(layout.encoder.encode(fields), row, missing=_missing(layout, fields))
+        record = layout.encoder.encode(fields)
+        row.record = hashlib.sha256(record).hexdigest()
+        return ConvertedImage(record, row, missing=_missing(layout, fields))
     fields = {**image_record(ref, image, class_name, class_id, layout.convention, split), **content.fields, **computed}
     untouched = image.encoded is data or image.encoded == data
     if not digest:
@@ -118,7 +123,13 @@ def _convert(
     labels = fields.get("box_label_texts", fields.get("label_texts"))
     if labels is not None:
         row.classes = [label.decode() for label in labels]
-    return ConvertedImage(layout.encoder.encode(fields), row, annotations, _missing(layout, fields), seconds)
+    record, rest = layout.encoder.encode(fields), layout.encoder.encode(fields | NO_IMAGE)
+    row.record, row.rest, row.pixels = (
+        hashlib.sha256(record).hexdigest(),
+        hashlib.sha256(rest).hexdigest(),
+        image.pixels,
+    )
+    return ConvertedImage(record, row, annotations, _missing(layout, fields), seconds)
 
 
 def _missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
-from recordmill.schemas.image_ref import ImageRef, Notice
+from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_boxes import count_boxes
 from recordmill.schemas.rejection import Rejected
@@ -19,6 +19,9 @@ from recordmill.transforms.records.image_record import find_class, image_record,
 
 NO_IMAGE = {"encoded": b"", "pixels_base64": b""}
 """The fields of a record that hold its image, emptied: what `SidecarRow.rest` is the digest of."""
+
+WITHOUT_A_FILE = frozenset({"not_a_file", "outside_root", "vanished"})
+"""Reasons in a listing for which an image has no file. The size in its reference is that of the file that names it."""
 
 
 @dataclass(slots=True)
@@ -61,11 +64,14 @@ def convert_image(
     try:
         return _convert(ref, layout, label_map, decoding, split)
     except Rejected as rejected:
+        size = ref.image_bytes
+        if rejected.stage == "list" and rejected.reason in WITHOUT_A_FILE:
+            size = UNKNOWN_SIZE
         labels, listed = count_rejected_labels(ref, rejected.reason, label_map), count_boxes(ref)
         row = RejectedRow(
             key=ref.key,
             spelling=ref.spelling or None,
-            bytes=ref.image_bytes if ref.image_bytes >= 0 else None,
+            bytes=size if size >= 0 else None,
             sha256=rejected.sha256 or None,
             class_name=ref.label or None,
             stage=rejected.stage,

@@ -108,6 +108,12 @@ def test_what_was_rejected_when_listed_keeps_its_reason():
     assert converted.row == rejected_row(ref, "list", "no_class", detail="none")
 
 
+@pytest.mark.parametrize("reason", ["vanished", "outside_root", "not_a_file"])
+def test_the_row_of_a_missing_image_lacks_the_size_of_the_file_that_names_it(reason):
+    ref = ImageRef("a.jpg", "/in/annotations.json", 7).notice("rejected", reason, "named by annotations.json")
+    assert convert(ref).row == replace(rejected_row(ref, "list", reason, detail=ref.detail), bytes=None)
+
+
 def test_a_vanished_file_is_rejected():
     ref = ImageRef("cat/a", "/nowhere", 7, label="cat")
     expected = rejected_row(ref, "read", "vanished", detail="the file was listed, and was gone when it was read")

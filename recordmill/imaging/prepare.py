@@ -88,8 +88,9 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep
         and profile != "needed"
         and not (settings.grayscale == "expand" and header.components == 1)
     )
-    passes = settings.reencoding == "when_needed" and stored_format(settings) == "JPEG"
-    never = settings.reencoding == "never"
+    reencoding = settings.reencoding
+    passes = reencoding == "when_needed" and stored_format(settings) == "JPEG"
+    never = reencoding == "never"
     untouched = never or (passes and fits and header.soundness is not Soundness.MALFORMED)
     if untouched and header.soundness is not Soundness.PLAIN and not opens_elsewhere(data, header):
         if never:

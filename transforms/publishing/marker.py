@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+from recordmill.schemas.dataset.about import About
 from recordmill.schemas.dataset.file_names import (
     INDEX,
     MARKER,
@@ -117,6 +118,7 @@ def build_marker(
         files=(*SIDE_FILES, *name_sidecars_of_nothing(finished.reports)),
         index=INDEX,
         notes=tuple(plan.notes),
+        about=None if plan.about == About() else plan.about,
     )
 
 

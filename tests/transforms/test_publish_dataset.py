@@ -44,6 +44,7 @@ DESCRIPTIONS = [
     "features.json",
     "image.class.label.labels.txt",
     "schema.pbtxt",
+    "records.index",
     "croissant.json",
     "report.json",
 ]

@@ -93,8 +93,10 @@ class DatasetSettings:
         compression: compression of the files: `none` or `gzip`; `auto`, as the convention requires, which is `none`
             unless its own files are gzipped. JPEG does not compress further, and indexes need plain files.
         index_files: whether each shard gets an index for readers that seek: NVIDIA DALI, PyTorch's `tfrecord` package.
-        seed: other seeds give other splits, another order and another choice for `limit`.
+        seed: other seeds give other splits, another order and another choice for `limit` and `limit_per_class`.
         limit: at most this many images, chosen by hash.
+        limit_per_class: at most this many images of each class, chosen by hash. Images without a label count as a
+            class. It is applied before `limit`, and before any image is rejected.
         max_rejected: when rejected images fail the run.
         analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is
             finished. Sets `images.moments`; needs `images.check: decode` and a split called `train`.
@@ -127,6 +129,7 @@ class DatasetSettings:
     index_files: bool = False
     seed: int = 0
     limit: AtLeastOne | None = None
+    limit_per_class: AtLeastOne | None = added_setting(None)
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
     analyze: bool = False
     report: bool = True

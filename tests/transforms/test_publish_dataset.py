@@ -44,8 +44,8 @@ DESCRIPTIONS = [
     "features.json",
     "image.class.label.labels.txt",
     "schema.pbtxt",
-    "records.index",
     "croissant.json",
+    "records.index",
     "report.json",
 ]
 

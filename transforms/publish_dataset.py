@@ -150,7 +150,7 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     sidecars = list_sidecars(reports, folder)
-    statistics = gather_statistics(sidecars)
+    statistics = gather_statistics(sidecars, settings.seed)
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
     records = {name: finished.splits[name].records for name in sorted(finished.splits)}
     moved, replaced = "", find_marker(run.output)

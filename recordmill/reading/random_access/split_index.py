@@ -24,8 +24,6 @@ from recordmill.schemas.errors import LoadError
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import FRAMING_BYTES, RecordFile
 
-INDEX = "records.index"
-
 _MAGIC = b"RMINDEX2"
 _HEAD = struct.Struct("<8sQQ")
 _SHARD = struct.Struct("<Q32s")
@@ -96,7 +94,8 @@ def read_index(dataset: Dataset, shards: Sequence[Shard]) -> SplitIndex:
     if marker and marker.plan.settings.compression != "none":
         raise _compressed(dataset.folder)
     seed = int(marker.plan.recipe.get("seed", 0)) if marker else None
-    if marker and storage.size_of(path := storage.join(dataset.folder, INDEX)) is not None:
+    path = storage.join(dataset.folder, marker.index) if marker and marker.index else ""
+    if marker and path and storage.size_of(path) is not None:
         parts = _read_companion(path, marker, shards)
     elif all(shard.sidecar and storage.size_of(shard.sidecar) is not None for shard in shards):
         parts = [_read_sidecar(shard, seed or 0) for shard in shards]

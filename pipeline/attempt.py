@@ -24,13 +24,13 @@ from recordmill.pipeline.configuration.resolve_settings import make_recipe, reso
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.schemas.errors import RecordmillError, UsageError
+from recordmill.schemas.errors import LoadError, RecordmillError, UsageError
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, Outcome, Terminated
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
 from recordmill.schemas.version import VERSION
-from recordmill.storage.dataset_files import find_marker
+from recordmill.storage.dataset_files import find_marker, read_marker
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import default_threads
@@ -117,7 +117,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         outcome_file=_path_elsewhere(options.outcome_file or _outcome_file(output, run_id, options), options),
         inputs=folders,
         against=_find_against(options, settings),
-        overwrite=options.overwrite,
+        reuse=_find_reuse(options, settings, output),
+        overwrite=options.overwrite or options.update,
         preview=options.plan,
         names_convention=loaded.names_convention,
         threads=options.threads,
@@ -140,6 +141,28 @@ def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:
     if find_marker(against) is None:
         raise UsageError(f"--against: {against} holds no finished dataset: name one, or remove the flag")
     return against
+
+
+def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) -> tuple[str, ...]:
+    """The datasets of `--reuse`, and with `--update` the output, if it holds one."""
+    named = [_path_elsewhere(preflight.normal_path(each), options) for each in options.reuse]
+    folders = tuple(dict.fromkeys([*named, *([output] if options.update else [])]))
+    for folder in folders:
+        flag = "--reuse" if folder in named else "--update"
+        try:
+            marker = read_marker(folder)
+        except FileNotFoundError:
+            if folder in named:
+                raise UsageError(f"{flag}: {folder} holds no finished dataset: name one, or remove the flag") from None
+            continue
+        except LoadError as error:
+            raise UsageError(f"{flag}: {error}: name another dataset, or remove the flag") from None
+        seed = marker.plan.recipe.get("seed")
+        if marker.unit != settings.unit:
+            raise UsageError(f"{flag}: the unit of {folder} is {marker.unit}, not {settings.unit}: remove the flag")
+        if seed != settings.seed:
+            raise UsageError(f"{flag}: the seed of {folder} is {seed}, not {settings.seed}: set seed={seed}")
+    return folders
 
 
 def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> None:

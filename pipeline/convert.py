@@ -34,6 +34,8 @@ def convert(
     runner: str = "DirectRunner",
     runner_options: Mapping[str, Any] | None = None,
     against: Path | None = None,
+    reuse: Sequence[Path] = (),
+    update: bool = False,
     overwrite: bool = False,
     discard: bool = False,
     threads: int = 0,
@@ -53,6 +55,8 @@ def convert(
         runner: the name of a Beam runner.
         runner_options: flags of Beam and its runners, such as `{"flink_master": "localhost:8081"}`.
         against: the dataset with which `expect` compares; None for the one in the output.
+        reuse: earlier datasets whose unchanged images are taken without decoding them.
+        update: whether to replace another dataset in the output, and to reuse its images.
         overwrite: whether to replace another dataset in the output.
         discard: whether to delete the unfinished work of earlier runs first.
         threads: number of images decoded at once; 0 for one per processor.
@@ -69,11 +73,19 @@ def convert(
     """
     terminal = Terminal(None if quiet else sys.stderr)
     places = {"output": output, "config": config, "against": against}
-    switches = {"overwrite": overwrite, "discard": discard, "traceback": traceback}
+    switches = {"update": update, "overwrite": overwrite, "discard": discard, "traceback": traceback}
     paths = {name: os.fspath(place) for name, place in places.items() if place}
     options = {**paths, "runner": runner, "threads": threads or None, **switches, **(runner_options or {})}
     try:
-        parsed = parse_options([*_input_flags(inputs), *_as_flags(options), *_set_flags(settings)], _PROG)
+        parsed = parse_options(
+            [
+                *_input_flags(inputs),
+                *_as_flags(options),
+                *(f"--reuse={os.fspath(each)}" for each in reuse),
+                *_set_flags(settings),
+            ],
+            _PROG,
+        )
         # The caller's process may have threads, which would not survive a fork.
         parsed = replace(check_options(parsed, _PROG), alone=False)
     except UsageError as error:

@@ -43,7 +43,7 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
     if action == "keep" and (outdated := _find_outdated(state, plan)):
         plan.notes.append(f"{outdated}: --overwrite rebuilds it")
     if action == "convert" and state.marker is not None:
-        plan.notes.extend(_renumbered(state.marker.labels, plan.label_map.ids))
+        plan.run_notes.extend(_renumbered(state.marker.labels, plan.label_map.ids))
     if run.preview and action in ("convert", "finish"):
         replaced = ", in place of the one that is there" if state.marker is not None else ""
         sentence = f"nothing was written; without --plan the dataset would be in {run.output}{replaced}"

@@ -56,7 +56,12 @@ class ConvertShards(beam.PTransform):
 
 def count_shard(report: ShardReport) -> None:
     """Counts a finished shard in Beam's metrics, which runners show while they work."""
-    counts = {"images_written": report.records, "bytes_read": report.rows.input_bytes, "bytes_written": report.bytes}
+    counts = {
+        "images_written": report.records,
+        "images_reused": report.images_reused,
+        "bytes_read": report.rows.input_bytes,
+        "bytes_written": report.bytes,
+    }
     counts |= {f"rejected_{reason}": count for reason, count in report.rows.rejected.items()}
     for name, count in counts.items():
         Metrics.counter("recordmill", name).inc(count)
@@ -92,7 +97,7 @@ class _ConvertShard(beam.DoFn):
         (split, index), batches = element
         refs = [ref for batch in batches for ref in (*batch.refs, *batch.notices)]
         writer = ShardWriter(
-            self._settings, self._run.output, plan.plan_id, plan.label_map, self._readers, self._in_line
+            self._settings, self._run.output, plan.plan_id, plan.label_map, self._readers, self._in_line, plan.reuse
         )
         if self._second is None and self._pays_for_two(plan):
             self._second = SecondProcess(lambda *shard: writer.finish(writer.write(*shard)))

@@ -1,7 +1,7 @@
 """PlanShards and ShuffleReferences: the summary becomes a plan, and every reference goes to its shard."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from threading import BoundedSemaphore
@@ -24,8 +24,10 @@ from recordmill.transforms.planning.plan import Plan, class_numbers, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
 from recordmill.transforms.records.convert_image import convert_image
+from recordmill.transforms.records.earlier_record import EarlierRecord
 from recordmill.transforms.records.features.compute import FeatureFunctionError
 from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.shards.earlier_datasets import find_reusable, join_earlier
 from recordmill.transforms.shards.read_ahead import ReadAhead, default_threads
 
 ShardId = tuple[str, int]
@@ -37,7 +39,9 @@ HELD_PER_SHARD = 64
 """References of each shard among them, so that batches stay batches however many shards there are."""
 
 
-def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = False) -> float:
+def estimate_growth(
+    summary: Summary, settings: DatasetSettings, shown: bool = False, reuse: Sequence[str] = ()
+) -> float:
     """Bytes of a record for each byte of its source, from converting the summary's sample.
 
     1.0 where bytes are stored untouched, where the number of shards is given and sizes are not even `shown`, or where
@@ -45,6 +49,7 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
     JPEGs that keep their sampling are taken for smaller than they are, as version 0.1 made them: the estimate decides
     the number of shards, and that the plan's id.
     """
+    asked = settings
     if settings.images.subsampling == "auto":
         settings = replace(settings, images=replace(settings.images, subsampling="by_format"))
     if settings.images.reencode == "never" or (settings.shards.count is not None and not shown):
@@ -54,13 +59,17 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
     label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers)
     decoding, layout = BoundedSemaphore(default_threads()), ExampleLayout(settings)
 
-    def measure(ref: ImageRef) -> tuple[int, int]:
-        record = convert_image(ref, layout, label_map, decoding).record
+    def measure(pair: tuple[ImageRef, EarlierRecord | None]) -> tuple[int, int]:
+        ref, earlier = pair
+        if earlier and earlier.row.changes and settings != asked:  # it was encoded in another way
+            earlier = None
+        record = convert_image(ref, layout, label_map, decoding, earlier=earlier).record
         return (0, 0) if record is None else (ref.expected_bytes, len(record) + FRAMING_BYTES)
 
-    refs = [ref for _, _, ref in summary.sample]
+    refs = sorted((ref for _, _, ref in summary.sample), key=lambda ref: hash_key(settings.seed, ref.key).order)
+    pairs = join_earlier(reuse, refs, settings.seed)
     with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:  # reads may wait for a network
-        sizes = list(pool.map(measure, refs, lambda ref: ref.expected_bytes, lambda _: 0))
+        sizes = list(pool.map(measure, pairs, lambda pair: pair[0].expected_bytes, lambda _: 0))
     before, after = (sum(each) for each in zip((0, 0), *sizes, strict=True))
     return after / before if before else 1.0
 
@@ -73,12 +82,13 @@ def plan_dataset(
     if summary.boxes and not run.names_convention and not ExampleLayout(settings).stores_boxes:
         problem = explain_unstored_boxes(f"the input has {format_count(summary.boxes, 'box')}")
         summary = replace(summary, problems=[problem], problems_found=1)
+    reuse, notes = find_reusable(run.reuse, recipe.values)
     if not summary.problems:
         try:
-            growth = estimate_growth(summary, settings, run.preview)
+            growth = estimate_growth(summary, settings, run.preview, reuse)
         except FeatureFunctionError as error:
             summary = replace(summary, problems=[str(error)], problems_found=1)
-    return make_plan(summary, selection, settings, recipe, growth)
+    return replace(make_plan(summary, selection, settings, recipe, growth), reuse=reuse, run_notes=notes)
 
 
 def count_held(shards: int) -> int:

@@ -173,7 +173,9 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     resumed = f"{reused} of {len(reports)} shards had been finished by an earlier run" if reused else ""
     alone = "no previous dataset was found: expect compared nothing with one"
     unchecked = alone if settings.expect.compares and before is None else ""
-    notes = (*plan.notes, *filter(None, (moved, resumed, unchecked)))
+    images = sum(report.images_reused for report in reports)
+    whose = f"the images of {images:,} of {format_count(ledger.written, 'record')} were taken from earlier datasets"
+    notes = (*plan.notes, *filter(None, (moved, resumed, whose if plan.reuse else "", unchecked)))
     sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), notes)
 

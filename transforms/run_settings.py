@@ -15,6 +15,7 @@ class RunSettings:
         outcome_file: where the job writes how it ended.
         inputs: folders by input name (empty: the only one, without a name).
         against: the folder of the dataset with which `expect` compares.
+        reuse: folders of earlier datasets whose images may be stored again.
         overwrite: whether another dataset in the output may be replaced.
         preview: whether to plan only.
         names_convention: whether the user, or the layout, names a convention: only then may it have no place for boxes.
@@ -30,6 +31,7 @@ class RunSettings:
     outcome_file: str
     inputs: Mapping[str, str] = field(default_factory=dict)
     against: str = ""
+    reuse: tuple[str, ...] = ()
     overwrite: bool = False
     preview: bool = False
     names_convention: bool = True

@@ -60,6 +60,8 @@ class LaunchOptions:
         set: `key.path=value` overrides.
         against: the dataset with which `expect` compares; None: the one in the output.
         plan: whether to show what would be done.
+        reuse: earlier datasets whose images may be stored again.
+        update: whether to replace the dataset in the output, and to reuse its images.
         overwrite: whether to replace another dataset.
         discard: whether to delete the unfinished work of earlier runs first.
         wait: whether to wait for a job elsewhere.
@@ -80,6 +82,8 @@ class LaunchOptions:
     set: tuple[str, ...] = ()
     against: str | None = None
     plan: bool = False
+    reuse: tuple[str, ...] = ()
+    update: bool = False
     overwrite: bool = False
     discard: bool = False
     wait: bool = True
@@ -122,10 +126,13 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     override = "overrides one setting, with a value in YAML; repeatable"
     data.add_argument("--set", action="append", metavar="KEY.PATH=VALUE", help=override)
     _add_path(data, "against", "the dataset with which `expect` compares (default: the one in the output)", "DATASET")
+    reuse = "take unchanged images from an earlier dataset, without decoding them; repeatable"
+    data.add_argument("--reuse", action="append", type=os.path.expanduser, metavar="DATASET", help=reuse)
     run = parser.add_argument_group("how to run")
     plan = "show counts, splits, shards and sizes, write nothing, and exit with the code the run would, as far as known"
     _add_switch(run, "plan", plan)
     _add_switch(run, "overwrite", "replace another dataset in the output")
+    _add_switch(run, "update", "the same, and take unchanged images from that dataset")
     interrupted = "a complete dataset whose publishing was interrupted is published instead"
     _add_switch(run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}")
     _add_switch(run, "wait", "exit as soon as a remote runner has accepted the job", default=True)
@@ -211,7 +218,7 @@ def parse_options(argv: Sequence[str], prog: str = MODULE) -> LaunchOptions:
         UsageError: a flag lacks its value, or has a wrong one.
     """
     flags, rest = build_parser(prog).parse_known_args(argv)
-    lists = {name: tuple(getattr(flags, name) or ()) for name in ("input", "set")}
+    lists = {name: tuple(getattr(flags, name) or ()) for name in ("input", "set", "reuse")}
     return LaunchOptions(**{**vars(flags), **lists, "output": flags.output or "", "beam_arguments": tuple(rest)})
 
 

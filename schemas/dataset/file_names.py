@@ -11,6 +11,9 @@ LABELS, REJECTED, CONFIGURATION, DUPLICATES = "labels.txt", "rejected.jsonl", "c
 INDEX = "records.index"
 """The places of all records, for readers that seek; docs/format.md describes it."""
 
+VERSIONS = "records.versions"
+"""Digests of the files that the records were made from; docs/format.md describes it."""
+
 SIDE_FILES = (LABELS, REJECTED, CONFIGURATION, DUPLICATES)
 """Those that every dataset has."""
 
@@ -52,7 +55,10 @@ def index_name(shard: str) -> str:
 
 
 def shard_name(split: str, index: int, kind: str) -> str:
-    """The name of a shard's file in staging; `kind` is `tfrecord`, `jsonl` (sidecar), `done.json` or `EXAMPLES`."""
+    """The name of a shard's file in staging.
+
+    `kind` is `tfrecord`, `jsonl` (sidecar), `versions`, `done.json` or `EXAMPLES`.
+    """
     return f"{split}-{index:05d}.{kind}"
 
 

@@ -289,6 +289,8 @@ class RunEntry:
         versions: a digest of the times and sizes of all files that were listed.
         finished: time in UTC.
         shards_reused: shards that an earlier run had finished.
+        images_reused: images that were taken from earlier datasets.
+        file_versions: path of the digests of the files' versions.
         digests: the SHA-256 of each file in `files`, in hex.
     """
 
@@ -302,6 +304,8 @@ class RunEntry:
     versions: str = ""
     finished: str = ""
     shards_reused: int = 0
+    images_reused: int = 0
+    file_versions: str | None = None
     digests: Mapping[str, str] | None = None
 
 

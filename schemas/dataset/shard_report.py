@@ -25,6 +25,7 @@ class ShardReport:
         sidecar_sha256: hex digest of its sidecar.
         missing: Examples that lack an optional feature, by its key.
         milliseconds: how long its images took to decode and encode; not stored.
+        images_reused: records whose images were taken from an earlier dataset.
         reused: whether an earlier run had finished it.
         problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
     """
@@ -41,6 +42,7 @@ class ShardReport:
     sidecar_sha256: str = ""
     missing: Counter[str] = field(default_factory=Counter)
     milliseconds: int = field(default=0, compare=False)
+    images_reused: int = 0
     reused: bool = False
     problem: str = ""
 

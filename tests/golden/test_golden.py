@@ -38,6 +38,11 @@ ON_DIRECT_RUNNER = {
 }
 """Conversions that `make test` also runs on Beam's DirectRunner: one of each source and of each convention."""
 
+WITHOUT_IMAGES_TO_REUSE = {
+    *(f"config_{name}" for name in ("arrays", "cifar10", "feature_vectors", "idx", "observations")),
+    *(f"convention_{name}" for name in ("feature_vector_by_name", "tfrecorder")),  # the second one is compressed
+}
+
 CHANGES_WITH_TIME_AND_WORDS = ("run", "notes", "remarks")
 FILES_WITH_WORDS = ("README.md", "config.yaml", "croissant.json", "dataset_info.json")
 LONGEST_VALUE = 300
@@ -174,6 +179,26 @@ def test_golden(case, way, input_of, tmp_path, capsys, monkeypatch, request):
     expected = as_facts(path.read_text(encoding="utf-8"))
     assert found["input"] == expected["input"], "its generator has changed, or a library encodes it differently"
     assert found == expected, differences(expected, found)
+
+
+@pytest.mark.parametrize("name", sorted(ON_DIRECT_RUNNER))
+def test_a_conversion_that_reuses_images_gives_the_same(name, input_of, tmp_path, capsys, monkeypatch):
+    (case,) = (case for case in CASES if case.name == name)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")))
+    root, digest = input_of(case)
+    terminated = signal.getsignal(signal.SIGTERM)
+    try:
+        for folder, more in (("earlier", ()), ("", (f"--reuse={tmp_path / 'earlier' / 'dataset'}",))):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            flags = [*flags_of(case, root, tmp_path / folder / "dataset"), *more]
+            assert launch(flags, build) == 0, capsys.readouterr().err
+    finally:
+        signal.signal(signal.SIGTERM, terminated)
+    expected = as_facts((EXPECTED / f"{name}.txt").read_text(encoding="utf-8"))
+    found = {"input": digest} | describe(tmp_path / "dataset")
+    assert found == expected, differences(expected, found)
+    run = json.loads((tmp_path / "dataset" / "recordmill.json").read_bytes())["run"]
+    assert bool(run["images_reused"]) == (name not in WITHOUT_IMAGES_TO_REUSE)
 
 
 def test_each_configuration_and_each_convention_has_a_golden():

@@ -17,6 +17,7 @@ from recordmill.schemas.dataset.file_names import (
     REPORT,
     REPORT_DATA,
     SIDECARS,
+    VERSIONS,
 )
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
@@ -30,7 +31,7 @@ from recordmill.transforms.planning.output_lock import find_busy, other_stagings
 from recordmill.transforms.planning.plan import Action
 
 _COMPANIONS = ("README.md", "croissant.json", "dataset_info.json", "features.json", "label_map.pbtxt", "schema.pbtxt")
-_OURS = frozenset((MARKER, INDEX, REJECTED, DUPLICATES, REPORT, REPORT_DATA, SIDECARS, *_COMPANIONS))
+_OURS = frozenset((MARKER, INDEX, VERSIONS, REJECTED, DUPLICATES, REPORT, REPORT_DATA, SIDECARS, *_COMPANIONS))
 """Names in an output, besides shards, that publishing would take, but not other files by accident."""
 
 _DERIVED = ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "split_order")

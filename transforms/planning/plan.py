@@ -50,6 +50,7 @@ class Plan:
         about: what people want to know of the dataset.
         estimated_bytes: expected size of the files, by split.
         found_run: the id of the run that made the dataset that the output held; empty where it held none.
+        reuse: folders of earlier datasets whose images may be stored again.
         run_notes: messages about this run alone, not about the dataset.
     """
 
@@ -66,6 +67,7 @@ class Plan:
     about: About = field(default_factory=About)
     estimated_bytes: dict[str, int] = field(default_factory=dict)
     found_run: str = ""
+    reuse: tuple[str, ...] = ()
     run_notes: list[str] = field(default_factory=list)
 
 

@@ -25,6 +25,7 @@ from recordmill.schemas.dataset.file_names import (
     MARKER,
     REJECTED,
     REPORT,
+    VERSIONS,
     shard_name,
 )
 from recordmill.schemas.dataset.json_values import MisfitError, as_json, from_json, to_json
@@ -121,6 +122,8 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
         versions=f"{plan.summary.versions:064x}",
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         shards_reused=sum(report.reused for report in dataset.reports),
+        images_reused=sum(report.images_reused for report in dataset.reports),
+        file_versions=VERSIONS,
         digests=dict(zip(marker.files, digests, strict=True)),
     )
     switch = Switch(tuple(map(tuple, moves)), _old_files(run.output))

@@ -13,10 +13,12 @@ from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_boxes import count_boxes
+from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
+from recordmill.transforms.records.earlier_record import EarlierRecord
 from recordmill.transforms.records.features.compute import compute_features
 from recordmill.transforms.records.image_record import find_class, image_record, reencode_image, reference_record
 
@@ -37,6 +39,8 @@ class ConvertedImage:
         annotations: counts of its boxes and labels; None where it was not to have any.
         missing: keys of optional features that the record lacks.
         seconds: how long it took to decode and encode.
+        is_reused: whether the image was taken from an earlier dataset.
+        source: see `source_digest_of`; 0 if the source must be read to know whether it has changed.
     """
 
     record: bytes | None
@@ -44,6 +48,8 @@ class ConvertedImage:
     annotations: AnnotationCounts | None = None
     missing: tuple[str, ...] = ()
     seconds: float = 0.0
+    is_reused: bool = False
+    source: int = 0
 
     def size(self) -> int:
         """Bytes that it holds in memory, except for its row."""
@@ -61,6 +67,7 @@ class LoadedImage:
         class_name: its class; None for an image without one, as for `class_id`.
         class_id: the id of its class.
         sha256: the hex digest of its bytes, if it had to be computed; else the empty string.
+        size: the number of its bytes.
     """
 
     ref: ImageRef
@@ -69,10 +76,16 @@ class LoadedImage:
     class_name: str | None
     class_id: int | None
     sha256: str
+    size: int
 
 
 def convert_image(
-    ref: ImageRef, layout: ExampleLayout, label_map: LabelMap, decoding: AbstractContextManager[Any], split: str = ""
+    ref: ImageRef,
+    layout: ExampleLayout,
+    label_map: LabelMap,
+    decoding: AbstractContextManager[Any],
+    split: str = "",
+    earlier: EarlierRecord | None = None,
 ) -> ConvertedImage:
     """Reads, checks, re-encodes and serialises one image.
 
@@ -84,17 +97,27 @@ def convert_image(
         label_map: class ids.
         decoding: entered while processors are busy, not while bytes are waited for.
         split: the split that it goes to, for conventions that store it.
+        earlier: the image in an earlier dataset with the same settings for images. If the source is unchanged, the
+            stored image is used again.
     """
     try:
-        loaded = load_image(ref, layout.settings, label_map, split)
+        loaded = load_image(ref, layout.settings, label_map, split, earlier)
+        is_image = loaded.content.image is loaded.content.data
+        is_reused = earlier is not None and is_image and loaded.sha256 == earlier.row.sha256
         with decoding:
             began = time.perf_counter()
-            image, computed = prepare_loaded(loaded, layout)
+            if earlier is not None and is_reused:
+                image: PreparedImage | None = earlier.as_prepared(layout.settings.images)
+                computed: dict[str, Any] = {}
+            else:
+                image, computed = prepare_loaded(loaded, layout)
             seconds = time.perf_counter() - began
         converted = build_record(loaded, image, computed, layout, label_map)
     except Rejected as rejected:
         return reject_image(ref, rejected, label_map)
-    converted.seconds = seconds
+    converted.seconds, converted.is_reused = seconds, is_reused
+    if is_image and loaded.content.label is None and not loaded.content.fields:
+        converted.source = source_digest_of(ref)
     return converted
 
 
@@ -118,8 +141,17 @@ def reject_image(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> Conv
     return ConvertedImage(None, row, AnnotationCounts(labels=labels) if labels else None)
 
 
-def load_image(ref: ImageRef, settings: DatasetSettings, label_map: LabelMap, split: str = "") -> LoadedImage:
+def load_image(
+    ref: ImageRef,
+    settings: DatasetSettings,
+    label_map: LabelMap,
+    split: str = "",
+    earlier: EarlierRecord | None = None,
+) -> LoadedImage:
     """Reads an image, and checks its class and its digest.
+
+    Nothing is read if an earlier record replaces the source. Its bytes are then those of the stored image, or empty if
+    that was changed. With any other earlier record the digest is computed, to be compared with it.
 
     Raises:
         Rejected: it was rejected when it was listed, has no class id, or cannot be read.
@@ -127,13 +159,18 @@ def load_image(ref: ImageRef, settings: DatasetSettings, label_map: LabelMap, sp
     if isinstance(ref, Notice):
         raise Rejected("list", ref.reason, ref.detail)
     class_name, class_id = find_class(ref.label, label_map)
-    content = settings.source.read(ref, settings.images.max_bytes)
-    digest = hashlib.sha256(content.data).hexdigest() if ref.sha256 else ""
-    if digest != ref.sha256.lower():
+    if earlier is not None and earlier.replaces_source(ref):
+        data = b"" if earlier.row.changes else earlier.encoded
+        content, digest, size = Content(data, data), earlier.row.sha256, earlier.row.bytes
+    else:
+        content = settings.source.read(ref, settings.images.max_bytes)
+        digest = hashlib.sha256(content.data).hexdigest() if ref.sha256 or earlier is not None else ""
+        size = len(content.data)
+    if ref.sha256 and digest != ref.sha256.lower():
         raise Rejected("read", "wrong_sha256", f"sha256 is {digest}, not {ref.sha256}", digest)
     if content.label is not None:
         class_name, class_id = find_class(content.label, label_map)
-    return LoadedImage(ref, split, content, class_name, class_id, digest)
+    return LoadedImage(ref, split, content, class_name, class_id, digest, size)
 
 
 def prepare_loaded(loaded: LoadedImage, layout: ExampleLayout) -> tuple[PreparedImage | None, dict[str, Any]]:
@@ -173,7 +210,7 @@ def build_record(
     """
     settings, ref, content, digest = layout.settings, loaded.ref, loaded.content, loaded.sha256
     class_name, class_id, split, data = loaded.class_name, loaded.class_id, loaded.split, content.data
-    row = SidecarRow(ref.key, len(data), "", class_name, class_id)
+    row = SidecarRow(ref.key, loaded.size, "", class_name, class_id)
     if image is None:
         digest = digest or hashlib.sha256(data).hexdigest()
         digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}

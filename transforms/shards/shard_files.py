@@ -61,7 +61,7 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     except (FileNotFoundError, MisfitError):  # there is no note, or not one of this version
         return None
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
-    there = there and storage.exists(shard_path(staging, split, index, "jsonl"))
+    there = there and all(storage.exists(shard_path(staging, split, index, kind)) for kind in ("jsonl", "versions"))
     may_heal = not MAY_HEAL.isdisjoint(report.rows.rejected)
     return report if there and not may_heal and done["fingerprint"] == list(mark) else None
 
@@ -110,8 +110,10 @@ class WrittenShard:
 
     def __init__(self, staging: str, split: str, index: int, mark: Fingerprint, compression: str) -> None:
         self.split, self.index = split, index
-        kinds = ("tfrecord", "jsonl", "done.json")
-        self._file, self._sidecar, self._note = (shard_path(staging, split, index, kind) for kind in kinds)
+        kinds = ("tfrecord", "jsonl", "versions", "done.json")
+        self._file, self._sidecar, self._versions, self._note = (
+            shard_path(staging, split, index, kind) for kind in kinds
+        )
         self.temporary = (storage.temporary_name(self._file), storage.temporary_name(self._sidecar))
         self.rows = RowTotals()
         self.changed: dict[str, str] = {}
@@ -119,13 +121,18 @@ class WrittenShard:
         self._annotations = AnnotationTotals()
         self._missing: Counter[str] = Counter()
         self._seconds = 0.0
+        self._reused = 0
+        self._sources = bytearray()
         self._sidecar_digest = hashlib.sha256()
 
     def count(self, image: ConvertedImage) -> bytes:
         """Counts one image and gives its line of the sidecar."""
         self.rows.add(image.row, self.split)
         self._seconds += image.seconds
+        self._reused += image.is_reused
         changes = image.row.changes if isinstance(image.row, SidecarRow) else ()
+        if image.record is not None:
+            self._sources += image.source.to_bytes(8, "little")
         for change in changes:
             if change != "reencoded" or len(changes) == 1:
                 self.changed.setdefault(change, image.row.key)
@@ -153,6 +160,7 @@ class WrittenShard:
             storage.remove_files([self._note])  # it must never describe other bytes than are there
             for temporary, path in zip(self.temporary, (self._file, self._sidecar), strict=True):
                 storage.move_file(temporary, path)
+            storage.write_file(self._versions, bytes(self._sources))
             report = ShardReport(
                 split=self.split,
                 index=self.index,
@@ -166,6 +174,7 @@ class WrittenShard:
                 sidecar_sha256=self._sidecar_digest.hexdigest(),
                 missing=self._missing,
                 milliseconds=round(1000 * self._seconds),
+                images_reused=self._reused,
             )
             note = {
                 "format": MARKER_FORMAT,

@@ -1,10 +1,10 @@
 """Writes the shards of a plan: orders the references of each, converts them, and finishes its files."""
 
+import time
 from collections.abc import Generator, Iterable
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import attrgetter
 from unicodedata import normalize
 
 from recordmill import storage
@@ -19,7 +19,9 @@ from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.records.change_examples import keep_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
+from recordmill.transforms.records.earlier_record import EarlierRecord
 from recordmill.transforms.records.features.compute import FeatureFunctionError
+from recordmill.transforms.shards.earlier_datasets import join_earlier
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import DecodePool
 from recordmill.transforms.shards.shard_files import (
@@ -63,6 +65,14 @@ def decodes_nothing(settings: DatasetSettings) -> bool:
     return images.check == "header" and images.reencoding != "always" and images.store in ("auto", "jpeg")
 
 
+UNSURE_NANOSECONDS = 2_000_000_000
+"""A file may change again within this time and keep its modification time, on a file system with coarse times."""
+
+
+def _expected_bytes(pair: tuple[ImageRef, EarlierRecord | None]) -> int:
+    return pair[0].expected_bytes
+
+
 class InputError(Exception):
     """An image could not be read for a reason that says nothing about it: its store is out of order."""
 
@@ -79,6 +89,7 @@ class ShardWriter:
         readers: the threads that read and decode.
         in_line: whether the thread that writes a shard of local files also reads and converts them. Where nothing is
             decoded it is mostly the interpreter's work, which threads only hand back and forth.
+        reuse: folders of earlier datasets whose images may be stored again.
     """
 
     settings: DatasetSettings
@@ -87,6 +98,7 @@ class ShardWriter:
     label_map: LabelMap
     readers: DecodePool
     in_line: bool
+    reuse: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._layout = ExampleLayout(self.settings)
@@ -125,20 +137,26 @@ class ShardWriter:
 
     def _convert(self, refs: list[ImageRef], split: str) -> Generator[ConvertedImage, None, None]:
         in_line = self.in_line and storage.is_local(refs[0].uri)
+        newest = time.time_ns() - UNSURE_NANOSECONDS
         decoding = nullcontext() if in_line else self.readers.decoding
 
-        def convert(ref: ImageRef) -> ConvertedImage:
+        def convert(pair: tuple[ImageRef, EarlierRecord | None]) -> ConvertedImage:
+            ref, earlier = pair
             try:
-                return convert_image(ref, self._layout, self.label_map, decoding, split)
+                image = convert_image(ref, self._layout, self.label_map, decoding, split, earlier)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
+            if image.source and int(ref.version) > newest:
+                image.source = 0
+            return image
 
+        pairs = join_earlier(self.reuse, refs, self.settings.seed)
         if in_line:
-            images = (convert(ref) for ref in refs)
+            images = (convert(pair) for pair in pairs)
         else:
             pool = self.readers.pool_for(refs[0].uri)
-            images = pool.map(convert, refs, attrgetter("expected_bytes"), ConvertedImage.size)
-        with storage.parts_kept_open(), closing(images):
+            images = pool.map(convert, pairs, _expected_bytes, ConvertedImage.size)
+        with storage.parts_kept_open(), closing(pairs), closing(images):
             for image in images:
                 PROGRESS.add_done(1)
                 yield image

@@ -10,7 +10,8 @@ from itertools import islice
 from operator import attrgetter
 from struct import Struct
 
-from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, REPORT_DATA, index_name
+from recordmill import storage
+from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, REPORT_DATA, VERSIONS, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import ReportData
@@ -68,6 +69,11 @@ def _index_pieces(dataset: StagedDataset) -> Iterator[bytes]:
         yield part.astype("<u8").tobytes()
 
 
+def describe_versions(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """`records.versions`, of any dataset: a later run that reuses its images need not read files that fit."""
+    yield VERSIONS, (storage.read_range(dataset.path_of(shard.report, "versions")) for shard in dataset.shards)
+
+
 def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
     """`sidecars/<shard>.idx` for each shard, where the settings ask for it.
 
@@ -94,6 +100,7 @@ DESCRIBERS: tuple[Describer, ...] = (
     describe_schema,
     describe_croissant,
     describe_records,
+    describe_versions,
     describe_report_data,
     describe_index,
 )

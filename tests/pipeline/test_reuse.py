@@ -1,0 +1,301 @@
+"""`--reuse` and `--update`: the dataset of a full conversion, byte by byte, at the price of what has changed."""
+
+import json
+import os
+import shutil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recordmill.imaging import prepare
+from recordmill.transforms.records import image_record
+
+TIME = 1_700_000_000
+NOT_COMPARED = {"recordmill.json", "records.versions", "report.html", "config.yaml"}
+SETTINGS = {"name": "pets", "shards.count": 3, "splits.fractions": {"train": 0.7, "test": 0.3}, "report": False}
+
+
+def write(folder, name, content, time=TIME):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    os.utime(path, (time, time))
+
+
+@pytest.fixture
+def photos(tmp_path, picture):
+    """Twenty images of two classes; JPEGs that are stored as they are, and PNGs that become JPEGs."""
+    folder = tmp_path / "input"
+    for number in range(10):
+        write(folder, f"cat/{number}.jpg", picture(("cat", number)))
+        write(folder, f"dog/{number}.png", picture(("dog", number), kind="PNG"))
+    return folder
+
+
+@pytest.fixture
+def decoded(monkeypatch):
+    """The number of images that were prepared since it was last emptied."""
+    calls = []
+
+    def counted(data, *arguments):
+        calls.append(data)
+        return prepare.prepare_image(data, *arguments)
+
+    monkeypatch.setattr(image_record, "prepare_image", counted)
+    return calls
+
+
+def contents(done):
+    """All that a rebuild must give again: every file, and the marker without the part about the run."""
+    files = {name: (done.output / name).read_bytes() for name in done.files - NOT_COMPARED}
+    return files | {"recordmill.json": done.lasting_marker}
+
+
+def grown(folder, picture):
+    write(folder, "cat/new.jpg", picture("new"))
+    write(folder, "emu/first.png", picture("emu", kind="PNG"))
+
+
+def shrunk(folder, picture):
+    (folder / "cat/3.jpg").unlink()
+    (folder / "dog/4.png").unlink()
+
+
+def changed(folder, picture):
+    write(folder, "cat/3.jpg", picture("other", (30, 20)), TIME + 9)
+    write(folder, "dog/3.png", picture("another", kind="PNG"), TIME + 9)
+
+
+def touched(folder, picture):
+    for name in ("cat/1.jpg", "dog/1.png"):
+        os.utime(folder / name, (TIME + 9, TIME + 9))
+
+
+def relabelled(folder, picture):
+    (folder / "cat").rename(folder / "zebra")
+
+
+def broken(folder, picture):
+    write(folder, "cat/3.jpg", picture(("cat", 3))[:300], TIME + 9)
+
+
+def unchanged(folder, picture):
+    pass
+
+
+EDITS = {
+    "grown": (grown, {}, 2),
+    "shrunk": (shrunk, {}, 0),
+    "changed": (changed, {}, 2),
+    "touched": (touched, {}, 0),
+    "relabelled": (relabelled, {}, 10),
+    "broken": (broken, {"max_rejected": {"share": 0.2}}, 1),
+    "more shards": (unchanged, {"shards.count": 5}, 0),
+    "fewer shards": (unchanged, {"shards.count": 1}, 0),
+    "other splits": (unchanged, {"splits.fractions": {"train": 0.5, "val": 0.2, "test": 0.3}}, 0),
+    "other ids": (unchanged, {"labels.offset": 5}, 0),
+    "another convention": (unchanged, {"convention": "slim"}, 0),
+    "a mapping of one's own": (unchanged, {"convention": "tfds"}, 0),
+    "a limit": (unchanged, {"limit": 13}, 0),
+    "compressed": (grown, {"compression": "gzip"}, 2),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_update_is_a_rebuild_and_decodes_only_what_has_changed(edit, photos, convert, picture, decoded, tmp_path):
+    change, settings, count = EDITS[edit]
+    first = convert(photos, settings=SETTINGS, output=tmp_path / "dataset")
+    assert first.code == 0
+    change(photos, picture)
+    rebuilt = convert(photos, settings=SETTINGS | settings, output=tmp_path / "rebuilt")
+    decoded.clear()
+    updated = convert(photos, "--update", settings=SETTINGS | settings, output=tmp_path / "dataset")
+    assert (updated.code, updated.line["status"]) == (0, "published"), updated.stderr
+    assert contents(updated) == contents(rebuilt)
+    assert updated.marker["run"]["images_reused"] == updated.marker["ledger"]["written"] - count + (edit == "broken")
+    assert len(decoded) == count
+
+
+@pytest.fixture
+def dataset(photos, convert, tmp_path):
+    return convert(photos, settings=SETTINGS, output=tmp_path / "dataset")
+
+
+def test_the_first_update_converts_everything_and_the_next_one_keeps_it(photos, convert, decoded):
+    first = convert(photos, "--update", settings=SETTINGS)
+    assert (first.line["status"], first.marker["run"]["images_reused"], len(decoded)) == ("published", 0, 20)
+    assert convert(photos, "--update", settings=SETTINGS).line["status"] == "kept"
+    assert len(decoded) == 20
+
+
+def test_without_versions_sources_are_read_and_not_decoded(dataset, photos, convert, decoded, tmp_path):
+    versions = dataset.output / "records.versions"
+    versions.write_bytes(bytes(versions.stat().st_size))
+    again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
+    assert contents(again) == contents(dataset)
+    assert (again.marker["run"]["images_reused"], decoded) == (20, [])
+
+
+def test_sources_that_are_known_to_be_unchanged_are_not_even_read(dataset, photos, convert, tmp_path):
+    for path in photos.rglob("*.*"):
+        stat = path.stat()
+        path.write_bytes(bytes(stat.st_size))
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
+    assert contents(again) == contents(dataset)
+
+
+def test_a_file_of_the_last_two_seconds_is_read_again(photos, convert, tmp_path):
+    new = photos / "cat" / "1.jpg"
+    os.utime(new, (4_000_000_000, 4_000_000_000))
+    first = convert(photos, settings=SETTINGS, output=tmp_path / "dataset")
+    sources = memoryview((first.output / "records.versions").read_bytes()).cast("Q").tolist()
+    assert (len(sources), sources.count(0)) == (20, 1)
+    content, size = new.read_bytes(), new.stat().st_size
+    new.write_bytes(b"\0" * size)
+    os.utime(new, (4_000_000_000, 4_000_000_000))
+    again = convert(photos, f"--reuse={first.output}", settings=SETTINGS, output=tmp_path / "again")
+    assert [row["key"] for row in again.rejected] == ["cat/1.jpg"]
+    assert content not in b"".join(path.read_bytes() for path in again.shards())
+
+
+@pytest.mark.parametrize("name", ["shard", "sidecar", "index", "versions"])
+def test_what_is_damaged_is_converted_again(dataset, photos, convert, name, tmp_path):
+    shard = dataset.shards("train")[0]
+    paths = {"shard": shard, "sidecar": dataset.output / "sidecars" / f"{shard.name}.jsonl"}
+    path = paths.get(name, dataset.output / f"records.{name}")
+    before = path.read_bytes()
+    at = before.index(b'"sha256":"') + 12 if name == "sidecar" else 60
+    path.write_bytes(before[:30] if name in ("index", "versions") else before[:at] + b"x" + before[at + 1 :])
+    again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
+    path.write_bytes(before)
+    assert contents(again) == contents(dataset)
+    reused = again.marker["run"]["images_reused"]
+    records = dataset.marker["splits"]["train"]["shards"][0]["records"]
+    assert reused == {"shard": 19, "sidecar": 20 - records, "index": 0, "versions": 20}[name]
+
+
+def test_the_first_of_several_datasets_wins_and_the_others_fill_in(
+    dataset, photos, convert, picture, decoded, tmp_path
+):
+    kept = [photos / "cat" / f"{number}.jpg" for number in range(5)]
+    for path in kept:
+        path.rename(tmp_path / path.name)
+    write(photos, "cat/new.jpg", picture("new"))
+    other = convert(photos, settings=SETTINGS, output=tmp_path / "other")
+    for path in kept:
+        (tmp_path / path.name).rename(path)
+    rebuilt = convert(photos, settings=SETTINGS, output=tmp_path / "rebuilt")
+    decoded.clear()
+    flags = [f"--reuse={each.output}" for each in (other, dataset)]
+    again = convert(photos, *flags, settings=SETTINGS, output=tmp_path / "again")
+    assert contents(again) == contents(rebuilt)
+    assert (again.marker["run"]["images_reused"], decoded) == (21, [])
+    assert any("21 of 21 records were taken from earlier datasets" in note for note in again.line["notes"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"images.quality": 80}, "images.quality: 95 -> 80"),
+        ({"features": {"f": "color_histogram"}}, "the settings compute features"),
+    ],
+)
+def test_a_note_says_which_settings_keep_images_from_being_reused(dataset, photos, convert, settings, why, tmp_path):
+    again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS | settings, output=tmp_path / "again")
+    assert again.code == 0
+    (note,) = [note for note in again.line["notes"] if "could be reused" in note]
+    assert note.startswith(f"no image of {dataset.output} could be reused: ")
+    assert why in note
+    assert again.marker["run"]["images_reused"] == 0
+
+
+def test_bad_datasets_to_reuse_are_refused_in_a_sentence(dataset, photos, convert, tmp_path):
+    def refuse(folder, **settings):
+        done = convert(photos, f"--reuse={folder}", settings=SETTINGS | settings, output=tmp_path / "again")
+        assert not done.output.exists()
+        return done.told
+
+    (tmp_path / "empty").mkdir()
+    for folder in ("empty", "nowhere"):
+        sentence = "holds no finished dataset: name one, or remove the flag"
+        assert refuse(tmp_path / folder) == (2, f"--reuse: {tmp_path / folder} {sentence}")
+    assert refuse(dataset.output, seed=3) == (2, f"--reuse: the seed of {dataset.output} is 0, not 3: set seed=0")
+    for change, problem in (({"unit": "row"}, "is row, not image"), ({"recordmill": 3}, "it has format 3")):
+        copy = shutil.copytree(dataset.output, tmp_path / problem.replace(" ", ""), dirs_exist_ok=True)
+        marker = json.loads((copy / "recordmill.json").read_bytes())
+        (copy / "recordmill.json").write_text(json.dumps(marker | change))
+        code, sentence = refuse(copy)
+        assert (code, problem in sentence) == (2, True), sentence
+    (copy / "recordmill.json").write_text("{")
+    code, sentence = refuse(copy)
+    assert (code, "cannot be understood: it is not JSON" in sentence) == (2, True)
+
+
+def test_annotated_images_are_reused_with_other_boxes(convert, picture, decoded, tmp_path):
+    """One image is stored as it is, and one was encoded again and rotated: its file is read for its boxes."""
+    folder = tmp_path / "coco"
+
+    def annotate(width):
+        boxes = [{"id": n, "image_id": n, "category_id": 1, "bbox": [1, 2, width, 8], "iscrowd": 0} for n in range(6)]
+        images = [
+            {"id": n, "file_name": f"{n}.{'jpg' if n % 2 else 'png'}", "width": 24, "height": 16} for n in range(6)
+        ]
+        text = json.dumps({"images": images, "annotations": boxes, "categories": [{"id": 1, "name": "cat"}]})
+        write(folder, "annotations/instances_train2017.json", text.encode())
+
+    for n in range(6):
+        write(folder, f"train/{n}.{'jpg' if n % 2 else 'png'}", picture(n, kind="JPEG" if n % 2 else "PNG"))
+    annotate(9)
+    config = "--config=configs/coco.yaml"
+    settings = {"name": "boxes", "report": False, "shards.count": 1}
+    first = convert(folder, config, settings=settings, output=tmp_path / "dataset")
+    assert first.code == 0, first.stderr
+    before = contents(first)
+    annotate(12)
+    rebuilt = convert(folder, config, settings=settings, output=tmp_path / "rebuilt")
+    decoded.clear()
+    updated = convert(folder, config, "--update", settings=settings, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt) != before
+    assert (updated.marker["run"]["images_reused"], decoded) == (6, [])
+
+
+@pytest.mark.runner
+def test_an_update_on_direct_runner(dataset, photos, convert, picture, tmp_path):
+    grown(photos, picture)
+    rebuilt = convert(photos, settings=SETTINGS, output=tmp_path / "rebuilt")
+    updated = convert(photos, "--update", "--runner=DirectRunner", settings=SETTINGS, output=dataset.output)
+    assert contents(updated) == contents(rebuilt)
+    assert updated.marker["run"]["images_reused"] == 20
+
+
+NAMES = st.sampled_from(
+    [f"{label}/{number}.{kind}" for label in ("cat", "dog") for number in range(4) for kind in ("jpg", "png")]
+)
+CHANGES = st.dictionaries(NAMES, st.sampled_from(["remove", "write", "touch"]), max_size=6)
+
+
+@given(CHANGES, st.integers(1, 4), st.sampled_from([0.5, 0.7]))
+def test_drawn_edits_give_what_a_rebuild_gives(tmp_path_factory, request, edits, shards, share):
+    tmp_path = tmp_path_factory.mktemp("drawn")
+    convert, picture = (request.getfixturevalue(name) for name in ("convert", "picture"))
+    folder = tmp_path / "input"
+    for number in range(4):
+        write(folder, f"cat/{number}.jpg", picture(("cat", number)))
+        write(folder, f"dog/{number}.png", picture(("dog", number), kind="PNG"))
+    first = convert(folder, settings=SETTINGS, output=tmp_path / "dataset")
+    for name, edit in edits.items():
+        path = folder / name
+        if edit == "write":
+            write(folder, name, picture((name, "new"), kind="JPEG" if name.endswith("jpg") else "PNG"), TIME + 7)
+        elif edit == "remove":
+            path.unlink(missing_ok=True)
+        elif path.exists():
+            os.utime(path, (TIME + 5, TIME + 5))
+    settings = SETTINGS | {"shards.count": shards, "splits.fractions": {"train": share, "test": 1 - share}}
+    rebuilt = convert(folder, settings=settings, output=tmp_path / "rebuilt")
+    updated = convert(folder, "--update", settings=settings, output=tmp_path / "dataset")
+    assert (first.code, updated.code) == (0, rebuilt.code)
+    if rebuilt.code == 0 and updated.line["status"] == "published":
+        assert contents(updated) == contents(rebuilt)

@@ -1,0 +1,59 @@
+"""Whole conversions that reuse images are in tests/pipeline/test_reuse.py."""
+
+import json
+
+import pytest
+from make_marker import marker_json
+
+from recordmill.imaging import imaging_versions
+from recordmill.schemas.dataset.marker import PLAN_VERSION
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.shards.earlier_datasets import find_reusable, join_earlier
+
+RECIPE = {"images": {"quality": 95}, "decode": "images", "features": {}}
+FULL = {**RECIPE, "versions": imaging_versions(), "plan_version": PLAN_VERSION}
+IMAGE = {"image": {"kind": "bytes", "shape": [], "field": "encoded", "meaning": ""}}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """`folder(recipe, **changes)`: a folder with a marker."""
+
+    def write(recipe=FULL, **changed):
+        changed = {"features": IMAGE, "index": "records.index"} | changed
+        marker = marker_json(recipe, **{key: value for key, value in changed.items() if value is not None})
+        (tmp_path / "recordmill.json").write_text(json.dumps(marker))
+        return str(tmp_path)
+
+    return write
+
+
+def test_a_dataset_with_the_same_settings_for_images_is_reusable(folder):
+    path = folder()
+    assert find_reusable([path, f"{path}/nowhere"], RECIPE) == ((path,), [])
+
+
+@pytest.mark.parametrize(
+    ("recipe", "changed", "new", "why"),
+    [
+        (FULL, {"index": None}, {}, "it has format 1; the dataset that this run makes can be reused"),
+        ({**FULL, "compression": "gzip"}, {}, {}, "it is compressed"),
+        (FULL, {}, {"features": {"f": 1}}, "the settings compute features"),
+        (FULL, {}, {"images": {"quality": 9}}, "images.quality: 95 -> 9"),
+        ({**FULL, "plan_version": 1}, {}, {}, f"plan_version: 1 -> {PLAN_VERSION}"),
+        (FULL, {"features": {}}, {}, "its records have no images"),
+    ],
+)
+def test_any_other_one_is_not_and_a_note_says_why(folder, recipe, changed, new, why):
+    path = folder(recipe, **changed)
+    assert find_reusable([path], {**RECIPE, **new}) == ((), [f"no image of {path} could be reused: {why}"])
+
+
+def test_without_earlier_datasets_references_come_alone():
+    refs = [ImageRef("a", "/a"), ImageRef("b", "/b")]
+    assert list(join_earlier((), refs, 0)) == [(refs[0], None), (refs[1], None)]
+
+
+def test_a_dataset_that_is_gone_has_no_records(tmp_path):
+    ref = ImageRef("a", "/a")
+    assert list(join_earlier([str(tmp_path)], [ref], 0)) == [(ref, None)]

@@ -1,0 +1,205 @@
+"""Finds the records that earlier datasets have for a shard's references, and reads them in the order of their files.
+
+Both orders come from the same hashes of keys. Of an earlier dataset only those shards are read whose hashes overlap.
+"""
+
+import hashlib
+import struct
+from base64 import urlsafe_b64decode
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from recordmill import storage
+from recordmill.imaging import imaging_versions
+from recordmill.schemas.dataset.json_values import differences, to_json
+from recordmill.schemas.dataset.marker import PLAN_VERSION, Marker, ShardEntry
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.errors import LoadError
+from recordmill.schemas.example_proto import Example
+from recordmill.schemas.image_ref import ImageRef, Notice
+from recordmill.schemas.reference_digest import source_digest_of
+from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
+from recordmill.storage.record_bytes import StoredFile
+from recordmill.transforms.planning.key_hashes import hash_key
+from recordmill.transforms.records.earlier_record import EarlierRecord
+
+_BLOCK = 2**20
+_HEADER = 12  # bytes of a frame before its record
+
+_DECISIVE = ("images", "decode", "versions", "plan_version")
+"""Parts of a recipe that decide how an image is stored."""
+
+
+def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tuple[str, ...], list[str]]:
+    """Those datasets whose stored images are the same as a conversion would store, and a note on each other one.
+
+    Args:
+        folders: datasets, or outputs that do not hold one yet.
+        recipe: the settings of the conversion.
+    """
+    new = to_json({**recipe, "versions": imaging_versions(), "plan_version": PLAN_VERSION})
+    usable, notes = [], []
+    for folder in folders:
+        marker = find_marker(folder)
+        if marker is None:
+            continue
+        if why := _find_obstacle(marker, new):
+            notes.append(f"no image of {folder} could be reused: {why}")
+        else:
+            usable.append(folder)
+    return tuple(usable), notes
+
+
+def _find_obstacle(marker: Marker, new: Mapping[str, Any]) -> str:
+    old = marker.plan.recipe
+    if marker.index is None:
+        return "it has format 1; the dataset that this run makes can be reused"
+    if marker.plan.settings.compression != "none":
+        return "it is compressed"
+    if new["features"]:
+        return "the settings compute features"
+    changed = [each for key in _DECISIVE for each in differences(old.get(key), new.get(key), key)]
+    return ", ".join(changed) or ("" if _find_image(marker) else "its records have no images")
+
+
+def _find_image(marker: Marker) -> tuple[str, str] | None:
+    """The key and the field of the feature that holds the image."""
+    found = ((key, each.field) for key, each in marker.features.items())
+    return next((pair for pair in found if pair[1] in ("encoded", "pixels_base64")), None)
+
+
+def join_earlier(
+    folders: Sequence[str], refs: Sequence[ImageRef], seed: int
+) -> Generator[tuple[ImageRef, EarlierRecord | None], None, None]:
+    """Each reference with its record in the first dataset that has one.
+
+    Args:
+        folders: of datasets that `find_reusable` gave.
+        refs: of one shard, in its order.
+        seed: of the dataset; the earlier ones have the same.
+    """
+    with ExitStack() as stack:
+        found: dict[str, tuple[_OpenShard, SidecarRow, int]] = {}
+        if folders and refs:
+            first, last = (hash_key(seed, each.key).order for each in (refs[0], refs[-1]))
+            keys = {ref.key for ref in refs if not isinstance(ref, Notice)}
+            for folder in reversed(folders):
+                for shard in _open_dataset(folder).overlapping(first, last):
+                    opened = stack.enter_context(_OpenShard(shard))
+                    found.update((row.key, (opened, row, source)) for row, source in opened.rows() if row.key in keys)
+        for ref in refs:
+            there = None if isinstance(ref, Notice) else found.pop(ref.key, None)
+            if there is None:
+                yield ref, None
+                continue
+            opened, row, source = there
+            yield ref, opened.read(row, is_current=source != 0 and source == source_digest_of(ref))
+
+
+@dataclass(frozen=True, slots=True)
+class _EarlierShard:
+    """A shard of an earlier dataset.
+
+    Attributes:
+        folder: the dataset's.
+        entry: the shard, as the marker describes it.
+        image: key and field of the feature that holds the image.
+        start: the number of its first record in the dataset.
+        versions: path of the digests of the files' versions; empty if there are none.
+        first: the lowest hash of its records' keys.
+        last: the highest one.
+    """
+
+    folder: str
+    entry: ShardEntry
+    image: tuple[str, str]
+    start: int
+    versions: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _EarlierDataset:
+    shards: tuple[_EarlierShard, ...]
+
+    def overlapping(self, first: int, last: int) -> Iterator[_EarlierShard]:
+        """The shards that may hold records with hashes in a range."""
+        return (each for each in self.shards if each.first <= last and each.last >= first)
+
+
+@lru_cache(4)
+def _open_dataset(folder: str) -> _EarlierDataset:
+    """A dataset's shards; none if it is not there any more, or its index is damaged."""
+    shards = []
+    try:
+        marker = read_marker(folder)
+        index = storage.read_range(storage.join(folder, marker.index or ""))
+        entries = [entry for _, split in sorted(marker.splits.items()) for entry in split.shards]
+        hashes = np.frombuffer(index, "<u8", offset=struct.calcsize("<8s2Q") + 40 * len(entries))[2::3]
+        start = 0
+        for entry in entries:
+            first, last = int(hashes[start]), int(hashes[start + entry.records - 1])
+            versions = storage.join(folder, marker.run.file_versions) if marker.run.file_versions else ""
+            image = _find_image(marker) or ("", "")
+            shards.append(_EarlierShard(folder, entry, image, start, versions, first, last))
+            start += entry.records
+    except (OSError, LoadError, ValueError, IndexError):
+        return _EarlierDataset(())
+    return _EarlierDataset(tuple(shards))
+
+
+class _OpenShard:
+    """Reads the records of a shard, in their order, in blocks."""
+
+    def __init__(self, shard: _EarlierShard) -> None:
+        self._shard = shard
+        self._stored: StoredFile | None = None
+        self._block, self._start = b"", 0
+
+    def rows(self) -> Iterator[tuple[SidecarRow, int]]:
+        """The rows of its records, with the digests of their sources; none if a file of them is damaged."""
+        entry, versions = self._shard.entry, b""
+        try:
+            content = storage.read_range(storage.join(self._shard.folder, entry.sidecar))
+            if self._shard.versions:
+                versions = storage.read_range(self._shard.versions, 8 * self._shard.start, 8 * entry.records)
+        except OSError:
+            return
+        if hashlib.sha256(content).hexdigest() == entry.sidecar_sha256:
+            rows = (row for row in parse_rows(content.splitlines()) if isinstance(row, SidecarRow))
+            known = len(versions) == 8 * entry.records
+            sources = np.frombuffer(versions, "<u8").tolist() if known else [0] * entry.records
+            yield from zip(rows, sources, strict=True)
+
+    def read(self, row: SidecarRow, is_current: bool) -> EarlierRecord | None:
+        """The record of a row; None if it is damaged."""
+        try:
+            record = self._read(row.offset + _HEADER, row.length)
+        except OSError:
+            return None
+        if hashlib.sha256(record).hexdigest() != row.record:
+            return None
+        key, field = self._shard.image
+        (stored,) = Example.FromString(record).features.feature[key].bytes_list.value
+        return EarlierRecord(row, urlsafe_b64decode(stored) if field == "pixels_base64" else stored, is_current)
+
+    def _read(self, offset: int, length: int) -> bytes:
+        at = offset - self._start
+        if at < 0 or at + length > len(self._block):
+            self._stored = self._stored or StoredFile(storage.join(self._shard.folder, self._shard.entry.name))
+            self._block, self._start = self._stored.read_at(offset, max(length, _BLOCK)), offset
+            at = 0
+        return self._block[at : at + length]
+
+    def __enter__(self) -> "_OpenShard":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._stored:
+            self._stored.__exit__()

@@ -5,7 +5,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, get_args, get_type_hints
 
+from recordmill.schemas.added_setting import added_setting
+
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
+
+STRIPPABLE = ("JPEG", "PNG", "WEBP")
+"""The formats of which metadata can be removed without decoding them."""
 
 MAX_JPEG_SIDE = 65_500  # libjpeg's JPEG_MAX_DIMENSION; the marker itself would hold 65,535
 DEFAULT_MAX_PIXELS = 89_478_485
@@ -76,6 +81,10 @@ class ImageSettings:
         moments: whether each channel's sum and sum of squares over the stored image's pixels are computed, for an
             analysis of the dataset (`analyze` sets it). This takes about a third more time: checking a JPEG that is
             stored unchanged needs only its coefficients, and re-encoded images are decoded again.
+        metadata: what is kept of Exif (which may hold a GPS position), XMP, IPTC, comments, thumbnails and data after
+            the end of an image. `keep` copies files with everything in them. `strip` removes all of it from copied
+            files, without decoding them; colour profiles stay. `orientation` does the same, but keeps the orientation
+            of files that `reencode: never` leaves unrotated. Images that are re-encoded never have metadata.
         near_duplicates: whether to find images that look alike, by the difference hash of their pixels. Files with the
             same bytes are found without it.
     """
@@ -94,6 +103,7 @@ class ImageSettings:
     resize: Resize | None = None
     moments: bool = False
     near_duplicates: bool = False
+    metadata: Literal["keep", "strip", "orientation"] = added_setting("keep")
 
     def __post_init__(self) -> None:
         if not self.formats:
@@ -107,12 +117,17 @@ class ImageSettings:
                 raise ValueError(f"{key}: must be 1 to {limit:,}")
         if len(self.background) != 3 or not all(0 <= value <= 255 for value in self.background):
             raise ValueError("background: give red, green and blue, each 0 to 255")
-        for key in ("check", "store", "reencode", "subsampling", "grayscale"):
+        for key in ("check", "store", "reencode", "subsampling", "grayscale", "metadata"):
             _check_choice(key, getattr(self, key), get_args(get_type_hints(ImageSettings)[key]))
         needs = {"store": self.store != "auto", "resize": self.resize, "grayscale": self.grayscale == "expand"}
         for key in needs if self.reencode == "never" else ():
             if needs[key]:
                 raise ValueError(f"{key}: needs re-encoding, and reencode is never")
+        if self.metadata == "strip" and self.reencode == "never":
+            raise ValueError("metadata: strip would lose the orientation, since reencode is never: choose orientation")
+        if self.metadata != "keep" and self.reencode == "never" and not set(self.formats) <= set(STRIPPABLE):
+            names = ", ".join(STRIPPABLE)
+            raise ValueError(f"metadata: with reencode: never it can be removed only from {names}: set formats to those")
         if self.near_duplicates and self.check == "header" and self.reencoding != "always":
             raise ValueError("near_duplicates: needs the pixels of all images: set check to decode")
 

@@ -13,9 +13,9 @@ CHANGES = {
     "icc_converted": "colours were converted from the embedded profile to sRGB",
     "icc_ignored": "an embedded profile was dropped because it is unreadable or made for another kind of image",
     "lab_converted": "CIELAB was converted to RGB",
-    "metadata_stripped": "metadata were removed; the pixels' bytes are the file's",
+    "metadata_stripped": "metadata were removed without re-encoding the image",
     "palette_expanded": "palette entries were replaced by their colours",
-    "reencoded": "the stored bytes differ from the file's; accompanies every other change but the removal of metadata",
+    "reencoded": "the stored bytes differ from the file's; accompanies every change except `metadata_stripped`",
     "resized": "the image was resized to the configured size",
     "rotated": "the image was rotated as its metadata require",
 }

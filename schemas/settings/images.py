@@ -110,6 +110,7 @@ class ImageSettings:
             raise ValueError("formats: name at least one")
         for name in self.formats:
             _check_choice("formats", name, FORMATS)
+        self._check_metadata()
         longest = LARGEST_LIMIT if self.reencode == "never" else MAX_JPEG_SIDE
         most = {"max_bytes": LARGEST_LIMIT, "max_pixels": LARGEST_LIMIT, "max_side": longest, "quality": 100}
         for key, limit in most.items():
@@ -123,13 +124,18 @@ class ImageSettings:
         for key in needs if self.reencode == "never" else ():
             if needs[key]:
                 raise ValueError(f"{key}: needs re-encoding, and reencode is never")
-        if self.metadata == "strip" and self.reencode == "never":
-            raise ValueError("metadata: strip would lose the orientation, since reencode is never: choose orientation")
-        if self.metadata != "keep" and self.reencode == "never" and not set(self.formats) <= set(STRIPPABLE):
-            names = ", ".join(STRIPPABLE)
-            raise ValueError(f"metadata: with reencode: never it can be removed only from {names}: set formats to those")
         if self.near_duplicates and self.check == "header" and self.reencoding != "always":
             raise ValueError("near_duplicates: needs the pixels of all images: set check to decode")
+
+    def _check_metadata(self) -> None:
+        """Raises ValueError if not all metadata of copied files can be removed without changing how these look."""
+        if self.metadata == "keep" or self.reencode != "never":
+            return
+        if self.metadata == "strip":
+            raise ValueError("metadata: strip would lose the orientation, since reencode is never: choose orientation")
+        if others := [name for name in self.formats if name not in STRIPPABLE]:
+            names = f"{', '.join(STRIPPABLE)} only, not from {others[0]}"
+            raise ValueError(f"metadata: can be removed from {names}, and reencode is never: set formats to these")
 
     @property
     def reencoding(self) -> Literal["when_needed", "always", "never"]:

@@ -46,6 +46,7 @@ def count_acted(settings: DatasetSettings, changes: Mapping[str, int], left_out:
             "images.grayscale": changes.get("grayscale_expanded", 0),
             "images.background": max(changes.get("flattened", 0), padded),
             "images.resize": resized,
+            "images.metadata": reencoded + changes.get("metadata_stripped", 0),
         }
     acted["limit"] = left_out.get("limit", 0)
     if settings.duplicates == "drop":

@@ -27,6 +27,7 @@ class ConvertedImage:
         row: its row in the sidecar, without the place in the file; nothing in it depends on place or time.
         annotations: counts of its boxes and labels; None where it was not to have any.
         missing: keys of optional features that the record lacks.
+        has_position: whether the stored image has a GPS position in its metadata.
         seconds: how long it took to decode and encode.
     """
 
@@ -34,6 +35,7 @@ class ConvertedImage:
     row: Row
     annotations: AnnotationCounts | None = None
     missing: tuple[str, ...] = ()
+    has_position: bool = False
     seconds: float = 0.0
 
     def size(self) -> int:
@@ -118,7 +120,8 @@ def _convert(
     labels = fields.get("box_label_texts", fields.get("label_texts"))
     if labels is not None:
         row.classes = [label.decode() for label in labels]
-    return ConvertedImage(layout.encoder.encode(fields), row, annotations, _missing(layout, fields), seconds)
+    record, missing = layout.encoder.encode(fields), _missing(layout, fields)
+    return ConvertedImage(record, row, annotations, missing, image.has_position, seconds)
 
 
 def _missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:

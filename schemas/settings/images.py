@@ -10,7 +10,7 @@ from recordmill.schemas.added_setting import added_setting
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 
 STRIPPABLE = ("JPEG", "PNG", "WEBP")
-"""The formats of which metadata can be removed without decoding them."""
+"""The formats whose metadata can be removed without decoding them."""
 
 MAX_JPEG_SIDE = 65_500  # libjpeg's JPEG_MAX_DIMENSION; the marker itself would hold 65,535
 DEFAULT_MAX_PIXELS = 89_478_485

@@ -15,7 +15,7 @@ class MetadataCheck:
     """Looks for metadata in all features that hold encoded images.
 
     Attributes:
-        images: number of images that were looked at, by any thread.
+        images: number of images that were read, by any thread.
     """
 
     def __init__(self, expected: Expectations) -> None:

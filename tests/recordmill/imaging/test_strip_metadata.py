@@ -250,7 +250,7 @@ def test_a_position_is_reported_where_it_is_stored(photo, save, plain):
     assert prepare_image(png, ImageSettings(store="png")).has_position
 
 
-def test_a_file_whose_parts_cannot_be_told_apart_is_reencoded_or_rejected(plain):
+def test_a_file_with_unreadable_parts_is_reencoded_or_rejected(plain):
     at = plain["progressive"].rindex(b"\xff\xda")
     odd = plain["progressive"][:at] + segment(0xFE, b"comment") + b"stray" + plain["progressive"][at:]
     for keep in (ImageSettings(), HEADER):

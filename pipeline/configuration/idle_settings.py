@@ -11,7 +11,10 @@ _PIXELS = (
     *("images.store", "images.grayscale", "images.background", "images.resize", *_ENCODING),
     "images.metadata",
 )
-_LABELS = ("labels.classes", "labels.catch_all", "labels.ids", "labels.offset", "max_rejected.lost_classes")
+_LABELS = (
+    *("labels.classes", "labels.catch_all", "labels.ids", "labels.offset"),
+    *("limit_per_class", "max_rejected.lost_classes"),
+)
 _BOXES = ("boxes.drawn_on", "boxes.invalid", "max_rejected.boxes")
 
 _Rule = tuple[object, Sequence[str], str]
@@ -74,7 +77,8 @@ def _image_rules(settings: DatasetSettings) -> Sequence[_Rule]:
     lossless = f"images are stored as {images.store}, and only JPEG has it: remove it"
     encoded = "the source gives pixels, which are always encoded: remove it"
     bare = "every image is re-encoded, and such images never have metadata: remove it"
-    shape = "images.resize.longest keeps the shape of images: remove it, or set images.resize.exact"
+    limit = "shortest" if resize and resize.shortest else "longest"
+    shape = f"images.resize.{limit} keeps the shape of images: remove it, or set images.resize.exact"
     files = "the source gives pixels, not files of a format: remove it"
     return (
         (holds and images.store not in ("auto", "jpeg"), _ENCODING, lossless),

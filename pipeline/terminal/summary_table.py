@@ -51,8 +51,9 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     yield "duplicates", _duplicates(numbers)
     if numbers.get("output_bytes"):
         before, after = numbers["input_bytes"], numbers["output_bytes"]
-        ratio = f"{after / max(before, 1):.2f}x"
-        yield "bytes", f"{format_size(before)} of {numbers['unit']}s became {format_size(after)} of TFRecords, {ratio}"
+        percent = f"{100 * after / max(before, 1):,.0f}%"
+        shown = f"{format_size(after)} of TFRecords from {format_size(before)} of {numbers['unit']}s ({percent})"
+        yield "bytes", shown
     yield "worth a look", "\n".join(numbers.get("remarks", ()))
     if outcome.status in ("published", "kept"):
         listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
@@ -67,12 +68,12 @@ def _ledger(ledger: Mapping[str, Any], planned: int) -> Iterator[tuple[str, str]
     parts += [f"{sum(ledger[kind].values()):,} {kind.replace('_', ' ')}" for kind in kinds]
     yield "listed", f"{ledger['listed']:,} = {' + '.join(parts)}"
     for kind in kinds:
-        yield kind.replace("_", " "), _counted(ledger[kind])
+        yield _words(kind), _counted(ledger[kind])
 
 
 def _boxes(counts: Mapping[str, int]) -> str:
     dropped = count_dropped(counts)
-    parts = [f"{counts.get('written', 0):,} written", *([_counted(dropped)] if dropped else [])]
+    parts = [f"{counts.get('written', 0):,} written", *(f"{count:,} {_words(name)}" for name, count in dropped.items())]
     cut = f" ({counts['clipped']:,} clipped)" if counts.get("clipped") else ""
     enclosed = f" ({counts['enclosed']:,} around other shapes)" if counts.get("enclosed") else ""
     return f"{counts['listed']:,}{enclosed} = {parts[0]}{cut}" + "".join(f" + {part}" for part in parts[1:])
@@ -106,4 +107,8 @@ def _crossing(numbers: Mapping[str, int]) -> str:
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())
+    return ", ".join(f"{_words(name)}: {count:,}" for name, count in counts.items())
+
+
+def _words(code: str) -> str:
+    return code.replace("_", " ")

@@ -15,7 +15,7 @@ from recordmill.schemas.rejection import Rejected
 _SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA
 _FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15 without DHT, JPG, DAC
 _WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})  # TEM, RST0 to RST7
-_WITH_LENGTH = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI, _SOS}  # except for reserved markers
+_WITH_LENGTH = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI}  # except for reserved markers
 _SKIPPED_BY_ALL = frozenset({*range(0xE0, 0xF0), 0xFE})  # APP0 to APP15, COM: libjpeg bears any length of these
 _MARKER = re.compile(rb"\xff[^\x00\xff]")  # any number of 0xFF may precede a marker; 0xFF00 is not a marker
 SEGMENT = struct.Struct(">BBH")  # 0xFF, the marker, the length of what follows with these two bytes
@@ -170,17 +170,16 @@ def read_segments(data: bytes, kept: frozenset[int]) -> tuple[list[tuple[int, by
         end = position + 2 + length
         if fill != 0xFF or marker not in _WITH_LENGTH or length < 2 or end > size:
             marker, start, end = _search_segment(data, position)
-            if marker == _SOS and start - 4 == position:
-                return segments, position, soundness
             stray += start - 4 - position
+            position = start - 4
             if stray > MAX_STRAY_BYTES:
                 break
             is_malformed = start == end and data[start - 1] < 2
             soundness = Soundness.MALFORMED if is_malformed else max(soundness, Soundness.UNUSUAL)
-            if marker == _SOS:
-                return segments, start - 4, soundness
         if marker in kept:
             segments.append((marker, data[start:end]))
+        elif marker == _SOS:
+            return segments, position, soundness
         position = end
     raise Rejected("decode", "too_much_work", "JPEG: too many segments or stray bytes before the first scan")
 

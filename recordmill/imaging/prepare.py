@@ -24,7 +24,7 @@ from recordmill.imaging.pillow_decode import (
     opens_elsewhere,
     read_orientation,
 )
-from recordmill.imaging.pixels import Raster, count_channels, moments, to_image, to_raster
+from recordmill.imaging.pixels import Raster, count_channels, digest_pixels, moments, to_image, to_raster
 from recordmill.imaging.png_soundness import is_sound_png
 from recordmill.imaging.prepared_image import PreparedImage
 from recordmill.imaging.resize import Size, jpeg_reduction, resize_image, target_size
@@ -92,8 +92,9 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep
         and profile != "needed"
         and not (settings.grayscale == "expand" and header.components == 1)
     )
-    passes = settings.reencoding == "when_needed" and stored_format(settings) == "JPEG"
-    never = settings.reencoding == "never"
+    reencoding = settings.reencoding
+    passes = reencoding == "when_needed" and stored_format(settings) == "JPEG"
+    never = reencoding == "never"
     untouched = never or (passes and fits and header.soundness is not Soundness.MALFORMED)
     if untouched and header.soundness is not Soundness.PLAIN and not opens_elsewhere(data, header):
         if never:
@@ -101,19 +102,22 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep
         untouched = False
     if untouched and (copied := _copy_jpeg(data, header, size, settings, keep_pixels)):
         return copied
-    raster = _decode(data, header, jpeg_reduction(size, target))
+    reduction = jpeg_reduction(size, target)
+    raster = _decode(data, header, reduction)
+    pixels = digest_pixels(raster, header.orientation) if reduction == 1 else None
     if fits:
-        return _encode(raster, {"icc_ignored"} if profile == "unusable" else set(), header, settings, keep_pixels)
+        ignored = {"icc_ignored"} if profile == "unusable" else set()
+        return _encode(raster, ignored, header, settings, keep_pixels, pixels)
     image, changes = apply_profile(to_image(raster), header.icc_profile)
     image, more_changes = _arrange(image, header.orientation, target, settings)
-    return _encode(to_raster(image), changes | more_changes, header, settings, keep_pixels)
+    return _encode(to_raster(image), changes | more_changes, header, settings, keep_pixels, pixels)
 
 
 def _copy_jpeg(
     data: bytes, header: JpegHeader, size: Size, settings: ImageSettings, keep_pixels: bool
 ) -> PreparedImage | None:
     """A JPEG that is not re-encoded, checked as the settings ask; None as for `_copy`."""
-    raster = None
+    raster = pixels = None
     if settings.check == "header" and not keep_pixels:
         check_end(data, header)
     else:
@@ -122,9 +126,10 @@ def _copy_jpeg(
             # The pixels of an image that stays unchanged are not used: to check it, an eighth of each side is enough.
             reduction = hash_reduction(size) if settings.near_duplicates else SMALLEST_REDUCTION
         raster = _decode(data, header, reduction)
+        pixels = digest_pixels(raster, header.orientation) if reduction == 1 else None
     shape = (header.height, header.width, header.components)
     copied = _copy(data, "JPEG", shape, header.orientation, header.has_position, settings)
-    return copied and _measure(copied, raster, raster, settings, keep_pixels)
+    return copied and _measure(copied, raster, raster, settings, keep_pixels, pixels)
 
 
 def _copy(
@@ -173,6 +178,7 @@ def _prepare_with_pillow(
         return _copy_with_pillow(data, file_format, opened, settings, keep_pixels)
     channels = count_encoded_channels(opened)
     loaded = load_image(opened, file_format)
+    pixels = digest_pixels(loaded.image, loaded.orientation)
     image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
     size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
     image, more_changes = _arrange(image, loaded.orientation, target_size(size, settings.resize), settings)
@@ -185,8 +191,8 @@ def _prepare_with_pillow(
     if passes and fits and is_sound_png(data):
         shape = (image.height, image.width, channels)
         if copied := _copy(data, file_format, shape, 1, _has_position(data, file_format, opened), settings):
-            return _measure(copied, raster, raster, settings, keep_pixels)
-    return _encode(raster, changes, header, settings, keep_pixels)
+            return _measure(copied, raster, raster, settings, keep_pixels, pixels)
+    return _encode(raster, changes, header, settings, keep_pixels, pixels)
 
 
 def _copy_with_pillow(
@@ -195,12 +201,13 @@ def _copy_with_pillow(
     """What `reencode: never` stores of an opened image."""
     (width, height), channels = opened.size, count_encoded_channels(opened)
     late = file_format == "PNG" and settings.metadata == "orientation"  # a PNG may have it after its pixels
-    shown = read = None
+    shown = read = pixels = None
     if settings.check == "header" and not keep_pixels and not late:
         orientation = read_orientation(opened)
     else:
         loaded = load_image(opened, file_format)
         orientation = loaded.orientation
+        pixels = digest_pixels(loaded.image, orientation)
         if file_format == "PNG" and not is_sound_png(data):
             raise Rejected("decode", "decode_error", "PNG: damaged, although Pillow decodes it, and reencode is never")
         if settings.moments and _shows_as_it_is(loaded, file_format):
@@ -210,7 +217,7 @@ def _copy_with_pillow(
     located = _has_position(data, file_format, opened)
     copied = _copy(data, file_format, (height, width, channels), orientation, located, settings)
     assert copied is not None  # it raises with `reencode: never`
-    return _measure(copied, shown, read, settings, keep_pixels)
+    return _measure(copied, shown, read, settings, keep_pixels, pixels)
 
 
 def _has_position(data: bytes, file_format: str, opened: ImageFile.ImageFile) -> bool:
@@ -248,23 +255,33 @@ def _arrange(
 
 
 def _encode(
-    raster: Raster, changes: set[str], header: JpegHeader | None, settings: ImageSettings, keep_pixels: bool
+    raster: Raster,
+    changes: set[str],
+    header: JpegHeader | None,
+    settings: ImageSettings,
+    keep_pixels: bool,
+    pixels: str | None = None,
 ) -> PreparedImage:
     encoded = encode_raster(raster, settings, header)
     height, width, _ = raster.shape
     read = as_stored(raster, encoded, settings) if settings.moments else None
     names = tuple(sorted(changes | {"reencoded"}))
     image = PreparedImage(encoded, stored_format(settings), height, width, count_channels(raster), None, names)
-    return _measure(image, raster, read, settings, keep_pixels)
+    return _measure(image, raster, read, settings, keep_pixels, pixels)
 
 
 def _measure(
-    image: PreparedImage, shown: Raster | None, read: Raster | None, settings: ImageSettings, keep_pixels: bool
+    image: PreparedImage,
+    shown: Raster | None,
+    read: Raster | None,
+    settings: ImageSettings,
+    keep_pixels: bool,
+    pixels: str | None,
 ) -> PreparedImage:
     """Adds what the settings ask for of the pixels as people see them, and as readers do."""
     if settings.moments and read is not None:
         image.moments = moments(read)
     if settings.near_duplicates and shown is not None:
         image.difference_hash = difference_hash(shown)
-    image.raster = shown if keep_pixels else None
+    image.pixels, image.raster = pixels, shown if keep_pixels else None
     return image

@@ -64,4 +64,7 @@ def sniff_other(data: bytes) -> str | None:
 
 
 def _match(table: tuple[tuple[str, re.Pattern[bytes]], ...], data: bytes) -> str | None:
-    return next((name for name, pattern in table if pattern.match(data)), None)
+    for name, pattern in table:
+        if pattern.match(data):
+            return name
+    return None

@@ -6,8 +6,11 @@ from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
+from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.bounds import AtLeastOne, Count, Share
+from recordmill.schemas.dataset.about import About
 from recordmill.schemas.label_map import LabelSettings
+from recordmill.schemas.settings.contract import Contract
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
@@ -91,12 +94,20 @@ class DatasetSettings:
         compression: compression of the files: `none` or `gzip`; `auto`, as the convention requires, which is `none`
             unless its own files are gzipped. JPEG does not compress further, and indexes need plain files.
         index_files: whether each shard gets an index for readers that seek: NVIDIA DALI, PyTorch's `tfrecord` package.
-        seed: other seeds give other splits, another order and another choice for `limit`.
+        seed: other seeds give other splits, another order and another choice for `limit` and `limit_per_class`.
         limit: at most this many images, chosen by hash.
+        limit_per_class: at most this many images of each class, chosen by hash. Images without a label count as a
+            class. It is applied before `limit`, and before any image is rejected.
         max_rejected: when rejected images fail the run.
+        expect: what the dataset must be like to be published; see docs/change.md.
         analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is
             finished. Sets `images.moments`; needs `images.check: decode` and a split called `train`.
         report: whether `report.html`, a page for people, is added to the dataset.
+        licence: the dataset's licence, for README.md, Croissant and TensorFlow Datasets: a name, an SPDX identifier
+            or a URL.
+        creator: who made the dataset: a person or an organization.
+        version: the dataset's version, three numbers such as `1.2.0`.
+        citation: how to cite the dataset, as text or BibTeX.
     """
 
     # Read by pydantic on the launcher: an unknown key anywhere below is an error.
@@ -120,14 +131,22 @@ class DatasetSettings:
     index_files: bool = False
     seed: int = 0
     limit: AtLeastOne | None = None
+    limit_per_class: AtLeastOne | None = added_setting(None)
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
+    expect: Contract = added_setting(default_factory=Contract)
     analyze: bool = False
     report: bool = True
+    licence: str = added_setting("")
+    creator: str = added_setting("")
+    version: str = added_setting("")
+    citation: str = added_setting("")
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible, whatever the others are."""
         if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
             raise ValueError(f"name {self.name!r} cannot name files: use letters, digits, - and _")
+        if self.version and not re.fullmatch(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}", self.version, re.ASCII):
+            raise ValueError(f"version is {self.version!r}: write three numbers, such as 1.2.0")
 
     @property
     def holds_images(self) -> bool:
@@ -140,6 +159,11 @@ class DatasetSettings:
         if self.source.contents == "rows":
             return "row"
         return "image" if self.decode == "images" else "file"
+
+    @property
+    def about(self) -> About:
+        """What people want to know of it, which changes no shard."""
+        return About(licence=self.licence, creator=self.creator, version=self.version, citation=self.citation)
 
     @property
     def listing(self) -> ListingSettings:

@@ -127,12 +127,15 @@ def _names_in(folder: str, below: str, ignore: Ignore) -> Names:
     if len(entries) >= MOST_NAMES and not storage.is_local(folder):
         entries.update(*in_parallel(lambda start: storage.folder_entries(folder, 10, start), TELLING))
     prefix = f"{below}/" if below else ""
-    texts = (name for name in entries if normal_path(name) is not None)
-    kept = sorted(name for name in texts if not ignore(prefix + name.rstrip("/"), name.endswith("/")))
-    found = Names(tuple(name for name in kept if not name.endswith("/")))
-    others = sorted(set(found.files) - set(found.images))[:MOST_KEPT]
-    folders = tuple(name.rstrip("/") for name in kept if name.endswith("/"))
-    return Names(tuple(sorted((*found.images[:MOST_KEPT], *others))), folders)
+
+    def is_kept(name: str) -> bool:
+        return normal_path(name) is not None and not ignore(prefix + name.rstrip("/"), name.endswith("/"))
+
+    found = Names(tuple(sorted(name for name in entries if not name.endswith("/"))))
+    others = sorted(set(found.files) - set(found.images))
+    kept = (name for names in (found.images, others) for name in islice(filter(is_kept, names), MOST_KEPT))
+    folders = sorted(name for name in entries if name.endswith("/") and is_kept(name))
+    return Names(tuple(sorted(kept)), tuple(name.rstrip("/") for name in folders))
 
 
 def _rank(folder: str) -> tuple[bool, str]:

@@ -42,11 +42,11 @@ def test_a_finished_dataset():
         "test 34 1 512.0 KiB",
         "total 1,234 4 3.5 MiB",
         "listed 1,300 = 1,234 written + 3 rejected + 63 ignored",
-        "rejected 2 empty, 1 truncated",
-        "ignored 63 system file",
+        "rejected empty: 2, truncated: 1",
+        "ignored system file: 63",
         "classes 1,000",
-        "changed 4 rotated",
-        "bytes 7.0 MiB of images became 3.5 MiB of TFRecords, 0.50x",
+        "changed rotated: 4",
+        "bytes 3.5 MiB of TFRecords from 7.0 MiB of images (50%)",
         "also written out/recordmill.json (metadata), labels.txt, config.yaml, sidecars/, rejected.jsonl",
     ]
 
@@ -109,4 +109,4 @@ def test_rows_are_called_rows():
     lines = shown(Outcome("published", "", 0, "", numbers))
     assert lines[0] == "split rows shards bytes"
     assert "duplicates 5 rows contain only 2 distinct ones; across splits: 1 (duplicates.jsonl)" in lines
-    assert "bytes 7.0 MiB of rows became 3.5 MiB of TFRecords, 0.50x" in lines
+    assert "bytes 3.5 MiB of TFRecords from 7.0 MiB of rows (50%)" in lines

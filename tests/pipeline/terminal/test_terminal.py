@@ -158,7 +158,7 @@ def test_a_table_ends_its_lines_without_blanks(monkeypatch, colours):
     assert ("\x1b[1mlisted\x1b[0m" in shown) == colours
     assert re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()[1:4] == [
         "listed         3 = 2 written + 1 rejected",
-        "rejected       1 empty",
+        "rejected       empty: 1",
         "classes        2",
     ]
 

@@ -228,7 +228,7 @@ def _read_records(
             continue
         offsets.append(offset)
         end = offset + len(data) + FRAMING_BYTES
-        report("sidecar", rows.contradict(offset, data), number, offset)
+        report([("sidecar", rows.contradict(offset, data))], number, offset)
         try:
             example = ParsedExample(data)
         except DamagedExampleError as error:

@@ -39,7 +39,7 @@ class ImageRecipe:
     store: str = ""
     check: str = ""
     moments: bool = False
-    near_duplicates: bool = False
+    near_duplicates: Any = False  # false, true or "together"
 
 
 @dataclass(frozen=True, slots=True)

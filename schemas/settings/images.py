@@ -90,7 +90,8 @@ class ImageSettings:
             files, without decoding them; colour profiles stay. `orientation` does the same, but keeps the orientation
             of files that `reencode: never` leaves unrotated. Images that are re-encoded never have metadata.
         near_duplicates: whether to find images that look alike, by the difference hash of their pixels. Files with the
-            same bytes are found without it.
+            same bytes are found without it. `together` also keeps them, and files with the same bytes, in one split,
+            with all groups that share one; each image is then read and decoded twice.
     """
 
     formats: tuple[str, ...] = FORMATS
@@ -106,7 +107,7 @@ class ImageSettings:
     background: tuple[int, int, int] = (255, 255, 255)
     resize: Resize | None = None
     moments: bool = False
-    near_duplicates: bool = False
+    near_duplicates: bool | Literal["together"] = False
     metadata: Literal["keep", "strip", "orientation"] = added_setting("keep")
 
     def __post_init__(self) -> None:

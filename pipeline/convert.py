@@ -36,6 +36,7 @@ def convert(
     overwrite: bool = False,
     discard: bool = False,
     threads: int = 0,
+    processes: int = 0,
     quiet: bool = False,
     traceback: bool = False,
     **settings: Any,
@@ -53,7 +54,8 @@ def convert(
         runner_options: flags of Beam and its runners, such as `{"flink_master": "localhost:8081"}`.
         overwrite: whether to replace another dataset in the output.
         discard: whether to delete the unfinished work of earlier runs first.
-        threads: number of images decoded at once; 0 for one per processor.
+        threads: number of images decoded at once in a process; 0 for one per processor.
+        processes: number of processes on DirectRunner; 0 for one per processor, or one if `threads` is given.
         quiet: whether to write nothing to stderr.
         traceback: whether to show where an unexpected error comes from.
         settings: the dataset's settings, as in YAML; a mapping sets only the keys in it: `images={"quality": 90}`.
@@ -66,9 +68,10 @@ def convert(
         KeyboardInterrupt: it was interrupted; the same call continues from finished shards.
     """
     terminal = Terminal(None if quiet else sys.stderr)
-    places = {"output": os.fspath(output), "config": config and os.fspath(config)}
+    places = {"output": os.fspath(output), "config": config and os.fspath(config), "runner": runner}
+    numbers = {"threads": threads or None, "processes": processes or None}
     switches = {"overwrite": overwrite, "discard": discard, "traceback": traceback}
-    options = {**places, "runner": runner, "threads": threads or None, **switches, **(runner_options or {})}
+    options = {**places, **numbers, **switches, **(runner_options or {})}
     try:
         parsed = parse_options([*_input_flags(inputs), *_as_flags(options), *_set_flags(settings)], _PROG)
         # The caller's process may have threads, which would not survive a fork.

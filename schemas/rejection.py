@@ -89,6 +89,7 @@ LEFT_OUT: Mapping[str, str] = {
     "duplicate": "it has the same bytes as another one, and `duplicates` is `drop`",
     "fraction": "`splits.fractions` add up to less than 1, and it is in the remainder",
     "limit": "there are more than `limit`",
+    "limit_per_class": "its class has more than `limit_per_class`",
 }
 """Every reason for which something that could be converted is left out."""
 

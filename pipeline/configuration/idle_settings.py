@@ -10,7 +10,10 @@ _PIXELS = (
     *("images.formats", "images.max_pixels", "images.max_side", "images.moments", "images.near_duplicates"),
     *("images.store", "images.grayscale", "images.background", "images.resize", *_ENCODING),
 )
-_LABELS = ("labels.classes", "labels.catch_all", "labels.ids", "labels.offset", "max_rejected.lost_classes")
+_LABELS = (
+    *("labels.classes", "labels.catch_all", "labels.ids", "labels.offset"),
+    *("limit_per_class", "max_rejected.lost_classes"),
+)
 _BOXES = ("boxes.drawn_on", "boxes.invalid", "max_rejected.boxes")
 
 _Rule = tuple[object, Sequence[str], str]
@@ -72,7 +75,8 @@ def _image_rules(settings: DatasetSettings) -> Sequence[_Rule]:
     unseen = "images.check is header, so that no image is decoded: remove it, or set images.check=decode"
     lossless = f"images are stored as {images.store}, and only JPEG has it: remove it"
     encoded = "the source gives pixels, which are always encoded: remove it"
-    shape = "images.resize.longest keeps the shape of images: remove it, or set images.resize.exact"
+    limit = "shortest" if resize and resize.shortest else "longest"
+    shape = f"images.resize.{limit} keeps the shape of images: remove it, or set images.resize.exact"
     files = "the source gives pixels, not files of a format: remove it"
     return (
         (holds and images.store not in ("auto", "jpeg"), _ENCODING, lossless),

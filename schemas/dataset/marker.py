@@ -12,8 +12,11 @@ from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.schemas.features import Feature, FeatureEntry
 from recordmill.schemas.rejection import Fate
 
-MARKER_FORMAT = 1
+MARKER_FORMAT = 2
 """Raised when readers of the format before it would misunderstand the file."""
+
+READ_FORMATS = (1, MARKER_FORMAT)
+"""Those that are read. Format 1 has no index, and its sidecars have no digests of records."""
 
 PLAN_VERSION = 2
 """Raised when the same settings and images would give other bytes than before."""
@@ -296,7 +299,7 @@ class Marker:
     """`recordmill.json`.
 
     Attributes:
-        format: the format's version, 1. The key is `recordmill`.
+        format: the format's version, 1 or 2. The key is `recordmill`.
         name: the setting `name`; empty if it is not set.
         plan: what decides the dataset's bytes.
         convention: the convention's name; `own` for one that the settings declare.
@@ -315,6 +318,7 @@ class Marker:
         input_bytes: bytes of the sources of all records.
         output_bytes: bytes of all shards.
         files: paths of all files besides shards, their sidecars and the marker.
+        index: path of the index; absent in datasets of format 1.
         notes: notes of the conversion, for people.
         remarks: observations that are worth a look; absent in datasets of older versions.
         about: what people want to know of the dataset; absent if the settings say nothing.
@@ -340,6 +344,7 @@ class Marker:
     input_bytes: int
     output_bytes: int
     files: tuple[str, ...]
+    index: str | None = None
     notes: tuple[str, ...]
     remarks: tuple[str, ...] | None = None
     about: About | None = None
@@ -353,7 +358,7 @@ class Marker:
             MisfitError: it is not a marker, or one of another format; the message says why.
         """
         form = value.get("recordmill") if isinstance(value, dict) else None
-        if type(form) is int and form != MARKER_FORMAT:
+        if type(form) is int and form not in READ_FORMATS:
             raise MisfitError("", f"has format {form}, which another version of Recordmill reads")
         marker = from_json(cls, value)
         for key in ("recordmill", "run"):

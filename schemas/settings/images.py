@@ -5,6 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, get_args, get_type_hints
 
+from recordmill.schemas.added_setting import added_setting
+
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 
 MAX_JPEG_SIDE = 65_500  # libjpeg's JPEG_MAX_DIMENSION; the marker itself would hold 65,535
@@ -17,23 +19,27 @@ LARGEST_LIMIT = 2**62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resize:
-    """The size that images are resized to: either `longest` or `exact`.
+    """The size that images are resized to: `longest`, `shortest` or `exact`.
 
     Attributes:
         longest: maximum length of the longest side in pixels. Smaller images stay as they are; nothing is enlarged.
+        shortest: maximum length of the shortest side in pixels. Smaller images stay as they are.
         exact: height and width in pixels. Smaller images are enlarged.
         fit: how an image of another aspect ratio fills `exact`: `crop` crops both sides equally; `pad` shows the whole
             image, centred on `background`.
     """
 
     longest: int | None = None
+    shortest: int | None = added_setting(None)
     exact: tuple[int, int] | None = None
     fit: Literal["crop", "pad"] = "crop"
 
     def __post_init__(self) -> None:
-        if (self.longest is None) == (self.exact is None):
-            raise ValueError("resize: give either longest or exact")
-        key, sides = ("longest", (self.longest,)) if self.exact is None else ("exact", self.exact)
+        sizes = {"longest": (self.longest,), "shortest": (self.shortest,), "exact": self.exact or (None,)}
+        given = [(key, sides) for key, sides in sizes.items() if sides != (None,)]
+        if len(given) != 1:
+            raise ValueError("resize: give one of longest, shortest and exact")
+        ((key, sides),) = given
         if not all(side is not None and 1 <= side <= MAX_JPEG_SIDE for side in sides):
             raise ValueError(f"resize.{key}: a side has 1 to {MAX_JPEG_SIDE:,} pixels")
         if self.exact is not None and math.prod(self.exact) > DEFAULT_MAX_PIXELS:

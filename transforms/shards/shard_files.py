@@ -15,6 +15,7 @@ import orjson
 
 from recordmill import storage
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
+from recordmill.schemas.dataset.marker import MARKER_FORMAT
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_to_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
@@ -54,13 +55,11 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     """
     try:
         done = orjson.loads(storage.read_range(shard_path(staging, split, index, "done.json")))
-        plain = done["report"]
-        report = from_json(ShardReport, {"rows": plain, "annotations": {}, **plain, "reused": True})  # 0.1.0: no `rows`
+        if done.get("format") != MARKER_FORMAT:  # an earlier version finished it, and its sidecar lacks digests
+            return None
+        report = from_json(ShardReport, {**done["report"], "reused": True})
     except (FileNotFoundError, MisfitError):  # there is no note, or not one of this version
         return None
-    boxes = report.rows.boxes
-    if not report.annotations.dropped and boxes["listed"] > boxes["written"] + boxes["with_rejected_images"]:
-        return None  # an earlier version finished it, and did not count them by class
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and storage.exists(shard_path(staging, split, index, "jsonl"))
     may_heal = not MAY_HEAL.isdisjoint(report.rows.rejected)
@@ -168,7 +167,11 @@ class WrittenShard:
                 missing=self._missing,
                 milliseconds=round(1000 * self._seconds),
             )
-            note = {"fingerprint": list(self._mark), "report": to_json(replace(report, milliseconds=0))}
+            note = {
+                "format": MARKER_FORMAT,
+                "fingerprint": list(self._mark),
+                "report": to_json(replace(report, milliseconds=0)),
+            }
             storage.write_file(self._note, orjson.dumps(note))
         return report
 

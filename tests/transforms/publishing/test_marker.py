@@ -101,7 +101,7 @@ def test_the_marker_is_exact():
     }
     del built["splits"]
     assert built == {
-        "recordmill": 1,
+        "recordmill": 2,
         "name": "pets",
         "plan": {"id": "id", "recipe": {"seed": 0}},
         "convention": "default",
@@ -114,6 +114,7 @@ def test_the_marker_is_exact():
         "input_bytes": 200,
         "output_bytes": 600,
         "files": ["labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl", "sidecars/rejected-00000.jsonl"],
+        "index": "records.index",
         "notes": ["a note"],
         "run": EMPTY_RUN,
     }

@@ -29,7 +29,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.publishing.near_duplicates import are_telling, find_near_pairs
 from recordmill.transforms.records.image_record import reencode_image
-from recordmill.transforms.shards.read_ahead import available_processors
+from recordmill.transforms.shards.processors import available_processors
 
 READERS = 16
 """Images read at once by one worker thread: what is waited for is the store, not a processor."""

@@ -154,6 +154,12 @@ class DatasetSettings:
         return self.decode == "images" and self.source.contents == "images"
 
     @property
+    def kept_together(self) -> list[str]:
+        """The keys of the settings that keep duplicates in one split."""
+        values = {"duplicates": self.duplicates, "images.near_duplicates": self.images.near_duplicates}
+        return [key for key, value in values.items() if value == "together"]
+
+    @property
     def unit(self) -> Literal["image", "file", "row"]:
         """What an Example is made of, in a word for people."""
         if self.source.contents == "rows":

@@ -83,7 +83,8 @@ class ImageSettings:
             analysis of the dataset (`analyze` sets it). This takes about a third more time: checking a JPEG that is
             stored unchanged needs only its coefficients, and re-encoded images are decoded again.
         near_duplicates: whether to find images that look alike, by the difference hash of their pixels. Files with the
-            same bytes are found without it.
+            same bytes are found without it. `together` also keeps them, and files with the same bytes, in one split,
+            with all groups that share one; each image is then read and decoded twice.
     """
 
     formats: tuple[str, ...] = FORMATS
@@ -99,7 +100,7 @@ class ImageSettings:
     background: tuple[int, int, int] = (255, 255, 255)
     resize: Resize | None = None
     moments: bool = False
-    near_duplicates: bool = False
+    near_duplicates: bool | Literal["together"] = False
 
     def __post_init__(self) -> None:
         if not self.formats:

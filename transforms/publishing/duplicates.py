@@ -18,10 +18,7 @@ from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, SameBytes
 from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
-<<<<<<< HEAD
 from recordmill.storage.temporary_files import DigestIndex, Digests, SortedRows
-from recordmill.transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
-=======
 from recordmill.transforms.publishing.near_duplicates import (
     MOST_BITS,
     are_telling,
@@ -29,7 +26,6 @@ from recordmill.transforms.publishing.near_duplicates import (
     find_closest_apart,
     find_near_pairs,
 )
->>>>>>> main
 from recordmill.transforms.publishing.statistics import Sidecar, Statistics, digests_of, read_chunks
 
 MOST_LISTED = 1_000

@@ -53,7 +53,7 @@ def seed_of(marker: Marker) -> int:
 
 
 def judge_of(old: Marker, new: Marker) -> RowJudge:
-    """What can be said of rows of these datasets."""
+    """What is known of rows of these datasets."""
     alike = _without(_DERIVED | _OF_OTHER_FILES, old) == _without(_DERIVED | _OF_OTHER_FILES, new)
     same_ids = all(new.labels.get(name, number) == number for name, number in old.labels.items())
     stores_split = any(entry.field == "split" for entry in new.features.values())

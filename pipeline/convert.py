@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from recordmill.pipeline.attempt import attempt
-from recordmill.pipeline.configuration.options import check_options, parse_options
+from recordmill.pipeline.configuration.options import LaunchOptions, check_options, parse_options
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners.job_server import QUIET_LOGGERS
 from recordmill.pipeline.terminal.terminal import Terminal
@@ -39,14 +39,14 @@ def convert(
     overwrite: bool = False,
     discard: bool = False,
     threads: int = 0,
+    processes: int = 0,
     quiet: bool = False,
     traceback: bool = False,
     **settings: Any,
 ) -> Dataset:
     """Converts a collection as `recordmill run` does, and opens the dataset.
 
-    Progress and the summary go to stderr, nothing goes to stdout. A second conversion in another thread waits for the
-    first. An existing dataset is left unchanged and opened.
+    Progress and the summary go to stderr. A second conversion waits for the first. An existing dataset is opened.
 
     Args:
         inputs: a folder or file; or several by name. The names then begin the images' keys.
@@ -56,10 +56,11 @@ def convert(
         runner_options: flags of Beam and its runners, such as `{"flink_master": "localhost:8081"}`.
         against: the dataset with which `expect` compares; None for the one in the output.
         reuse: earlier datasets whose unchanged images are taken without decoding them.
-        update: whether to replace another dataset in the output, and to reuse its images.
+        update: as `overwrite`, and whether to reuse the images of the dataset there.
         overwrite: whether to replace another dataset in the output.
         discard: whether to delete the unfinished work of earlier runs first.
-        threads: number of images decoded at once; 0 for one per processor.
+        threads: number of images decoded at once in a process; 0 for one per processor.
+        processes: number of processes on DirectRunner; 0 for one per processor, or one if `threads` is given.
         quiet: whether to write nothing to stderr.
         traceback: whether to show where an unexpected error comes from.
         settings: the dataset's settings, as in YAML; a mapping sets only the keys in it: `images={"quality": 90}`.
@@ -72,24 +73,12 @@ def convert(
         KeyboardInterrupt: it was interrupted; the same call continues from finished shards.
     """
     terminal = Terminal(None if quiet else sys.stderr)
-    places = {"output": output, "config": config, "against": against}
+    places = (("output", output), ("config", config), ("against", against))
+    paths = {name: os.fspath(place) for name, place in places if place}
+    others = {"threads": threads or None, "processes": processes or None, "reuse": [os.fspath(each) for each in reuse]}
     switches = {"update": update, "overwrite": overwrite, "discard": discard, "traceback": traceback}
-    paths = {name: os.fspath(place) for name, place in places.items() if place}
-    options = {**paths, "runner": runner, "threads": threads or None, **switches, **(runner_options or {})}
-    try:
-        parsed = parse_options(
-            [
-                *_input_flags(inputs),
-                *_as_flags(options),
-                *(f"--reuse={os.fspath(each)}" for each in reuse),
-                *_set_flags(settings),
-            ],
-            _PROG,
-        )
-        # The caller's process may have threads, which would not survive a fork.
-        parsed = replace(check_options(parsed, _PROG), alone=False)
-    except UsageError as error:
-        raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
+    options = {**paths, "runner": runner, **others, **switches, **(runner_options or {})}
+    parsed = _parse(inputs, options, settings)
     with _ONE_AT_A_TIME, _callers_logging():
         outcome, job = attempt(parsed, build, terminal)
     if outcome.exit_code == INTERRUPTED:
@@ -98,6 +87,17 @@ def convert(
         raise ConversionError(outcome)
     terminal.tell(outcome, job.run.output)
     return open_dataset(job.run.output)
+
+
+def _parse(
+    inputs: Path | Sequence[Path] | Mapping[str, Path], options: Mapping[str, Any], settings: Mapping[str, Any]
+) -> LaunchOptions:
+    try:
+        parsed = parse_options([*_input_flags(inputs), *_as_flags(options), *_set_flags(settings)], _PROG)
+        # The caller's process may have threads, which would not survive a fork.
+        return replace(check_options(parsed, _PROG), alone=False)
+    except UsageError as error:
+        raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
 
 
 def _input_flags(inputs: Path | Sequence[Path] | Mapping[str, Path]) -> list[str]:
@@ -142,6 +142,8 @@ def _as_flags(options: Mapping[str, Any]) -> Iterator[str]:
     for name, value in options.items():
         if value is True:
             yield f"--{name}"
+        elif isinstance(value, list):
+            yield from (f"--{name}={each}" for each in value)
         elif value is not None and value is not False:
             yield f"--{name}={value}"
 

@@ -28,7 +28,8 @@ from recordmill.transforms.records.earlier_record import EarlierRecord
 from recordmill.transforms.records.features.compute import FeatureFunctionError
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.earlier_datasets import find_reusable, join_earlier
-from recordmill.transforms.shards.read_ahead import ReadAhead, default_threads
+from recordmill.transforms.shards.processors import available_processors
+from recordmill.transforms.shards.read_ahead import ReadAhead
 
 ShardId = tuple[str, int]
 
@@ -57,7 +58,7 @@ def estimate_growth(
     numbers = class_numbers(summary, settings)
     labels = {*numbers, *(ref.label for _, _, ref in summary.sample)}
     label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers)
-    decoding, layout = BoundedSemaphore(default_threads()), ExampleLayout(settings)
+    decoding, layout = BoundedSemaphore(available_processors()), ExampleLayout(settings)
 
     def measure(pair: tuple[ImageRef, EarlierRecord | None]) -> tuple[int, int]:
         ref, earlier = pair

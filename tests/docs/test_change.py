@@ -1,6 +1,7 @@
-"""docs/change.md: its commands run."""
+"""docs/change.md: its commands run, and print what it shows."""
 
 import json
+from pathlib import Path
 
 from documented_inputs import draw_collections
 
@@ -8,7 +9,13 @@ PAGE = "docs/change.md"
 
 
 def test_the_commands_run(run_page, tmp_path):
-    lines = [json.loads(done.stdout) for done in run_page(PAGE, draw_collections(tmp_path))]
-    assert [line["status"] for line in lines] == ["published", "kept", "published", "published", "published"]
+    first, kept, reusing, yesterday, _, today, differ, same, *nights = run_page(PAGE, draw_collections(tmp_path))
+    assert json.loads(kept.stdout)["status"] == "kept"
     marker = json.loads((tmp_path / "datasets/today/recordmill.json").read_bytes())
     assert marker["run"]["images_reused"] == marker["ledger"]["written"]
+    for done in (first, reusing, yesterday, today, *nights):
+        assert json.loads(done.stdout)["status"] == "published"
+    text = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")
+    shown = text.split("The first comparison exits with 1, the second with 0:\n\n```\n")[1].partition("```")[0]
+    assert differ.stderr + same.stderr == shown
+    assert (differ.returncode, same.returncode) == (1, 0)

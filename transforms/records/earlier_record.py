@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recordmill.imaging import ImageSettings, PreparedImage
+from recordmill.imaging.prepare import holds_position
 from recordmill.imaging.sniff import sniff
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.image_ref import ImageRef
@@ -41,4 +42,5 @@ class EarlierRecord:
             changes=tuple(row.changes),
             difference_hash=None if row.difference_hash is None else int(row.difference_hash, 16),
             pixels=row.pixels,
+            has_position=not row.changes and holds_position(self.encoded),
         )

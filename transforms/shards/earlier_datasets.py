@@ -4,15 +4,18 @@ Both orders come from the same hashes of keys. Of an earlier dataset only those 
 """
 
 import hashlib
+import io
 import struct
 from base64 import urlsafe_b64decode
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import orjson
+from numpy.typing import NDArray
 
 from recordmill import storage
 from recordmill.imaging import imaging_versions
@@ -27,6 +30,8 @@ from recordmill.storage.dataset_files import find_marker, parse_rows, read_marke
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.records.earlier_record import EarlierRecord
+
+Numbers = NDArray[np.uint64]
 
 _BLOCK = 2**20
 _HEADER = 12  # bytes of a frame before its record
@@ -91,7 +96,8 @@ def join_earlier(
             for folder in reversed(folders):
                 for shard in _open_dataset(folder).overlapping(first, last):
                     opened = stack.enter_context(_OpenShard(shard))
-                    found.update((row.key, (opened, row, source)) for row, source in opened.rows() if row.key in keys)
+                    rows = opened.rows(first, last, seed)
+                    found.update((row.key, (opened, row, source)) for row, source in rows if row.key in keys)
         for ref in refs:
             there = None if isinstance(ref, Notice) else found.pop(ref.key, None)
             if there is None:
@@ -111,8 +117,7 @@ class _EarlierShard:
         image: key and field of the feature that holds the image.
         start: the number of its first record in the dataset.
         versions: path of the digests of the files' versions; empty if there are none.
-        first: the lowest hash of its records' keys.
-        last: the highest one.
+        hashes: of its records' keys, ascending.
     """
 
     folder: str
@@ -120,8 +125,7 @@ class _EarlierShard:
     image: tuple[str, str]
     start: int
     versions: str
-    first: int
-    last: int
+    hashes: Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,7 @@ class _EarlierDataset:
 
     def overlapping(self, first: int, last: int) -> Iterator[_EarlierShard]:
         """The shards that may hold records with hashes in a range."""
-        return (each for each in self.shards if each.first <= last and each.last >= first)
+        return (each for each in self.shards if each.hashes[0] <= last and each.hashes[-1] >= first)
 
 
 @lru_cache(4)
@@ -141,17 +145,40 @@ def _open_dataset(folder: str) -> _EarlierDataset:
         marker = read_marker(folder)
         index = storage.read_range(storage.join(folder, marker.index or ""))
         entries = [entry for _, split in sorted(marker.splits.items()) for entry in split.shards]
-        hashes = np.frombuffer(index, "<u8", offset=struct.calcsize("<8s2Q") + 40 * len(entries))[2::3]
+        places = np.frombuffer(index, "<u8", offset=struct.calcsize("<8s2Q") + 40 * len(entries)).reshape(-1, 3)
+        hashes = places[:, 2].copy()
         start = 0
         for entry in entries:
-            first, last = int(hashes[start]), int(hashes[start + entry.records - 1])
+            own = hashes[start : start + entry.records]
+            if len(own) != entry.records:
+                return _EarlierDataset(())
             versions = storage.join(folder, marker.run.file_versions) if marker.run.file_versions else ""
             image = _find_image(marker) or ("", "")
-            shards.append(_EarlierShard(folder, entry, image, start, versions, first, last))
+            shards.append(_EarlierShard(folder, entry, image, start, versions, own))
             start += entry.records
-    except (OSError, LoadError, ValueError, IndexError):
+    except (OSError, LoadError, ValueError):
         return _EarlierDataset(())
     return _EarlierDataset(tuple(shards))
+
+
+@lru_cache(2)
+def _read_sidecar(path: str, sha256: str) -> bytes:
+    """A whole sidecar, since parts of a shard are converted one after the other; empty if it is damaged."""
+    content = storage.read_range(path)
+    return content if hashlib.sha256(content).hexdigest() == sha256 else b""
+
+
+def _find_line(content: bytes, first: int, seed: int) -> int:
+    """Where the first row begins whose key has at least this hash; all rows are in the order of the hashes."""
+    low, high = 0, len(content)
+    while low < high:
+        middle = (low + high) // 2
+        begin, end = content.rfind(b"\n", 0, middle) + 1, content.find(b"\n", middle) + 1
+        if hash_key(seed, orjson.loads(content[begin:end])["key"]).order < first:
+            low = end
+        else:
+            high = begin
+    return low
 
 
 class _OpenShard:
@@ -162,20 +189,27 @@ class _OpenShard:
         self._stored: StoredFile | None = None
         self._block, self._start = b"", 0
 
-    def rows(self) -> Iterator[tuple[SidecarRow, int]]:
-        """The rows of its records, with the digests of their sources; none if a file of them is damaged."""
-        entry, versions = self._shard.entry, b""
+    def rows(self, first: int, last: int, seed: int) -> Iterator[tuple[SidecarRow, int]]:
+        """The rows of records whose keys have hashes in a range, with the digests of their sources.
+
+        There are none if the sidecar is damaged.
+        """
+        shard = self._shard
+        begin, end = (int(np.searchsorted(shard.hashes, *each)) for each in ((first, "left"), (last, "right")))
         try:
-            content = storage.read_range(storage.join(self._shard.folder, entry.sidecar))
-            if self._shard.versions:
-                versions = storage.read_range(self._shard.versions, 8 * self._shard.start, 8 * entry.records)
+            path = storage.join(shard.folder, shard.entry.sidecar)
+            content = _read_sidecar(path, shard.entry.sidecar_sha256) if begin < end else b""
         except OSError:
             return
-        if hashlib.sha256(content).hexdigest() == entry.sidecar_sha256:
-            rows = (row for row in parse_rows(content.splitlines()) if isinstance(row, SidecarRow))
-            known = len(versions) == 8 * entry.records
-            sources = np.frombuffer(versions, "<u8").tolist() if known else [0] * entry.records
-            yield from zip(rows, sources, strict=True)
+        versions = b""
+        with suppress(OSError):
+            versions = storage.read_range(shard.versions, 8 * (shard.start + begin), 8 * (end - begin))
+        known = len(versions) == 8 * (end - begin)
+        sources = np.frombuffer(versions, "<u8").tolist() if known else [0] * (end - begin)
+        lines = io.BytesIO(content)
+        lines.seek(_find_line(content, first, seed))
+        rows = (row for row in parse_rows(lines) if isinstance(row, SidecarRow))
+        yield from zip(rows, sources, strict=False)
 
     def read(self, row: SidecarRow, is_current: bool) -> EarlierRecord | None:
         """The record of a row; None if it is damaged."""

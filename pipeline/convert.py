@@ -73,11 +73,10 @@ def convert(
         KeyboardInterrupt: it was interrupted; the same call continues from finished shards.
     """
     terminal = Terminal(None if quiet else sys.stderr)
-    places = (("output", output), ("config", config), ("against", against))
-    paths = {name: os.fspath(place) for name, place in places if place}
-    others = {"threads": threads or None, "processes": processes or None, "reuse": [os.fspath(each) for each in reuse]}
+    places = {"output": output or None, "config": config or None, "against": against or None}
+    others = {"threads": threads or None, "processes": processes or None, "reuse": list(reuse)}
     switches = {"update": update, "overwrite": overwrite, "discard": discard, "traceback": traceback}
-    options = {**paths, "runner": runner, **others, **switches, **(runner_options or {})}
+    options = {**places, "runner": runner, **others, **switches, **(runner_options or {})}
     parsed = _parse(inputs, options, settings)
     with _ONE_AT_A_TIME, _callers_logging():
         outcome, job = attempt(parsed, build, terminal)
@@ -142,10 +141,8 @@ def _as_flags(options: Mapping[str, Any]) -> Iterator[str]:
     for name, value in options.items():
         if value is True:
             yield f"--{name}"
-        elif isinstance(value, list):
-            yield from (f"--{name}={each}" for each in value)
         elif value is not None and value is not False:
-            yield f"--{name}={value}"
+            yield from (f"--{name}={_plain(each)}" for each in (value if isinstance(value, list) else [value]))
 
 
 @contextmanager

@@ -161,7 +161,7 @@ def test_a_file_of_the_last_two_seconds_is_read_again(photos, convert, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["shard", "sidecar", "index", "versions"])
-def test_what_is_damaged_is_converted_again(dataset, photos, convert, name, tmp_path):
+def test_images_of_damaged_files_are_converted_again(dataset, photos, convert, name, tmp_path):
     shard = dataset.shards("train")[0]
     paths = {"shard": shard, "sidecar": dataset.output / "sidecars" / f"{shard.name}.jsonl"}
     path = paths.get(name, dataset.output / f"records.{name}")

@@ -34,7 +34,7 @@ TRANSFORM_FN = "transform_fn"
 
 STAGING_PREFIX = ".staging-"
 
-CLAIM_PREFIX = "claim-"
+CLAIM_PREFIX = "claim"
 """How the names of runs' claims begin, in the staging folder."""
 
 DONE = ".done.json"

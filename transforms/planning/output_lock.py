@@ -107,7 +107,7 @@ def find_busy(output: str, stagings: Iterable[str], elsewhere: bool = False) -> 
 
 
 def _claim_path(staging: str, run_id: str) -> str:
-    return storage.join(staging, f"{CLAIM_PREFIX}{run_id}.json")
+    return storage.join(staging, f"{CLAIM_PREFIX}-{run_id}.json")
 
 
 def _read_claims(staging: str) -> Iterator[dict[str, Any]]:

@@ -79,7 +79,7 @@ def test_a_folder_without_a_run(tmp_path):
         next(follow_run(str(tmp_path), refuse_to_wait))
 
 
-def test_what_other_versions_left_is_no_obstacle(tmp_path):
+def test_files_of_other_versions_are_passed_over(tmp_path):
     staging = tmp_path / ".staging-p"
     staging.mkdir()
     (staging / "claim-1.json").write_text('{"run": "1", "since": "2025"}')

@@ -162,7 +162,7 @@ def test_imported_packages_are_declared_dependencies():
     wrong = {}
     for path in SOURCES:
         foreign = roots(ast.walk(parse(path))) - sys.stdlib_module_names - {PACKAGE}
-        names = {root: {name.lower() for name in installed.get(root, [root])} for root in foreign}
+        names = {root: {name.lower() for name in installed.get(root, [root.replace("_", "-")])} for root in foreign}
         if undeclared := {root for root in foreign if declared_distributions().isdisjoint(names[root])}:
             wrong[str(path)] = undeclared
     assert not wrong

@@ -8,7 +8,7 @@ _SIZE = struct.Struct(">IIII")  # width and height of the reference grid, and th
 _START, _STYLE, _COMPONENT_STYLE, _TILE = b"\xff\x4f\xff\x51", 0xFF52, 0xFF53, 0xFF90
 
 _MAX_BLOCKS = 2**20
-"""Code-blocks and precincts, of which decoders keep a structure each: 30 times as many as the largest image needs."""
+"""Decoders keep a structure for each code-block and precinct. The largest image needs a thirtieth of this number."""
 
 
 def avif_depth(data: bytes) -> int:

@@ -29,7 +29,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.publishing.near_duplicates import are_telling, find_near_pairs
 from recordmill.transforms.records.image_record import reencode_image
-from recordmill.transforms.shards.read_ahead import default_threads
+from recordmill.transforms.shards.processors import available_processors
 
 READERS = 16
 """Images read at once by one worker thread: what is waited for is the store, not a processor."""
@@ -280,7 +280,7 @@ class _NameContents(beam.DoFn):
 
     def setup(self) -> None:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="recordmill-digest")
-        decoding = BoundedSemaphore(default_threads()) if self._by_look else None
+        decoding = BoundedSemaphore(available_processors()) if self._by_look else None
         self._name = partial(name_content, settings=self._settings, decoding=decoding)
 
     def teardown(self) -> None:

@@ -149,6 +149,11 @@ class DatasetSettings:
             raise ValueError(f"version is {self.version!r}: write three numbers, such as 1.2.0")
 
     @property
+    def user_functions(self) -> list[str]:
+        """The functions of the user's own code that are called while images are converted."""
+        return [each.function for each in self.features.values() if not each.is_built_in]
+
+    @property
     def holds_images(self) -> bool:
         """Whether Examples have images in them."""
         return self.decode == "images" and self.source.contents == "images"

@@ -13,8 +13,8 @@ import numpy as np
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.storage.dataset_files import read_rows, shard_path
+from recordmill.storage.temporary_files import DigestIndex, Digests
 from recordmill.transforms.planning.key_hashes import hash_key
-from recordmill.transforms.publishing.temporary_files import DigestIndex, Digests
 
 LOSSLESS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff")
 """How the names of files end whose formats keep every pixel, nearly always: sidecars do not say the format."""
@@ -65,7 +65,7 @@ class Statistics:
         written: the number of images of each sidecar.
         sizes: width and height of the images; of more than two different ones, two.
         channels: numbers of channels of the images.
-        reencoded: images whose bytes were changed.
+        reencoded: images that were re-encoded.
         lossless: those of them in lossless formats, judging by their names.
         rejected: the keys of the first rejected references of each reason.
     """
@@ -133,7 +133,7 @@ def _look_at_images(found: Statistics, rows: Iterable[SidecarRow]) -> None:
         if len(found.sizes) < 2:
             found.sizes.add((row.width or 0, row.height or 0))
         found.channels.add(row.channels or 0)
-        if row.changes:
+        if "reencoded" in row.changes:
             found.reencoded.add(row)
             if row.key.lower().endswith(LOSSLESS):
                 found.lossless.add(row)

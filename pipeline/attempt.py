@@ -17,6 +17,7 @@ from typing import Any
 from recordmill import storage
 from recordmill.pipeline.configuration import preflight
 from recordmill.pipeline.configuration.config import load_settings
+from recordmill.pipeline.configuration.idle_settings import find_idle_with_beam
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions, Parser
 from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
@@ -32,6 +33,11 @@ from recordmill.schemas.version import VERSION
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import default_threads
+
+_BEAM_WRITES = (
+    "--writer=beam writes no recordmill.json, sidecars or report: no run resumes it, and every run orders its records "
+    "differently"
+)
 
 
 def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> tuple[Outcome, Job | None]:
@@ -105,9 +111,16 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     # These need Beam.
     from recordmill.pipeline.analyze_output import check_analysis_is_possible
     from recordmill.pipeline.discard import discard_staging
+    from recordmill.transforms.write_with_beam import find_others
 
     for line in discard_staging(output) if options.discard and not options.plan else ():
         terminal.say(line)
+    if options.writer == "beam":
+        if problem := "\n".join(find_idle_with_beam(settings)):
+            raise UsageError(problem)
+        if problem := find_others(output):
+            raise RecordmillError(problem)
+        notes.append(_BEAM_WRITES)
     run_id, started = uuid.uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds")
     run = RunSettings(
         run_id=run_id,
@@ -117,6 +130,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         overwrite=options.overwrite,
         preview=options.plan,
         names_convention=loaded.names_convention,
+        writer=options.writer,
         threads=options.threads,
         processes=_processes(options),
         notes=tuple(notes),

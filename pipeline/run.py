@@ -30,6 +30,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
     from recordmill.transforms.publish_dataset import PublishDataset
     from recordmill.transforms.summarize_images import SummarizeImages
+    from recordmill.transforms.write_with_beam import WriteWithBeam
 
     settings, run = job.settings, job.run
     inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed side by side
@@ -37,7 +38,10 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     refs = listed | GroupDuplicates(settings)  # unchanged, unless the settings treat duplicates
     selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, settings.limit))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row
-    plan = AsSingleton(summary | PlanShards(settings, job.recipe, run, selection) | ClaimOutput(run))
+    plans = summary | PlanShards(settings, job.recipe, run, selection)
+    if run.writer == "beam":
+        return refs | WriteWithBeam(settings, run, plans)  # pixels flow
+    plan = AsSingleton(plans | ClaimOutput(run))
     return (
         refs
         | ShuffleReferences(settings, plan)  # ((split, index), batches): the one shuffle

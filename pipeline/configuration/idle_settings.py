@@ -13,6 +13,8 @@ _PIXELS = (
 _LABELS = ("labels.classes", "labels.catch_all", "labels.ids", "labels.offset", "max_rejected.lost_classes")
 _BOXES = ("boxes.drawn_on", "boxes.invalid", "max_rejected.boxes")
 
+_OF_SIDECARS = ("images.moments", "images.near_duplicates", "index_files", "analyze")
+
 _Rule = tuple[object, Sequence[str], str]
 """Whether settings cannot act, their keys, and the reason with what to do."""
 
@@ -37,6 +39,17 @@ def find_idle(settings: DatasetSettings) -> list[str]:
         if settings.differs(f"source.{name}"):
             found[f"source.{name}"] = f"source.{name} has no effect, since {why}: remove it"
     return list(found.values())
+
+
+def find_idle_with_beam(settings: DatasetSettings) -> list[str]:
+    """A sentence for each setting that has no effect, or lacks one that it needs, with `--writer=beam`."""
+    # An analysis sets images.moments, so that only the former is to be named.
+    keys = ("index_files", "analyze") if settings.analyze else _OF_SIDECARS
+    why = "has no effect with --writer=beam, which writes no sidecars: remove it"
+    idle = [f"{key} {why}" for key in keys if settings.differs(key)]
+    if settings.shards.count is None:
+        idle.append("shards.count is not set, and --writer=beam needs the number of each split's files: set it")
+    return idle
 
 
 def find_unused_words(settings: DatasetSettings) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, Literal, NoReturn, TextIO
 
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.version import VERSION
@@ -62,6 +62,7 @@ class LaunchOptions:
         overwrite: whether to replace another dataset.
         discard: whether to delete the unfinished work of earlier runs first.
         wait: whether to wait for a job elsewhere.
+        writer: what writes the files; see `RunSettings`.
         threads: images decoded at once; 0 for one per processor.
         summary_json: where the line of JSON is written too.
         outcome_file: the file to which the job itself writes its outcome; it is not deleted.
@@ -81,6 +82,7 @@ class LaunchOptions:
     overwrite: bool = False
     discard: bool = False
     wait: bool = True
+    writer: Literal["recordmill", "beam"] = "recordmill"
     threads: int = 0
     summary_json: str | None = None
     outcome_file: str | None = None
@@ -126,6 +128,8 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     interrupted = "a complete dataset whose publishing was interrupted is published instead"
     _add_switch(run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}")
     _add_switch(run, "wait", "exit as soon as a remote runner has accepted the job", default=True)
+    writer = "recordmill (default); beam: shuffle pixels, write with Beam's WriteToTFRecord (docs/beam_writer.md)"
+    run.add_argument("--writer", choices=("recordmill", "beam"), default="recordmill", metavar="NAME", help=writer)
     threads = "images decoded at once (default: one per processor)"
     run.add_argument("--threads", type=positive, default=0, metavar="N", help=threads)
     reports = parser.add_argument_group("what to report")
@@ -222,6 +226,7 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
         raise UsageError(unknown)
     if options.sample and options.input:
         raise UsageError("--sample and --input both name what to convert: remove one of them")
+    check_writer(options)
     sample = options.sample
     if sample is None:
         sample = prog == MODULE and not (options.input or options.output or options.config)
@@ -230,6 +235,18 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
     if not options.output and not sample:
         raise UsageError("--output is missing: name the folder for the dataset")
     return replace(options, sample=sample)
+
+
+def check_writer(options: LaunchOptions) -> None:
+    """Raises UsageError where a flag has no effect on the writer."""
+    idle = {
+        "--plan": (options.plan, "run it without --writer: splits and counts are the same"),
+        "--overwrite": (options.overwrite, "choose an empty output"),
+        "--threads": (options.threads, "the runner decides how many images are decoded at once"),
+    }
+    for flag, (given, remedy) in idle.items():
+        if given and options.writer == "beam":
+            raise UsageError(f"{flag} has no effect with --writer=beam: {remedy}")
 
 
 def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:

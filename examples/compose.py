@@ -1,9 +1,9 @@
-"""Recordmill's steps in your own pipeline: read, decode, convert, split, and write with Beam's WriteToTFRecord.
+"""Recordmill's steps in your own pipeline: read, re-encode, convert, split, and write with Beam's WriteToTFRecord.
 
-    python examples/compose.py --input photos --output dataset
+    python examples/compose.py --input photos --output composed
 
-Start from this example to add steps of your own in between. Pixels pass through Beam's shuffle, and shards differ from
-run to run; `python -m pipeline.run` avoids both.
+Add steps of your own between them. Pixels pass through Beam's shuffle, and shards differ from run to run;
+`python -m pipeline.run` avoids both, and with `--writer=beam` runs these very steps on any input.
 """
 
 import argparse
@@ -24,25 +24,40 @@ def main() -> None:
     flags = parser.parse_args()
 
     classes = sorted(entry.name for entry in os.scandir(flags.input) if entry.is_dir())
-    label_ids = {name: index for index, name in enumerate(classes)}
+    labels = recordmill.LabelMap({name: index for index, name in enumerate(classes)})
+    settings = recordmill.DatasetSettings(
+        source=recordmill.ClassFolders(),
+        images=recordmill.ImageSettings(quality=90),
+        splits=recordmill.SplitSettings(fractions={"train": 0.9, "test": 0.1}),
+        shards=recordmill.ShardSettings(count=flags.shards),
+    )
     with beam.Pipeline(runner=FnApiRunner()) as root:
-        splits = (
+        images = (
             root
             | beam.Create([recordmill.Input(flags.input)])
-            | recordmill.ListImages(recordmill.ClassFolders(), recordmill.ListingSettings())
-            | recordmill.ReadImages()  # (reference, bytes)
-            | recordmill.ReencodeImages(recordmill.ImageSettings(quality=90))  # (reference, image)
-            | recordmill.BuildExamples(label_ids)  # (key, serialised tf.train.Example)
-            | recordmill.SplitExamples({"train": 0.9, "test": 0.1})
+            | recordmill.ListReferences(settings.source, settings.listing)
+            | recordmill.AssignSplits(settings)
+            | recordmill.ReadImages(settings, labels)
+            | recordmill.ReencodeImages(settings)
         )
-        for name, examples in splits.items():
-            prefix = os.path.join(flags.output, name)
-            examples | f"Write{name.capitalize()}" >> beam.io.WriteToTFRecord(
-                prefix, file_name_suffix=".tfrecord", num_shards=flags.shards
-            )
-    counters = root.result.metrics().query(beam.metrics.MetricsFilter().with_namespace("recordmill"))["counters"]
-    left_out = [f", {counter.committed} left out ({counter.key.metric.name})" for counter in counters]
-    print(f"the Examples are in {flags.output}{''.join(sorted(left_out))}")
+        images, tallies = images  # a step of your own may change images here
+        (
+            (images, tallies)
+            | recordmill.BuildExamples(settings, labels)
+            | recordmill.SplitExamples(settings)
+            | recordmill.WriteExamples(settings, flags.output)  # reads the files back
+            | beam.Map(report, flags.output)
+        )
+
+
+def report(tally: recordmill.Tally, output: str) -> None:
+    """Says what became of the images; fails the pipeline if the files lack some."""
+    if problem := tally.find_loss():
+        raise ValueError(problem)
+    rejected = [example.text for _, example in sorted(tally.rejected_such.items())]
+    written = sum(file.records for file in tally.files)
+    such = f"; rejected, such as {', '.join(rejected)}" if rejected else ""
+    print(f"{written} Examples are in {output}{such}")
 
 
 if __name__ == "__main__":

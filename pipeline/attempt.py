@@ -63,21 +63,23 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
     except RecordmillError as error:
         outcome = Outcome("failed", str(error), error.exit_code)
     except KeyboardInterrupt as error:
-        outcome = Outcome("failed", _stopped("interrupted", str(error)), INTERRUPTED)
+        outcome = Outcome("failed", _stopped("interrupted", str(error), options), INTERRUPTED)
     except Terminated as error:
-        outcome = Outcome("failed", _stopped("stopped by a signal", str(error)), TERMINATED)
+        outcome = Outcome("failed", _stopped("stopped by a signal", str(error), options), TERMINATED)
     except Exception as error:  # noqa: BLE001  # whatever a runner or a store raises is reported in one sentence
         if options.traceback:
             traceback.print_exc()
-        where = "--traceback shows where; a rerun goes on from finished shards"
+        again = "starts over" if options.writer == "beam" else "goes on from finished shards"
+        where = f"--traceback shows where; a rerun {again}"
         outcome = Outcome("failed", f"unexpected {type(error).__name__}: {last_line(error)} ({where})", FAILED)
     return outcome, job
 
 
-def _stopped(how: str, what_was_done: str) -> str:
+def _stopped(how: str, what_was_done: str, options: LaunchOptions) -> str:
     if what_was_done:
         return f"{how}: {what_was_done}"
-    return f"{how} after {format_count(PROGRESS.done, PROGRESS.unit)}: run the same command again to go on from there"
+    again = "start over" if options.writer == "beam" else "go on from there"
+    return f"{how} after {format_count(PROGRESS.done, PROGRESS.unit)}: run the same command again to {again}"
 
 
 def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:

@@ -73,6 +73,8 @@ def convert(
         parsed = parse_options([*_input_flags(inputs), *_as_flags(options), *_set_flags(settings)], _PROG)
         # The caller's process may have threads, which would not survive a fork.
         parsed = replace(check_options(parsed, _PROG), alone=False)
+        if parsed.writer == "beam":
+            raise UsageError("--writer=beam makes no dataset that could be opened: run it as a command")
     except UsageError as error:
         raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
     with _ONE_AT_A_TIME, _callers_logging():

@@ -29,13 +29,24 @@ if TYPE_CHECKING:
     )
     from recordmill.schemas.image_ref import ImageRef
     from recordmill.schemas.label_map import LabelMap
+    from recordmill.schemas.settings.dataset import DatasetSettings
     from recordmill.schemas.settings.listing import Input, ListingSettings
+    from recordmill.schemas.settings.shards import ShardSettings
+    from recordmill.schemas.settings.splits import SplitSettings
     from recordmill.storage.record_bytes import StoredFile
     from recordmill.storage.record_reader import Damage, RecordFile
-    from recordmill.transforms.compose import BuildExamples, ReadImages, ReencodeImages, SplitExamples
+    from recordmill.transforms.compose import (
+        AssignSplits,
+        BuildExamples,
+        ReadImages,
+        ReencodeImages,
+        SplitExamples,
+        WriteExamples,
+    )
     from recordmill.transforms.inputs.sources.class_folders import ClassFolders
     from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
-    from recordmill.transforms.list_images import ListImages
+    from recordmill.transforms.list_images import ListReferences
+    from recordmill.transforms.tally import Tally
 
 _NAMES = {
     "imaging": ("ImageSettings", "PreparedImage", "prepare_image"),
@@ -50,13 +61,19 @@ _NAMES = {
     "schemas.features": ("Feature", "describe_features", "encode_example", "parse_example", "tensorflow_features"),
     "schemas.image_ref": ("ImageRef",),
     "schemas.label_map": ("LabelMap",),
+    "schemas.settings.dataset": ("DatasetSettings",),
     "schemas.settings.listing": ("Input", "ListingSettings"),
+    "schemas.settings.shards": ("ShardSettings",),
+    "schemas.settings.splits": ("SplitSettings",),
     "storage.record_bytes": ("StoredFile",),
     "storage.record_reader": ("Damage", "RecordFile"),
-    "transforms.compose": ("BuildExamples", "ReadImages", "ReencodeImages", "SplitExamples"),
+    "transforms.compose": (
+        *("AssignSplits", "BuildExamples", "ReadImages", "ReencodeImages", "SplitExamples", "WriteExamples"),
+    ),
     "transforms.inputs.sources.class_folders": ("ClassFolders",),
     "transforms.inputs.sources.filename_labels": ("FilenameLabels",),
-    "transforms.list_images": ("ListImages",),
+    "transforms.list_images": ("ListReferences",),
+    "transforms.tally": ("Tally",),
 }
 """The public names by the modules that define them."""
 

@@ -96,6 +96,7 @@ class _Assign(_Step):
         for ref in batch.refs:
             _, split, left_out = splitter.place(ref)
             if not left_out:
+                self._tally.assigned[split] += 1
                 yield split, ref
         for notice in batch.notices:
             if notice.status == "fatal":

@@ -121,7 +121,7 @@ def _publish(tally: Tally, plan: Plan, settings: DatasetSettings, run: RunSettin
     total = ShardReport("", 0, 0, RowTotals(), AnnotationTotals(), digest=f"{tally.digest:064x}")
     finished = FinishedShards(reports=[total], splits=tally.splits, annotations=tally.annotations)
     ledger = balance_ledger(plan.summary, finished)
-    if loss := tally.find_loss({name: split.references for name, split in plan.summary.splits.items()}):
+    if loss := tally.find_loss():
         raise LedgerError(loss)
     shards = name_shards(tally.files, settings)
     marker = build_marker(plan, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None))

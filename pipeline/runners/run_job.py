@@ -21,6 +21,7 @@ from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.outcome import FAILED, Outcome, Terminated
+from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms.planning.output_lock import release_claims
 from recordmill.transforms.shards.progress import PROGRESS
 
@@ -72,15 +73,23 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
             state = result.wait_until_finish()
     except BaseException as error:
         if here and not options.plan:  # the job's last step, which releases the lock, was not reached
-            release_claims(job.run.output, job.run.run_id)
+            _leave_output(job)
         if not (stop := _find_stop(error)):
             raise
         in_process = options.runner in IN_PROCESS_RUNNERS
-        cancelled = "" if in_process else _cancel(result, options.runner, pipeline.options)
+        cancelled = "" if in_process else _cancel(result, options, pipeline.options)
         if end_server:
             end_server()
         raise type(stop)(*([] if options.runner in LOCAL_RUNNERS else [cancelled])) from None
     return _read_outcome(job, options.runner, state, keep=bool(options.outcome_file))
+
+
+def _leave_output(job: Job) -> None:
+    """Takes the claim back, and what no run would resume."""
+    release_claims(job.run.output, job.run.run_id)
+    if job.run.writer == "beam":
+        with suppress(OSError):  # the run has failed already
+            storage.remove_folder(staging_folder(job.run.output, job.run.run_id))
 
 
 def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pipeline, bool]:
@@ -128,8 +137,9 @@ def _find_stop(error: BaseException | None) -> BaseException | None:
     return error
 
 
-def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
+def _cancel(result: Any, launch: LaunchOptions, options: PipelineOptions) -> str:
     """Cancels a job that would continue without this process; returns a sentence about it."""
+    runner = launch.runner
     if result is None:
         return f"the job may have reached {runner} already: look there, and stop it if it runs"
     has_server = runner in JOB_SERVER_RUNNERS
@@ -144,6 +154,8 @@ def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
     except Exception as error:  # noqa: BLE001  # whatever a runner raises is reported
         problem = last_line(error)
     again = "run the same command again to continue from its finished shards"
+    if launch.writer == "beam":
+        again = "run the same command again with --discard to start over"
     if certain and (not problem or has_server):
         return f"the job on {runner} was cancelled; {again}"
     if problem:

@@ -120,7 +120,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     if options.writer == "beam":
         if problem := "\n".join(find_idle_with_beam(settings)):
             raise UsageError(problem)
-        if problem := find_others(output):
+        if storage.is_local(output) and (problem := find_others(output)):
             raise RecordmillError(problem)
         notes.append(_BEAM_WRITES)
     run_id, started = uuid.uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds")

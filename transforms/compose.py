@@ -5,7 +5,7 @@ an element of its own. Every step gives two collections: what it makes, and `Tal
 so far. The next step takes both.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ import apache_beam as beam
 from apache_beam import coders
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.metrics import Metrics
-from apache_beam.pvalue import TaggedOutput
+from apache_beam.pvalue import AsIter, TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.typehints.decorators import no_annotations
 
@@ -263,10 +263,17 @@ class WriteExamples(beam.PTransform):
                 num_shards=self.settings.shards.count or 0,
                 compression_type=CompressionTypes.GZIP if packed else CompressionTypes.UNCOMPRESSED,
             )
-            spread = files | f"Spread {name}" >> beam.Reshuffle()  # the names come from one place
+            # Beam gives the names at the end of time, where some runners (Prism) process nothing more: a side input
+            # brings them back to its beginning.
+            once = examples.pipeline | f"Once {name}" >> beam.Create([None])
+            named = once | f"Name {name}" >> beam.FlatMap(_each, AsIter(files)).with_output_types(str)
             read = beam.Map(read_written, name, "gzip" if packed else "none").with_output_types(Tally)
-            found.append(spread | f"Read {name}" >> read)
+            found.append(named | f"Spread {name}" >> beam.Reshuffle() | f"Read {name}" >> read)
         return found | beam.Flatten() | "MergeTallies" >> beam.CombineGlobally(merge_tallies)
+
+
+def _each(_: None, names: Iterable[str]) -> Iterable[str]:
+    return names
 
 
 def read_written(path: str, split: str, compression: str) -> Tally:

@@ -82,9 +82,11 @@ class WriteWithBeam(beam.PTransform):
 
 
 def _claim(plan: Plan, run: RunSettings) -> Plan:
-    """The plan; the output is claimed, so that no other run writes there."""
+    """The plan; if it is to convert, the output is claimed, and was empty."""
     if plan.action == "convert":
         claim_output(run.output, run.run_id, run.run_id)
+        if problem := find_others(run.output, run.run_id):
+            plan = replace(plan, action="refuse", sentence=problem)
     PROGRESS.planned = plan.summary.references + plan.summary.rejected.total()
     PROGRESS.enter("converting")
     return plan
@@ -117,7 +119,7 @@ def publish_written(tally: Tally, plan: Plan, settings: DatasetSettings, run: Ru
 
 def _publish(tally: Tally, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     if problem := plan.sentence or min(tally.problems, default=""):
-        return Outcome("failed", problem, FAILED, notes=tuple(plan.notes))
+        return Outcome("refused" if plan.action == "refuse" else "failed", problem, FAILED, notes=tuple(plan.notes))
     total = ShardReport("", 0, 0, RowTotals(), AnnotationTotals(), digest=f"{tally.digest:064x}")
     finished = FinishedShards(reports=[total], splits=tally.splits, annotations=tally.annotations)
     ledger = balance_ledger(plan.summary, finished)

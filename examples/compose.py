@@ -25,39 +25,34 @@ def main() -> None:
 
     classes = sorted(entry.name for entry in os.scandir(flags.input) if entry.is_dir())
     labels = recordmill.LabelMap({name: index for index, name in enumerate(classes)})
-    settings = recordmill.DatasetSettings(
-        source=recordmill.ClassFolders(),
-        images=recordmill.ImageSettings(quality=90),
-        splits=recordmill.SplitSettings(fractions={"train": 0.9, "test": 0.1}),
-        shards=recordmill.ShardSettings(count=flags.shards),
-    )
+    images = recordmill.ImageSettings(quality=90)
+    settings = recordmill.DatasetSettings(source=recordmill.ClassFolders(), images=images)
     with beam.Pipeline(runner=FnApiRunner()) as root:
-        images = (
+        prepared, tallies = (
             root
             | beam.Create([recordmill.Input(flags.input)])
             | recordmill.ListReferences(settings.source, settings.listing)
-            | recordmill.AssignSplits(settings)
-            | recordmill.ReadImages(settings, labels)
-            | recordmill.ReencodeImages(settings)
+            | recordmill.AssignSplits(settings)  # (split, reference)
+            | recordmill.ReadImages(settings, labels)  # (split, reference, content)
+            | recordmill.ReencodeImages(settings)  # (split, reference, content, image, features)
         )
-        images, tallies = images  # a step of your own may change images here
+        # A step of your own may change the images here: prepared = prepared | ...
         (
-            (images, tallies)
-            | recordmill.BuildExamples(settings, labels)
+            (prepared, tallies)
+            | recordmill.BuildExamples(settings, labels)  # (split, serialised tf.train.Example)
             | recordmill.SplitExamples(settings)
-            | recordmill.WriteExamples(settings, flags.output)  # reads the files back
+            | recordmill.WriteExamples(settings, flags.output, flags.shards)  # reads the files back
             | beam.Map(report, flags.output)
         )
 
 
 def report(tally: recordmill.Tally, output: str) -> None:
     """Says what became of the images; fails the pipeline if the files lack some."""
-    if problem := tally.find_loss():
+    if problem := tally.find_problem():
         raise ValueError(problem)
     rejected = [example.text for _, example in sorted(tally.rejected_such.items())]
-    written = sum(file.records for file in tally.files)
     such = f"; rejected, such as {', '.join(rejected)}" if rejected else ""
-    print(f"{written} Examples are in {output}{such}")
+    print(f"{sum(file.records for file in tally.files)} Examples are in {output}{such}")
 
 
 if __name__ == "__main__":

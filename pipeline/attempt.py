@@ -34,10 +34,7 @@ from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import default_threads
 
-_BEAM_WRITES = (
-    "--writer=beam writes no recordmill.json, sidecars or report: no run resumes it, and every run orders its records "
-    "differently"
-)
+_OF_BEAM = "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
 
 
 def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> tuple[Outcome, Job | None]:
@@ -122,7 +119,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
             raise UsageError(problem)
         if storage.is_local(output) and (problem := find_others(output)):
             raise RecordmillError(problem)
-        notes.append(_BEAM_WRITES)
+        notes.append(_OF_BEAM)
     run_id, started = uuid.uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds")
     run = RunSettings(
         run_id=run_id,

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from recordmill.schemas.label_map import LabelMap
     from recordmill.schemas.settings.dataset import DatasetSettings
     from recordmill.schemas.settings.listing import Input, ListingSettings
-    from recordmill.schemas.settings.shards import ShardSettings
-    from recordmill.schemas.settings.splits import SplitSettings
     from recordmill.storage.record_bytes import StoredFile
     from recordmill.storage.record_reader import Damage, RecordFile
     from recordmill.transforms.compose import (
@@ -41,12 +39,12 @@ if TYPE_CHECKING:
         ReadImages,
         ReencodeImages,
         SplitExamples,
+        Tally,
         WriteExamples,
     )
     from recordmill.transforms.inputs.sources.class_folders import ClassFolders
     from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
     from recordmill.transforms.list_images import ListReferences
-    from recordmill.transforms.tally import Tally
 
 _NAMES = {
     "imaging": ("ImageSettings", "PreparedImage", "prepare_image"),
@@ -63,17 +61,14 @@ _NAMES = {
     "schemas.label_map": ("LabelMap",),
     "schemas.settings.dataset": ("DatasetSettings",),
     "schemas.settings.listing": ("Input", "ListingSettings"),
-    "schemas.settings.shards": ("ShardSettings",),
-    "schemas.settings.splits": ("SplitSettings",),
     "storage.record_bytes": ("StoredFile",),
     "storage.record_reader": ("Damage", "RecordFile"),
     "transforms.compose": (
-        *("AssignSplits", "BuildExamples", "ReadImages", "ReencodeImages", "SplitExamples", "WriteExamples"),
+        *("AssignSplits", "BuildExamples", "ReadImages", "ReencodeImages", "SplitExamples", "Tally", "WriteExamples"),
     ),
     "transforms.inputs.sources.class_folders": ("ClassFolders",),
     "transforms.inputs.sources.filename_labels": ("FilenameLabels",),
     "transforms.list_images": ("ListReferences",),
-    "transforms.tally": ("Tally",),
 }
 """The public names by the modules that define them."""
 

@@ -76,6 +76,11 @@ def publish(
             storage.write_file(storage.join(staging, OUTCOME), as_json(to_json(outcome)))
     if settings.report and outcome.status in ("published", "kept"):
         outcome = _add_report(outcome, run, write_report)
+    return write_outcome(outcome, plan, run)
+
+
+def write_outcome(outcome: Outcome, plan: Plan, run: RunSettings) -> Outcome:
+    """Writes the outcome file; gives the outcome with the notes of the run."""
     outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
     storage.write_file(run.outcome_file, as_json({**to_json(outcome), "run_id": run.run_id}))
     return outcome

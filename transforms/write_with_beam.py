@@ -1,4 +1,4 @@
-"""WriteWithBeam: `--writer=beam` converts what is planned image by image, and writes with Beam's `WriteToTFRecord`.
+"""`--writer=beam`: converts what is planned image by image, and writes with Beam's `WriteToTFRecord`.
 
 Beam writes into a staging folder. The files are read back, and get their names in the output only if they hold what was
 listed and not rejected. There is no marker, so that no run resumes another one.
@@ -6,7 +6,7 @@ listed and not rejected. There is no marker, so that no run resumes another one.
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 
 import apache_beam as beam
@@ -14,7 +14,6 @@ from apache_beam.pvalue import AsSingleton
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import LABELS, STAGING_PREFIX
-from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, SameBytes
 from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
@@ -24,71 +23,62 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import staging_folder
-from recordmill.storage.many_files import check_targets, force_to_disk, move_files
+from recordmill.storage.many_files import move_files
 from recordmill.storage.output_errors import explain_output_error
-from recordmill.transforms.compose import (
-    AssignSplits,
-    BuildExamples,
-    ReadImages,
-    ReencodeImages,
-    SplitExamples,
-    WriteExamples,
-    written_name,
-)
+from recordmill.transforms import compose
 from recordmill.transforms.planning.output_lock import claim_output, remove_staging
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.publish_dataset import find_excess, list_losses
+from recordmill.transforms.publish_dataset import find_excess, list_losses, write_outcome
 from recordmill.transforms.publishing.ledger import LedgerError, balance_ledger
 from recordmill.transforms.publishing.marker import build_marker, check_names, name_shards
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
-from recordmill.transforms.tally import Tally
 
 
-@dataclass
-class WriteWithBeam(beam.PTransform):
+def write_with_beam(
+    batches: beam.PCollection[ReferenceBatch],
+    plans: beam.PCollection[Plan],
+    settings: DatasetSettings,
+    run: RunSettings,
+) -> beam.PCollection[Outcome]:
     """Converts a PCollection of batches of references, and writes each split's Examples.
 
-    Attributes:
+    Args:
+        batches: PCollection[ReferenceBatch].
+        plans: PCollection[Plan] of exactly one element.
         settings: what the dataset is.
         run: where and how this run works.
-        plans: a PCollection of one `Plan`.
+
+    Returns:
+        PCollection[Outcome] of exactly one element.
     """
-
-    settings: DatasetSettings
-    run: RunSettings
-    plans: "beam.PCollection[Plan]"
-
-    def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[Outcome]:
-        """PCollection[ReferenceBatch] -> PCollection[Outcome] of exactly one element."""
-        settings, run = self.settings, self.run
-        plans = self.plans | "ClaimOutput" >> beam.Map(_claim, run).with_output_types(Plan)
-        plan, cutoffs, labels = (
-            AsSingleton(plans),
-            AsSingleton(plans | "Cutoffs" >> beam.Map(attrgetter("selection"))),
-            AsSingleton(plans | "Labels" >> beam.Map(attrgetter("label_map"))),
-        )
-        return (
-            batches
-            | "TakePlanned" >> beam.FlatMap(_take, plan).with_output_types(ReferenceBatch)
-            | AssignSplits(settings, cutoffs)
-            | ReadImages(settings, labels)
-            | ReencodeImages(settings)
-            | BuildExamples(settings, labels)
-            | SplitExamples(settings)
-            | WriteExamples(settings, staging_folder(run.output, run.run_id))
-            | "Publish" >> beam.Map(publish_written, plan, settings, run).with_output_types(Outcome)
-        )
+    plans = plans | "ClaimOutput" >> beam.Map(_claim, run).with_output_types(Plan)
+    plan, cutoffs, labels = (
+        AsSingleton(plans),
+        AsSingleton(plans | "Cutoffs" >> beam.Map(attrgetter("selection"))),
+        AsSingleton(plans | "Labels" >> beam.Map(attrgetter("label_map"))),
+    )
+    return (
+        batches
+        | "TakePlanned" >> beam.FlatMap(_take, plan).with_output_types(ReferenceBatch)
+        | compose.AssignSplits(settings, cutoffs)
+        | compose.ReadImages(settings, labels)
+        | compose.ReencodeImages(settings)
+        | compose.BuildExamples(settings, labels)
+        | compose.SplitExamples(settings)
+        | compose.WriteExamples(settings, staging_folder(run.output, run.run_id), settings.shards.count or 1)
+        | "PublishFiles" >> beam.Map(publish_files, plan, settings, run).with_output_types(Outcome)
+    )
 
 
 def _claim(plan: Plan, run: RunSettings) -> Plan:
     """The plan; if it is to convert, the output is claimed, and was empty."""
+    PROGRESS.planned = plan.summary.references + plan.summary.rejected.total()
+    PROGRESS.enter("converting")
     if plan.action == "convert":
         claim_output(run.output, run.run_id, run.run_id)
         if problem := find_others(run.output, run.run_id):
-            plan = replace(plan, action="refuse", sentence=problem)
-    PROGRESS.planned = plan.summary.references + plan.summary.rejected.total()
-    PROGRESS.enter("converting")
+            return replace(plan, action="refuse", sentence=problem)
     return plan
 
 
@@ -98,7 +88,7 @@ def _take(batch: ReferenceBatch, plan: Plan) -> Iterator[ReferenceBatch]:
         yield batch
 
 
-def publish_written(tally: Tally, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
+def publish_files(tally: compose.Tally, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     """Moves the files that Beam wrote to the output if nothing is lost, and writes the outcome file.
 
     What users can fix, and a sum that does not add up, becomes a failed outcome: then nothing is left in the output.
@@ -107,53 +97,45 @@ def publish_written(tally: Tally, plan: Plan, settings: DatasetSettings, run: Ru
     try:
         outcome = _publish(tally, plan, settings, run)
     except (LedgerError, ValueError) as error:
-        outcome = Outcome("failed", str(error), FAILED, notes=tuple(plan.notes))
+        outcome = Outcome("failed", str(error), FAILED)
     except OSError as error:
-        outcome = Outcome("failed", explain_output_error(error, run.output), FAILED, notes=tuple(plan.notes))
+        outcome = Outcome("failed", explain_output_error(error, run.output), FAILED)
     with suppress(OSError):  # the run has ended; the next one names what is there
         remove_staging(run.output, run.run_id, run.run_id)
-    outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
-    storage.write_file(run.outcome_file, as_json({**to_json(outcome), "run_id": run.run_id}))
-    return outcome
+    return write_outcome(replace(outcome, notes=(*plan.notes, *outcome.notes)), plan, run)
 
 
-def _publish(tally: Tally, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
-    if problem := plan.sentence or min(tally.problems, default=""):
-        return Outcome("refused" if plan.action == "refuse" else "failed", problem, FAILED, notes=tuple(plan.notes))
+def _publish(tally: compose.Tally, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
+    if problem := plan.sentence or tally.find_problem():
+        return Outcome("refused" if plan.action == "refuse" else "failed", problem, FAILED)
     total = ShardReport("", 0, 0, RowTotals(), AnnotationTotals(), digest=f"{tally.digest:064x}")
     finished = FinishedShards(reports=[total], splits=tally.splits, annotations=tally.annotations)
-    ledger = balance_ledger(plan.summary, finished)
-    if loss := tally.find_loss():
-        raise LedgerError(loss)
-    shards = name_shards(tally.files, settings)
+    ledger, shards = balance_ledger(plan.summary, finished), name_shards(tally.files, settings)
     marker = build_marker(plan, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None))
     numbers = {key: value for key, value in marker.numbers().items() if key != "duplicates"}
     such = {reason: example.text for reason, example in tally.rejected_such.items()}
     if problem := find_excess(finished, plan, ledger, settings, such):
-        return Outcome("failed", problem, TOO_MANY_REJECTED, numbers=numbers, notes=tuple(plan.notes))
+        return Outcome("failed", problem, TOO_MANY_REJECTED, numbers=numbers)
     check_names(marker)
-    count = settings.shards.count or 0
-    moves = {written_name(each.report.split, each.report.index, count): each.name for each in shards}
-    _move(moves, plan.label_map.as_text(ExampleLayout(settings).convention.label_lines), run)
-    sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
-    return Outcome(
-        "written", sentence, DONE, numbers=numbers, notes=(*plan.notes, *list_losses(finished, plan.summary, settings))
+    staging, count = staging_folder(run.output, run.run_id), settings.shards.count or 1
+    moves = {f"{each.report.split}-{each.report.index:05d}-of-{count:05d}.tfrecord": each.name for each in shards}
+    storage.write_file(
+        storage.join(staging, LABELS), plan.label_map.as_text(ExampleLayout(settings).convention.label_lines).encode()
     )
+    _move(staging, moves | {LABELS: LABELS}, run)
+    sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
+    losses = tuple(list_losses(finished, plan.summary, settings))
+    return Outcome("written", sentence, DONE, numbers=numbers, notes=losses)
 
 
-def _move(moves: Mapping[str, str], labels: str, run: RunSettings) -> None:
+def _move(staging: str, moves: Mapping[str, str], run: RunSettings) -> None:
     """Gives files in staging their names in the output; all of them, or none."""
-    staging = staging_folder(run.output, run.run_id)
     paths = {storage.join(staging, source): storage.join(run.output, target) for source, target in moves.items()}
-    if set(storage.folder_names(staging)).issuperset(moves):  # else a runner repeats this step: it was empty
-        if problem := find_others(run.output, run.run_id):
-            raise ValueError(problem)
-        check_targets(paths.values())
-        force_to_disk(paths)
+    is_first = set(storage.folder_names(staging)).issuperset(moves)  # else a runner repeats this step: it was empty
+    if is_first and (problem := find_others(run.output, run.run_id)):
+        raise ValueError(problem)
     try:
         move_files(paths.items())
-        storage.write_file(storage.join(run.output, LABELS), labels.encode())
-        force_to_disk([run.output])
     except OSError:
         storage.remove_files(paths.values())
         raise
@@ -166,11 +148,9 @@ def find_others(output: str, run_id: str = "") -> str:
         output: the folder.
         run_id: the run whose staging folder may be there.
     """
-    names = storage.folder_names(output)
-    others = [name for name in names if name != f"{STAGING_PREFIX}{run_id}" and not name.startswith(".outcome-")]
-    if not others:
-        return ""
-    unfinished = any(name.startswith(STAGING_PREFIX) for name in others)
-    remedy = ", or delete unfinished work with --discard" if unfinished else ""
+    names = [name for name in storage.folder_names(output) if name != f"{STAGING_PREFIX}{run_id}"]
+    others = [name for name in names if not name.startswith(".outcome-")]
     what = f"--writer=beam writes to an empty folder only, and {output} holds {show_names(others, 3)}"
-    return f"{what}: choose another output{remedy}"
+    unfinished = any(name.startswith(STAGING_PREFIX) for name in others)
+    remedy = "delete unfinished work with --discard" if unfinished else "choose another output"
+    return f"{what}: {remedy}" if others else ""

@@ -27,6 +27,12 @@ IN_PROCESS_RUNNERS = ("DirectRunner", "FnApiRunner")
 LOCAL_RUNNERS = (*IN_PROCESS_RUNNERS, "PrismRunner")
 """Runners that work on this machine, in this process or in another."""
 
+_IDLE_WITH_BEAM = {
+    "plan": "run it without --writer, since splits and counts are the same",
+    "overwrite": "choose an empty output",
+    "threads": "the runner decides how many images are decoded at once",
+}
+
 EXAMPLES = """\
 examples:
   a folder of class folders to train and test TFRecords:
@@ -226,7 +232,9 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
         raise UsageError(unknown)
     if options.sample and options.input:
         raise UsageError("--sample and --input both name what to convert: remove one of them")
-    check_writer(options)
+    for name, remedy in _IDLE_WITH_BEAM.items() if options.writer == "beam" else ():
+        if getattr(options, name):
+            raise UsageError(f"--{name} has no effect with --writer=beam: {remedy}")
     sample = options.sample
     if sample is None:
         sample = prog == MODULE and not (options.input or options.output or options.config)
@@ -235,18 +243,6 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
     if not options.output and not sample:
         raise UsageError("--output is missing: name the folder for the dataset")
     return replace(options, sample=sample)
-
-
-def check_writer(options: LaunchOptions) -> None:
-    """Raises UsageError where a flag has no effect on the writer."""
-    idle = {
-        "--plan": (options.plan, "run it without --writer: splits and counts are the same"),
-        "--overwrite": (options.overwrite, "choose an empty output"),
-        "--threads": (options.threads, "the runner decides how many images are decoded at once"),
-    }
-    for flag, (given, remedy) in idle.items():
-        if given and options.writer == "beam":
-            raise UsageError(f"{flag} has no effect with --writer=beam: {remedy}")
 
 
 def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:

@@ -21,7 +21,6 @@ from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.outcome import FAILED, Outcome, Terminated
-from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms.planning.output_lock import release_claims
 from recordmill.transforms.shards.progress import PROGRESS
 
@@ -73,7 +72,7 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
             state = result.wait_until_finish()
     except BaseException as error:
         if here and not options.plan:  # the job's last step, which releases the lock, was not reached
-            _leave_output(job)
+            release_claims(job.run.output, job.run.run_id)
         if not (stop := _find_stop(error)):
             raise
         in_process = options.runner in IN_PROCESS_RUNNERS
@@ -82,14 +81,6 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
             end_server()
         raise type(stop)(*([] if options.runner in LOCAL_RUNNERS else [cancelled])) from None
     return _read_outcome(job, options.runner, state, keep=bool(options.outcome_file))
-
-
-def _leave_output(job: Job) -> None:
-    """Takes the claim back, and what no run would resume."""
-    release_claims(job.run.output, job.run.run_id)
-    if job.run.writer == "beam":
-        with suppress(OSError):  # the run has failed already
-            storage.remove_folder(staging_folder(job.run.output, job.run.run_id))
 
 
 def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pipeline, bool]:

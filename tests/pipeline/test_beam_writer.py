@@ -56,8 +56,7 @@ def test_everything_listed_is_accounted_for(faulty, convert):
     assert left_in(done.output) == ["labels.txt", *counts]
     assert (done.output / "labels.txt").read_text() == "0:cat\n1:dog\n"
     assert [note for note in done.line["notes"] if "--writer=beam" in note] == [
-        "--writer=beam writes no recordmill.json, sidecars or report: no run resumes it, and every run orders its "
-        "records differently"
+        "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
     ]
 
 
@@ -129,10 +128,7 @@ def test_a_record_that_beam_loses_or_doubles_fails_the_run(photos, convert, monk
     found = 9 + times
     assert (done.code, done.errors) == (
         1,
-        [
-            f"split all has 10 references, 0 of them rejected, and its files hold {found} records: something was lost "
-            "or written twice"
-        ],
+        [f"split all has 10 Examples, and its files hold {found}: something was lost or written twice"],
     )
     assert left_in(done.output) == []
 
@@ -142,7 +138,7 @@ def test_a_file_that_beam_does_not_name_fails_the_run(photos, convert, monkeypat
     monkeypatch.setattr(filebasedsink.FileBasedSink, "finalize_write", lambda *given: list(finalize(*given))[:1])
     done = convert(photos, BEAM, settings={**COUNT, "splits.fractions": {"all": 1}})
     assert done.code == 1
-    assert "its files hold 5 records" in done.errors[0]
+    assert "its files hold 5" in done.errors[0]
     assert left_in(done.output) == []
 
 
@@ -168,9 +164,7 @@ def test_an_output_that_is_not_empty_is_refused(photos, convert, tmp_path, name)
 def test_unfinished_work_is_refused_or_discarded(photos, convert, tmp_path):
     (tmp_path / "dataset/.staging-abc").mkdir(parents=True)
     done = convert(photos, BEAM, settings=COUNT)
-    assert done.errors[0].endswith(
-        "holds .staging-abc: choose another output, or delete unfinished work with --discard"
-    )
+    assert done.errors[0].endswith("holds .staging-abc: delete unfinished work with --discard")
     done = convert(photos, BEAM, "--discard", settings=COUNT)
     assert done.code == 0
     assert sum(records_in(done.output).values()) == 10
@@ -203,12 +197,12 @@ def test_the_main_job_waits_for_it_and_refuses_what_it_wrote(photos, convert):
 
 
 def test_an_interruption_leaves_an_empty_output(photos, convert, monkeypatch):
-    from recordmill.transforms import compose
+    from recordmill.transforms.records import convert_image
 
     def stop(*_):
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(compose, "load_image", stop)
+    monkeypatch.setattr(convert_image, "load_image", stop)
     monkeypatch.setattr("os._exit", lambda code: None)
     done = convert(photos, BEAM, settings=COUNT)
     assert done.code == 143
@@ -217,12 +211,12 @@ def test_an_interruption_leaves_an_empty_output(photos, convert, monkeypatch):
 
 
 def test_a_bug_leaves_an_empty_output(photos, convert, monkeypatch):
-    from recordmill.transforms import compose
+    from recordmill.transforms.records import convert_image
 
     def fail(*_):
         raise KeyError("x")
 
-    monkeypatch.setattr(compose, "load_image", fail)
+    monkeypatch.setattr(convert_image, "load_image", fail)
     done = convert(photos, BEAM, settings=COUNT)
     assert done.code == 1
     assert done.errors[0].startswith("unexpected ")

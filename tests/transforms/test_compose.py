@@ -9,26 +9,31 @@ from make_settings import make_settings
 
 from recordmill.imaging import prepare_image
 from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.reference_digest import add_digests, digest_of
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.storage.tfrecord_file import read_records
+from recordmill.storage.tfrecord_file import DamagedFileError, read_records
 from recordmill.transforms.compose import (
     AssignSplits,
     BuildExamples,
     ReadImages,
     ReencodeImages,
     SplitExamples,
+    Tally,
     WriteExamples,
     read_written,
-    written_name,
 )
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
-from recordmill.transforms.tally import merge_tallies
+from recordmill.transforms.records.convert_image import ConvertedImage, reject_image
 
 LABELS = LabelMap({"cat": 5})
 
@@ -56,7 +61,7 @@ def chain(root, listed, settings, folder):
         | ReencodeImages(settings)
         | BuildExamples(settings, LABELS)
         | SplitExamples(settings)
-        | WriteExamples(settings, str(folder))
+        | WriteExamples(settings, str(folder), settings.shards.count)
     )
 
 
@@ -76,6 +81,10 @@ _FOUND = []
 
 def _keep(tally):
     _FOUND.append(tally)
+
+
+def written_name(split, index, count):
+    return f"{split}-{index:05d}-of-{count:05d}.tfrecord"
 
 
 def written(folder):
@@ -105,7 +114,7 @@ def test_examples_are_exact_and_counted_where_they_are_written(refs, tmp_path, c
         counts = {file.index: file.records for file in tally.files if file.split == split}
         assert counts == {0: len(found[0]), 1: len(found[1])}
         assert tally.splits[split].records == len(examples)
-    assert tally.find_loss() == ""
+    assert tally.find_problem() == ""
     assert {reason: example.key for reason, example in tally.rejected_such.items()} == {
         "vanished": "cat/gone.jpg",
         "unknown_format": "cat/text.jpg",
@@ -175,17 +184,59 @@ def test_a_record_that_beam_loses_is_missed(refs, tmp_path, monkeypatch):
     monkeypatch.setattr(tfrecordio._TFRecordUtil, "write_record", lose_the_third)
     settings = make_settings(shards=ShardSettings(count=1), splits=SplitSettings(fractions={"all": 1.0}))
     tally = run_chain(refs, settings, tmp_path / "out")
-    assert tally.find_loss() == (
-        "split all has 24 references, 3 of them rejected, and its files hold 20 records: something was lost or written "
-        "twice"
+    assert tally.find_problem() == (
+        "split all has 21 Examples, and its files hold 20: something was lost or written twice"
     )
 
 
-def test_a_damaged_file_is_a_problem(refs, tmp_path):
+def test_a_damaged_file_is_no_file(refs, tmp_path):
     settings = make_settings(shards=ShardSettings(count=1), splits=SplitSettings(fractions={"all": 1.0}))
     tally = run_chain(refs, settings, tmp_path / "out")
     path = tmp_path / "out" / written_name("all", 0, 1)
-    assert merge_tallies([read_written(str(path), "all", "none")]).files == tally.files
+    assert read_written("all", str(path)).files == tally.files
     path.write_bytes(path.read_bytes()[:-1])
-    (problem,) = read_written(str(path), "all", "none").problems
-    assert problem.startswith(f"{path} is not what was written: record 20 at byte ")
+    with pytest.raises(DamagedFileError, match="record 20 at byte "):
+        read_written("all", str(path))
+
+
+REFS = [ImageRef(key, key, 5, label="cat") for key in "abc"]
+
+
+def file_of(split, records, index=0):
+    return ShardReport(split, index, 0, RowTotals(), AnnotationTotals(), records=records)
+
+
+def tallies():
+    """Of two images of split x that were built, one of y that was rejected, and the files of both."""
+    found = [Tally(), Tally(), Tally(files=[file_of("x", 1)]), Tally(files=[file_of("x", 1, 1), file_of("y", 0)])]
+    for tally, ref in zip(found, REFS[:2], strict=False):
+        tally.add("x", ref, ConvertedImage(b"r", SidecarRow(ref.key, 5, "", "cat", 0)))
+    rejected = Rejected("decode", "unknown_format", "it is  a\ntext")
+    found[1].add("y", REFS[2], reject_image(REFS[2], rejected, LABELS))
+    return found
+
+
+def test_tallies_are_added_in_any_order():
+    total = Tally.of(tallies())
+    assert Tally.of([Tally.of(tallies()[::-1])]).splits == total.splits
+    assert total.splits["x"].classes == {"cat": 2}
+    assert total.splits["y"].rejected == {"unknown_format": 1}
+    assert total.rejected_such["unknown_format"].text == "c (it is a text)"
+    assert add_digests(total.digest) == add_digests(*map(digest_of, REFS))
+
+
+def test_the_first_rejected_image_by_key_is_named():
+    tally = Tally()
+    for ref in reversed(REFS):
+        tally.add("x", ref, reject_image(ref, Rejected("read", "vanished", "gone"), LABELS))
+    assert tally.rejected_such["vanished"].text == "a (gone)"
+
+
+def test_there_is_no_problem_where_each_split_adds_up():
+    assert Tally.of(tallies()).find_problem() == ""
+
+
+def test_a_split_that_lacks_a_record_is_named_though_another_has_one_more():
+    total = Tally.of([*tallies(), Tally(files=[file_of("y", 1)])])
+    total.files[0] = file_of("x", 0)
+    assert total.find_problem() == ("split x has 2 Examples, and its files hold 1: something was lost or written twice")

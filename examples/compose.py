@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def report(tally: recordmill.Tally, output: str) -> None:
-    """Says what became of the images; fails the pipeline if the files lack some."""
+    """Reports the outcome of the images; fails the pipeline if the files lack some."""
     if problem := tally.find_problem():
         raise ValueError(problem)
     rejected = [example.text for _, example in sorted(tally.rejected_such.items())]

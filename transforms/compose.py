@@ -43,7 +43,7 @@ _NO_CUTOFFS, _NO_LABELS = SplitCutoffs(), LabelMap({})
 
 @dataclass(slots=True)
 class Tally(Totals):
-    """What became of references, added up in any order.
+    """The outcomes of references, added up in any order.
 
     Attributes:
         splits: totals by split: the Examples that were built, and what was rejected.

@@ -177,7 +177,7 @@ def find_excess(
     Args:
         finished: what all shards add up to.
         plan: what was planned.
-        ledger: what became of everything.
+        ledger: the outcome of everything.
         settings: what the dataset is.
         examples: something rejected for each reason, in words.
     """

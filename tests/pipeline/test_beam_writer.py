@@ -142,7 +142,7 @@ def test_a_file_that_beam_does_not_name_fails_the_run(photos, convert, monkeypat
     assert left_in(done.output) == []
 
 
-def test_nothing_to_convert_is_said_in_one_sentence(tmp_path, convert):
+def test_nothing_to_convert_fails_in_one_sentence(tmp_path, convert):
     (tmp_path / "photos").mkdir()
     done = convert(tmp_path / "photos", BEAM, "--config=configs/class_folders.yaml", settings=COUNT)
     assert (done.code, done.errors) == (1, ["no images were found in the input"])

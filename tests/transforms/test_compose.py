@@ -189,7 +189,7 @@ def test_a_record_that_beam_loses_is_missed(refs, tmp_path, monkeypatch):
     )
 
 
-def test_a_damaged_file_is_no_file(refs, tmp_path):
+def test_a_damaged_file_raises(refs, tmp_path):
     settings = make_settings(shards=ShardSettings(count=1), splits=SplitSettings(fractions={"all": 1.0}))
     tally = run_chain(refs, settings, tmp_path / "out")
     path = tmp_path / "out" / written_name("all", 0, 1)

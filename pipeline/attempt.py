@@ -28,11 +28,14 @@ from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, Outcome, Terminated
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
 from recordmill.schemas.version import VERSION
+from recordmill.storage.dataset_files import find_marker
 from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.shards.processors import default_processes
 from recordmill.transforms.shards.progress import PROGRESS
-from recordmill.transforms.shards.read_ahead import default_threads
+from recordmill.transforms.shards.shard_writer import fewest_for_processes
 
 _OF_BEAM = "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
 
@@ -126,18 +129,32 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         output=output,
         outcome_file=_path_elsewhere(options.outcome_file or _outcome_file(output, run_id, options), options),
         inputs=folders,
+        against=_find_against(options, settings),
         overwrite=options.overwrite,
         preview=options.plan,
         names_convention=loaded.names_convention,
         writer=options.writer,
         threads=options.threads,
-        processes=_processes(options),
+        processes=_processes(options, settings),
+        fewest_for_processes=0 if options.processes else fewest_for_processes(settings),
         notes=tuple(notes),
         facts={"recordmill": VERSION, "beam": version("apache-beam"), "runner": options.runner, "started": started},
     )
     job = Job(settings, inputs, recipe, run, finder.found)
     check_analysis_is_possible(job, here=options.wait or options.is_here)
     return job
+
+
+def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:
+    """The dataset of `--against`; the empty string without that flag."""
+    if not options.against:
+        return ""
+    if not settings.expect.compares:
+        raise UsageError("--against has no effect, since nothing in expect is compared with a previous dataset")
+    against = _path_elsewhere(preflight.normal_path(options.against), options)
+    if find_marker(against) is None:
+        raise UsageError(f"--against: {against} holds no finished dataset: name one, or remove the flag")
+    return against
 
 
 def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> None:
@@ -159,11 +176,18 @@ def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> 
         check_dataflow(arguments, [each.path for each in inputs], output, options.outcome_file)
 
 
-def _processes(options: LaunchOptions) -> int:
-    """How many processes write shards: two where no flag decides that, and where forks are safe."""
-    alone = options.alone and options.runner in IN_PROCESS_RUNNERS
+def _processes(options: LaunchOptions, settings: DatasetSettings) -> int:
+    """How many processes write shards: as many as there are processors and memory for, where no flag decides that."""
+    alone = options.runner in IN_PROCESS_RUNNERS and sys.platform == "linux" and bool(sys.executable)
     alone = alone and not any(each.startswith("--direct_") for each in options.beam_arguments)
-    return 2 if alone and not options.threads and default_threads() > 1 and sys.platform == "linux" else 1
+    if options.processes > 1 and not alone:
+        why = "another runner, or another system than Linux, starts its own workers"
+        raise UsageError(f"--processes={options.processes} is for DirectRunner in one process: {why}; remove it")
+    # A function that was typed into a notebook is nowhere else.
+    typed = any(name.startswith("__main__:") for name in settings.user_functions)
+    if options.processes or options.threads or not alone or (typed and not options.alone):
+        return options.processes or 1
+    return default_processes()
 
 
 def _choose_sample(options: LaunchOptions, terminal: Terminal) -> LaunchOptions:

@@ -36,7 +36,8 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed side by side
     listed = inputs | ListReferences(settings.source, settings.listing)  # in batches
     refs = listed | GroupDuplicates(settings)  # unchanged, unless the settings treat duplicates
-    selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, settings.limit))
+    limits = (settings.limit, settings.limit_per_class)
+    selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, *limits))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row
     plans = summary | PlanShards(settings, job.recipe, run, selection)
     if run.writer == "beam":

@@ -89,12 +89,16 @@ LEFT_OUT: Mapping[str, str] = {
     "duplicate": "it has the same bytes as another one, and `duplicates` is `drop`",
     "fraction": "`splits.fractions` add up to less than 1, and it is in the remainder",
     "limit": "there are more than `limit`",
+    "limit_per_class": "its class has more than `limit_per_class`",
 }
 """Every reason for which something that could be converted is left out."""
 
 
 OF_WHOLE_FILES = frozenset({"bad_archive", "bad_array", "bad_labels", "no_rows", "wrong_length"})
 """The reasons for which a file of many images is rejected as one."""
+
+MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
+"""Reasons that may be gone on the next try, without a trace in a file's size or time: such a shard is done again."""
 
 
 def explain_reason(fate: Fate, code: str) -> str:

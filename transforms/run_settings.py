@@ -14,13 +14,14 @@ class RunSettings:
         output: the output folder.
         outcome_file: where the job writes how it ended.
         inputs: folders by input name (empty: the only one, without a name).
+        against: the folder of the dataset with which `expect` compares.
         overwrite: whether another dataset in the output may be replaced.
         preview: whether to plan only.
         names_convention: whether the user, or the layout, names a convention: only then may it have no place for boxes.
         writer: what writes the files: `recordmill`, or Beam's `WriteToTFRecord` (`beam`).
         threads: images decoded at once in one process; 0 for one a processor.
-        processes: how many processes may write shards at once where nothing is decoded; more than one only where the
-            process that runs the pipeline is alone in doing so, and may be forked.
+        processes: how many processes convert images, this one included.
+        fewest_for_processes: references below which this one converts them alone.
         notes: what was found out before the job, for the user.
         facts: what else the marker's `run` part says: runner, versions, start.
     """
@@ -29,11 +30,13 @@ class RunSettings:
     output: str
     outcome_file: str
     inputs: Mapping[str, str] = field(default_factory=dict)
+    against: str = ""
     overwrite: bool = False
     preview: bool = False
     names_convention: bool = True
     writer: Literal["recordmill", "beam"] = "recordmill"
     threads: int = 0
     processes: int = 1
+    fewest_for_processes: int = 0
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)

@@ -10,7 +10,10 @@ _PIXELS = (
     *("images.formats", "images.max_pixels", "images.max_side", "images.moments", "images.near_duplicates"),
     *("images.store", "images.grayscale", "images.background", "images.resize", *_ENCODING),
 )
-_LABELS = ("labels.classes", "labels.catch_all", "labels.ids", "labels.offset", "max_rejected.lost_classes")
+_LABELS = (
+    *("labels.classes", "labels.catch_all", "labels.ids", "labels.offset"),
+    *("limit_per_class", "max_rejected.lost_classes"),
+)
 _BOXES = ("boxes.drawn_on", "boxes.invalid", "max_rejected.boxes")
 
 _OF_SIDECARS = ("images.moments", "images.near_duplicates", "index_files", "analyze")
@@ -85,7 +88,8 @@ def _image_rules(settings: DatasetSettings) -> Sequence[_Rule]:
     unseen = "images.check is header, so that no image is decoded: remove it, or set images.check=decode"
     lossless = f"images are stored as {images.store}, and only JPEG has it: remove it"
     encoded = "the source gives pixels, which are always encoded: remove it"
-    shape = "images.resize.longest keeps the shape of images: remove it, or set images.resize.exact"
+    limit = "shortest" if resize and resize.shortest else "longest"
+    shape = f"images.resize.{limit} keeps the shape of images: remove it, or set images.resize.exact"
     files = "the source gives pixels, not files of a format: remove it"
     return (
         (holds and images.store not in ("auto", "jpeg"), _ENCODING, lossless),
@@ -103,7 +107,6 @@ def _other_rules(settings: DatasetSettings) -> Sequence[_Rule]:
     boxless = not settings.holds_images or "boxes" not in annotations
     no_ids = layout.fields.isdisjoint(("label", "labels", "box_labels"))
     why = _why_no_group(settings)
-    together = ("duplicates",) if settings.duplicates == "together" else ()
     fractions = f"{why}: remove it, or set splits.fractions instead of given splits"
     second = f"{why}: remove it, or add a split to splits.fractions"
     return (
@@ -112,7 +115,7 @@ def _other_rules(settings: DatasetSettings) -> Sequence[_Rule]:
         (not settings.source.gives_labels, _LABELS, "the source gives no labels: remove it"),
         ("labels" not in annotations, ("max_rejected.labels",), f"no {settings.unit} has several labels: remove it"),
         (why and splits.given, ("splits.group",), fractions),
-        (why and not splits.given, ("splits.stratify", *together), second),
+        (why and not splits.given, ("splits.stratify", *settings.kept_together), second),
         (settings.shards.count, ("shards.size",), "shards.count says how many files there are: remove one of them"),
     )
 

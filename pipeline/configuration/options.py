@@ -48,7 +48,7 @@ examples:
 
 exit codes:
   0 done (or already there)   1 failed   2 wrong usage or configuration   3 too many rejected
-  130, 143 stopped by a signal
+  4 the dataset is not as `expect` says   130, 143 stopped by a signal
 
 Flags of Apache Beam and its runners (--temp_location, --flink_master, ...) may be given too.
 """
@@ -64,12 +64,18 @@ class LaunchOptions:
         output: the dataset's folder.
         config: the configuration, if one is named.
         set: `key.path=value` overrides.
+        against: the dataset with which `expect` compares; None: the one in the output.
         plan: whether to show what would be done.
         overwrite: whether to replace another dataset.
         discard: whether to delete the unfinished work of earlier runs first.
         wait: whether to wait for a job elsewhere.
+<<<<<<< HEAD
         writer: what writes the files; see `RunSettings`.
         threads: images decoded at once; 0 for one per processor.
+=======
+        threads: images decoded at once in each process; 0 for one per processor.
+        processes: how many processes convert images on DirectRunner; 0 for as many as there are processors and memory.
+>>>>>>> main
         summary_json: where the line of JSON is written too.
         outcome_file: the file to which the job itself writes its outcome; it is not deleted.
         json: whether the line of JSON is written to stdout; None: unless that is a terminal.
@@ -84,12 +90,14 @@ class LaunchOptions:
     output: str = ""
     config: str | None = None
     set: tuple[str, ...] = ()
+    against: str | None = None
     plan: bool = False
     overwrite: bool = False
     discard: bool = False
     wait: bool = True
     writer: Literal["recordmill", "beam"] = "recordmill"
     threads: int = 0
+    processes: int = 0
     summary_json: str | None = None
     outcome_file: str | None = None
     json: bool | None = None
@@ -127,6 +135,7 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     _add_path(data, "config", f"what the dataset is, as YAML; auto, the default: {named}")
     override = "overrides one setting, with a value in YAML; repeatable"
     data.add_argument("--set", action="append", metavar="KEY.PATH=VALUE", help=override)
+    _add_path(data, "against", "the dataset with which `expect` compares (default: the one in the output)", "DATASET")
     run = parser.add_argument_group("how to run")
     plan = "show counts, splits, shards and sizes, write nothing, and exit with the code the run would, as far as known"
     _add_switch(run, "plan", plan)
@@ -134,10 +143,16 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     interrupted = "a complete dataset whose publishing was interrupted is published instead"
     _add_switch(run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}")
     _add_switch(run, "wait", "exit as soon as a remote runner has accepted the job", default=True)
+<<<<<<< HEAD
     writer = "recordmill (default); beam: shuffle pixels, write with Beam's WriteToTFRecord (docs/beam_writer.md)"
     run.add_argument("--writer", choices=("recordmill", "beam"), default="recordmill", metavar="NAME", help=writer)
     threads = "images decoded at once (default: one per processor)"
+=======
+    threads = "images decoded at once in a process (default: one per processor)"
+>>>>>>> main
     run.add_argument("--threads", type=positive, default=0, metavar="N", help=threads)
+    processes = "processes that convert images on DirectRunner (default: one per processor, unless --threads is given)"
+    run.add_argument("--processes", type=positive, default=0, metavar="N", help=processes)
     reports = parser.add_argument_group("what to report")
     _add_path(reports, "summary_json", "also write the JSON of the last line to this file")
     _add_path(reports, "outcome_file", "the file to which the job itself writes its outcome; it is not deleted")

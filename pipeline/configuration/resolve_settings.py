@@ -39,12 +39,18 @@ def complete_settings(settings: DatasetSettings) -> DatasetSettings:
         images = replace(images, moments=True)
     if settings.splits.group:
         compile_pattern(settings.splits.group, "splits.group", "group")
-    if settings.duplicates == "together" and settings.splits.given:
-        raise ValueError("duplicates: together contradicts splits that are given: use duplicates: drop, or report")
+    for key in settings.kept_together if settings.splits.given else ():
+        instead = "use duplicates: drop, or report" if key == "duplicates" else "set it to true, which only reports"
+        raise ValueError(f"{key}: together contradicts splits that are given: {instead}")
     if settings.splits.stratify and settings.source.late_labels:
         raise ValueError("splits.stratify needs labels that are known before the images are read: remove it")
+    if settings.limit_per_class is not None:
+        _check_class_limit(settings)
     if settings.index_files and compression != "none":
         raise ValueError("index_files needs compression: none, since readers seek in the files")
+    for key in settings.expect.images:
+        if (split := key.partition("/")[0]) not in ("*", *settings.splits.names):
+            raise ValueError(f"expect.images.{key} names the split {split}, which does not exist: correct it")
     completed = replace(settings, images=images, compression=compression)
     _check_file_names(ExampleLayout(completed))
     return completed
@@ -87,6 +93,19 @@ def make_recipe(settings: DatasetSettings, comment: str = "") -> Recipe:
     values = as_yaml_dict(settings, leave_out_added) | ({"functions": functions} if functions else {})
     written = yaml.safe_dump(to_json(as_yaml_dict(settings)), sort_keys=False, allow_unicode=True)
     return Recipe(values, comment + written)
+
+
+def _check_class_limit(settings: DatasetSettings) -> None:
+    source = settings.source
+    # Where the files decide whether there are boxes, the plan fails if there are.
+    several = [kind for kind, key in source.annotations().items() if key or source.is_about_boxes or kind == "labels"]
+    for wrong, why in (
+        (source.late_labels, "needs labels that are known before the images are read: remove it"),
+        (several, f"needs images with one label each, and these may have several {' or '.join(several)}: remove it"),
+        (settings.labels.catch_all, "counts labels, and labels.catch_all makes one class of several: remove one"),
+    ):
+        if wrong:
+            raise ValueError(f"limit_per_class {why}")
 
 
 def _complete_images(images: ImageSettings, convention: Convention) -> ImageSettings:

@@ -1,8 +1,10 @@
 """Decoded pixels as arrays, as libjpeg-turbo reads and writes them, and their conversion to and from Pillow."""
 
+import hashlib
 from typing import TypeAlias
 
 import numpy as np
+from crc32c import crc32c
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -15,6 +17,8 @@ Moments: TypeAlias = tuple[tuple[int, int], ...]
 # Pixels per line, and lines, that stay in a processor's cache while they are squared and added up. At most 257
 # lines, so that the sum of their values stays below 2**16.
 _LINE, _LINES = 512, 64
+
+_DIGESTED = 64 * 2**10
 
 
 _MODES = {1: ("L", "L"), 3: ("RGB", "RGB"), 4: ("RGB", "RGBX")}
@@ -42,6 +46,26 @@ def copy_pixels(raster: Raster) -> NDArray[np.uint8]:
     """A copy without the fourth byte: height, width, 1 or 3 channels, red first."""
     # Pillow removes the fourth byte in a quarter of the time of numpy's slice.
     return raster.copy() if raster.shape[2] == 1 else np.array(to_image(raster))
+
+
+def digest_pixels(pixels: Raster | Image.Image, orientation: int) -> str:
+    """A digest of an image's pixels as decoded and of its orientation, in hex.
+
+    It is the SHA-256 of the text `MODE WIDTH HEIGHT ORIENTATION`, a line feed, and the CRC-32C of each 64 KiB of the
+    pixels, each as 4 bytes with the least significant first. An RGB pixel has 4 bytes, the last of them 255. Images
+    with a palette or a transparent colour are taken as RGBA. The checksums are there for speed: a SHA-256 of all
+    pixels would take as long as decoding them.
+    """
+    if isinstance(pixels, Image.Image):
+        if pixels.mode in ("P", "PA") or "transparency" in pixels.info:
+            pixels = pixels.convert("RGBA")
+        (width, height), mode = pixels.size, pixels.mode
+        data = memoryview(pixels.tobytes("raw", "RGBX") if mode == "RGB" else pixels.tobytes())
+    else:
+        height, width, channels = pixels.shape
+        mode, data = "L" if channels == 1 else "RGB", pixels.reshape(-1).data
+    parts = [crc32c(data[at : at + _DIGESTED]).to_bytes(4, "little") for at in range(0, len(data), _DIGESTED)]
+    return hashlib.sha256(f"{mode} {width} {height} {orientation}\n".encode() + b"".join(parts)).hexdigest()
 
 
 def moments(raster: Raster) -> Moments:

@@ -21,7 +21,7 @@ from recordmill.imaging.pillow_decode import (
     open_image,
     opens_elsewhere,
 )
-from recordmill.imaging.pixels import Raster, count_channels, moments, to_image, to_raster
+from recordmill.imaging.pixels import Raster, count_channels, digest_pixels, moments, to_image, to_raster
 from recordmill.imaging.png_soundness import is_sound_png
 from recordmill.imaging.prepared_image import PreparedImage
 from recordmill.imaging.resize import Size, jpeg_reduction, resize_image, target_size
@@ -30,7 +30,9 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import ImageSettings
 
 
-def prepare_image(data: bytes, settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:
+def prepare_image(
+    data: bytes, settings: ImageSettings, keep_pixels: bool = False, encode: bool = True
+) -> PreparedImage:
     """Checks an image and brings it into the form that is stored.
 
     A pure function of its arguments and of `imaging_versions()`: same bytes in, same bytes out, on any thread of any
@@ -40,28 +42,32 @@ def prepare_image(data: bytes, settings: ImageSettings, keep_pixels: bool = Fals
         data: the file.
         settings: limits, size and encoding.
         keep_pixels: whether the result has the decoded pixels; then every image is decoded in full.
+        encode: whether pixels are encoded; else the result has no bytes where they would be, and all the rest.
 
     Raises:
         Rejected: the image is rejected, for one of `REASONS`. Nothing else is raised, whatever the bytes are.
     """
     file_format = accepted_format(data, settings)
     if file_format != "JPEG":
-        return _prepare_with_pillow(data, file_format, None, settings, keep_pixels)
+        return _prepare_with_pillow(data, file_format, None, settings, keep_pixels, encode)
     header = read_jpeg_header(data)
     check_size(header.width, header.height, settings)
     check_scans(data, header, settings.max_pixels)
     if not header.is_widely_readable:
-        return _prepare_with_pillow(data, file_format, header, settings, keep_pixels)
-    return _prepare_jpeg(data, header, settings, keep_pixels)
+        return _prepare_with_pillow(data, file_format, header, settings, keep_pixels, encode)
+    return _prepare_jpeg(data, header, settings, keep_pixels, encode)
 
 
-def prepare_pixels(pixels: NDArray[np.uint8], settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:
+def prepare_pixels(
+    pixels: NDArray[np.uint8], settings: ImageSettings, keep_pixels: bool = False, encode: bool = True
+) -> PreparedImage:
     """Brings decoded pixels into the form that is stored; they are always encoded, whatever `reencode` says.
 
     Args:
         pixels: height x width x 1 or 3 channels, red first.
         settings: limits, size and encoding.
         keep_pixels: whether the result has them too.
+        encode: as for `prepare_image`.
 
     Raises:
         Rejected: there are too many of them.
@@ -74,10 +80,12 @@ def prepare_pixels(pixels: NDArray[np.uint8], settings: ImageSettings, keep_pixe
         return PreparedImage(pixels.tobytes(), "RAW", height, width, channels, None, ("reencoded",))
     whole = Image.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
     image, changes = _arrange(whole, 1, target_size((width, height), settings.resize), settings)
-    return _encode(to_raster(image), changes, None, settings, keep_pixels)
+    return _encode(to_raster(image), changes, None, settings, keep_pixels, None, encode)
 
 
-def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep_pixels: bool) -> PreparedImage:
+def _prepare_jpeg(
+    data: bytes, header: JpegHeader, settings: ImageSettings, keep_pixels: bool, encode: bool
+) -> PreparedImage:
     """The path that nearly all images take."""
     size = (header.height, header.width) if is_turned_sideways(header.orientation) else (header.width, header.height)
     target = target_size(size, settings.resize)
@@ -104,14 +112,16 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep
         # The pixels of an image that stays unchanged are not used: to check it, an eighth of each side is enough.
         reduction = hash_reduction(size) if settings.near_duplicates else SMALLEST_REDUCTION
     raster = _decode(data, header, reduction)
+    pixels = digest_pixels(raster, header.orientation) if reduction == 1 else None
     if untouched:
         shape = (header.height, header.width, header.components)
-        return _describe(data, "JPEG", shape, (), raster, raster, settings, keep_pixels)
+        return _describe(data, "JPEG", shape, (), raster, raster, settings, keep_pixels, pixels)
     if fits:
-        return _encode(raster, {"icc_ignored"} if profile == "unusable" else set(), header, settings, keep_pixels)
+        ignored = {"icc_ignored"} if profile == "unusable" else set()
+        return _encode(raster, ignored, header, settings, keep_pixels, pixels, encode)
     image, changes = apply_profile(to_image(raster), header.icc_profile)
     image, more_changes = _arrange(image, header.orientation, target, settings)
-    return _encode(to_raster(image), changes | more_changes, header, settings, keep_pixels)
+    return _encode(to_raster(image), changes | more_changes, header, settings, keep_pixels, pixels, encode)
 
 
 def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
@@ -125,7 +135,7 @@ def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
 
 
 def _prepare_with_pillow(
-    data: bytes, file_format: str, header: JpegHeader | None, settings: ImageSettings, keep_pixels: bool
+    data: bytes, file_format: str, header: JpegHeader | None, settings: ImageSettings, keep_pixels: bool, encode: bool
 ) -> PreparedImage:
     opened = open_image(data, file_format)
     width, height = opened.size
@@ -135,6 +145,7 @@ def _prepare_with_pillow(
     if never and settings.check == "header" and not keep_pixels:
         return PreparedImage(data, file_format, height, width, channels, None, ())
     loaded = load_image(opened, file_format)
+    pixels = digest_pixels(loaded.image, loaded.orientation)
     if never:
         if file_format == "PNG" and not is_sound_png(data):
             raise Rejected("decode", "decode_error", "PNG: damaged, although Pillow decodes it, and reencode is never")
@@ -142,7 +153,7 @@ def _prepare_with_pillow(
         shown = None
         if settings.near_duplicates or keep_pixels:
             shown = to_raster(to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)[0])
-        return _describe(data, file_format, (height, width, channels), (), shown, read, settings, keep_pixels)
+        return _describe(data, file_format, (height, width, channels), (), shown, read, settings, keep_pixels, pixels)
     image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
     size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
     image, more_changes = _arrange(image, loaded.orientation, target_size(size, settings.resize), settings)
@@ -153,8 +164,10 @@ def _prepare_with_pillow(
     fits = not changes and _shows_as_it_is(loaded, file_format) and channels == len(image.getbands())
     if passes and fits and is_sound_png(data):
         raster = to_raster(image)
-        return _describe(data, file_format, (height, width, channels), (), raster, raster, settings, keep_pixels)
-    return _encode(to_raster(image), changes, header, settings, keep_pixels)
+        return _describe(
+            data, file_format, (height, width, channels), (), raster, raster, settings, keep_pixels, pixels
+        )
+    return _encode(to_raster(image), changes, header, settings, keep_pixels, pixels, encode)
 
 
 def _shows_as_it_is(loaded: Loaded, file_format: str) -> bool:
@@ -182,13 +195,19 @@ def _arrange(
 
 
 def _encode(
-    raster: Raster, changes: set[str], header: JpegHeader | None, settings: ImageSettings, keep_pixels: bool
+    raster: Raster,
+    changes: set[str],
+    header: JpegHeader | None,
+    settings: ImageSettings,
+    keep_pixels: bool,
+    pixels: str | None,
+    encode: bool,
 ) -> PreparedImage:
-    encoded = encode_raster(raster, settings, header)
+    encoded = encode_raster(raster, settings, header) if encode else b""
     shape = (*raster.shape[:2], count_channels(raster))
     read = as_stored(raster, encoded, settings) if settings.moments else None
     names = tuple(sorted(changes | {"reencoded"}))
-    return _describe(encoded, stored_format(settings), shape, names, raster, read, settings, keep_pixels)
+    return _describe(encoded, stored_format(settings), shape, names, raster, read, settings, keep_pixels, pixels)
 
 
 def _describe(
@@ -200,10 +219,11 @@ def _describe(
     read: Raster | None,
     settings: ImageSettings,
     keep_pixels: bool,
+    pixels: str | None,
 ) -> PreparedImage:
     """What is stored, with what the settings ask for of the pixels as people see them, and as readers do."""
     taken = moments(read) if settings.moments and read is not None else None
     hashed = difference_hash(shown) if settings.near_duplicates and shown is not None else None
     height, width, channels = shape
     kept = shown if keep_pixels else None
-    return PreparedImage(encoded, form, height, width, channels, taken, changes, hashed, kept)
+    return PreparedImage(encoded, form, height, width, channels, taken, changes, hashed, pixels, kept)

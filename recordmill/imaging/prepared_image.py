@@ -38,6 +38,7 @@ class PreparedImage:
             values: with `reencode: never`, for files other than JPEG and PNG or other than 8-bit gray or RGB.
         changes: sorted names from `CHANGES`; empty if the bytes are unchanged.
         difference_hash: see `imaging.dhash`; None if it was not requested.
+        pixels: digest of the file's pixels, see `imaging.pixels.digest_pixels`; None if they were not decoded in full.
         raster: the decoded pixels after all changes except re-encoding; None if they were not requested.
     """
 
@@ -49,4 +50,5 @@ class PreparedImage:
     moments: tuple[tuple[int, int], ...] | None
     changes: tuple[str, ...]
     difference_hash: int | None = None
+    pixels: str | None = field(default=None, compare=False)
     raster: Raster | None = field(default=None, compare=False, repr=False)

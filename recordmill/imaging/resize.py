@@ -19,10 +19,10 @@ def target_size(size: Size, resize: Resize | None) -> Size:
         return size
     if resize.exact is not None:
         return resize.exact[1], resize.exact[0]
-    longest = resize.longest or max(size)
-    if max(size) <= longest:
+    limit, side = (resize.shortest, min(size)) if resize.longest is None else (resize.longest, max(size))
+    if limit is None or side <= limit:
         return size
-    scale = longest / max(size)
+    scale = limit / side
     return max(1, round(width * scale)), max(1, round(height * scale))
 
 

@@ -8,6 +8,9 @@ MARKER = "recordmill.json"
 LABELS, REJECTED, CONFIGURATION, DUPLICATES = "labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl"
 """The files of a dataset besides its shards, their sidecars and the marker."""
 
+INDEX = "records.index"
+"""The places of all records, for readers that seek; docs/format.md describes it."""
+
 SIDE_FILES = (LABELS, REJECTED, CONFIGURATION, DUPLICATES)
 """Those that every dataset has."""
 

@@ -1,7 +1,7 @@
 """`recordmill.json`, the marker: the content of a dataset and how it was made. Only complete datasets have one."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -10,10 +10,14 @@ from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
 from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.schemas.features import Feature, FeatureEntry
+from recordmill.schemas.reference_digest import add_digests
 from recordmill.schemas.rejection import Fate
 
-MARKER_FORMAT = 1
+MARKER_FORMAT = 2
 """Raised when readers of the format before it would misunderstand the file."""
+
+READ_FORMATS = (1, MARKER_FORMAT)
+"""Those that are read. Format 1 has no index, and its sidecars have no digests of records."""
 
 PLAN_VERSION = 2
 """Raised when the same settings and images would give other bytes than before."""
@@ -35,7 +39,7 @@ class ImageRecipe:
     store: str = ""
     check: str = ""
     moments: bool = False
-    near_duplicates: bool = False
+    near_duplicates: Any = False  # false, true or "together"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,34 @@ class ShardEntry:
     sha256: str
     sidecar: str
     sidecar_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Sums over the records that depend on nothing else: not on shards, order, runner or path.
+
+    Attributes:
+        dataset: of all records, in hex.
+        splits: the same by split.
+        classes: the same by class name; the empty name for records without one label.
+    """
+
+    dataset: str
+    splits: Mapping[str, str]
+    classes: Mapping[str, str]
+
+    @classmethod
+    def of(cls, splits: Mapping[str, RowTotals]) -> Self:
+        """The sums of a dataset with these totals of rows."""
+        rows = RowTotals()
+        for each in splits.values():
+            rows.merge(each)
+        sums = {name: _add_up(each.fingerprints.values()) for name, each in splits.items()}
+        return cls(_add_up(sums.values()), sums, dict(sorted(rows.fingerprints.items())))
+
+
+def _add_up(fingerprints: Iterable[str]) -> str:
+    return f"{add_digests(*(int(each, 16) for each in fingerprints)):064x}"
 
 
 def _by_name(counts: Mapping[str, int]) -> dict[str, int]:
@@ -296,7 +328,7 @@ class Marker:
     """`recordmill.json`.
 
     Attributes:
-        format: the format's version, 1. The key is `recordmill`.
+        format: the format's version, 1 or 2. The key is `recordmill`.
         name: the setting `name`; empty if it is not set.
         plan: what decides the dataset's bytes.
         convention: the convention's name; `own` for one that the settings declare.
@@ -304,6 +336,7 @@ class Marker:
         features: the features of records, by their keys in the Example.
         labels: class ids by class name.
         splits: by name, in the order of the settings.
+        fingerprint: identifies the records; absent in datasets of format 1.
         ledger: what happened to everything that was listed.
         named: absent if no file names images.
         boxes: boxes by outcome; absent if there are none.
@@ -315,6 +348,7 @@ class Marker:
         input_bytes: bytes of the sources of all records.
         output_bytes: bytes of all shards.
         files: paths of all files besides shards, their sidecars and the marker.
+        index: path of the index; absent in datasets of format 1.
         notes: notes of the conversion, for people.
         remarks: observations that are worth a look; absent in datasets of older versions.
         about: what people want to know of the dataset; absent if the settings say nothing.
@@ -329,6 +363,7 @@ class Marker:
     features: Mapping[str, FeatureEntry]
     labels: Mapping[str, int]
     splits: Mapping[str, SplitEntry]
+    fingerprint: Fingerprint | None = None
     ledger: Ledger
     named: NamedImages | None = None
     boxes: Mapping[str, int] | None = None
@@ -340,6 +375,7 @@ class Marker:
     input_bytes: int
     output_bytes: int
     files: tuple[str, ...]
+    index: str | None = None
     notes: tuple[str, ...]
     remarks: tuple[str, ...] | None = None
     about: About | None = None
@@ -353,7 +389,7 @@ class Marker:
             MisfitError: it is not a marker, or one of another format; the message says why.
         """
         form = value.get("recordmill") if isinstance(value, dict) else None
-        if type(form) is int and form != MARKER_FORMAT:
+        if type(form) is int and form not in READ_FORMATS:
             raise MisfitError("", f"has format {form}, which another version of Recordmill reads")
         marker = from_json(cls, value)
         for key in ("recordmill", "run"):

@@ -31,6 +31,10 @@ class SidecarRow:
         classes: the classes of its boxes, or all its labels; absent where it can have one only.
         offset: where its frame begins in its unpacked file, in bytes.
         length: bytes of the record, without the 16 bytes of framing.
+        record: SHA-256 of the record, in hex; absent, as are the next two, in datasets of format 1.
+        rest: the same of the record with an empty image; absent if records have no images.
+        pixels: digest of the source's pixels, see `imaging.pixels.digest_pixels`; absent if they were not decoded in
+            full.
     """
 
     key: str
@@ -48,6 +52,9 @@ class SidecarRow:
     classes: Sequence[str] | None = None
     offset: int = 0
     length: int = 0
+    record: str | None = None
+    rest: str | None = None
+    pixels: str | None = None
 
 
 @dataclass(slots=True)

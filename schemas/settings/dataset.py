@@ -10,6 +10,7 @@ from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.bounds import AtLeastOne, Count, Share
 from recordmill.schemas.dataset.about import About
 from recordmill.schemas.label_map import LabelSettings
+from recordmill.schemas.settings.contract import Contract
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
@@ -93,9 +94,12 @@ class DatasetSettings:
         compression: compression of the files: `none` or `gzip`; `auto`, as the convention requires, which is `none`
             unless its own files are gzipped. JPEG does not compress further, and indexes need plain files.
         index_files: whether each shard gets an index for readers that seek: NVIDIA DALI, PyTorch's `tfrecord` package.
-        seed: other seeds give other splits, another order and another choice for `limit`.
+        seed: other seeds give other splits, another order and another choice for `limit` and `limit_per_class`.
         limit: at most this many images, chosen by hash.
+        limit_per_class: at most this many images of each class, chosen by hash. Images without a label count as a
+            class. It is applied before `limit`, and before any image is rejected.
         max_rejected: when rejected images fail the run.
+        expect: what the dataset must be like to be published; see docs/change.md.
         analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is
             finished. Sets `images.moments`; needs `images.check: decode` and a split called `train`.
         report: whether `report.html`, a page for people, is added to the dataset.
@@ -127,7 +131,9 @@ class DatasetSettings:
     index_files: bool = False
     seed: int = 0
     limit: AtLeastOne | None = None
+    limit_per_class: AtLeastOne | None = added_setting(None)
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
+    expect: Contract = added_setting(default_factory=Contract)
     analyze: bool = False
     report: bool = True
     licence: str = added_setting("")
@@ -143,9 +149,20 @@ class DatasetSettings:
             raise ValueError(f"version is {self.version!r}: write three numbers, such as 1.2.0")
 
     @property
+    def user_functions(self) -> list[str]:
+        """The functions of the user's own code that are called while images are converted."""
+        return [each.function for each in self.features.values() if not each.is_built_in]
+
+    @property
     def holds_images(self) -> bool:
         """Whether Examples have images in them."""
         return self.decode == "images" and self.source.contents == "images"
+
+    @property
+    def kept_together(self) -> list[str]:
+        """The keys of the settings that keep duplicates in one split."""
+        values = {"duplicates": self.duplicates, "images.near_duplicates": self.images.near_duplicates}
+        return [key for key, value in values.items() if value == "together"]
 
     @property
     def unit(self) -> Literal["image", "file", "row"]:

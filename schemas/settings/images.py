@@ -5,6 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, get_args, get_type_hints
 
+from recordmill.schemas.added_setting import added_setting
+
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 
 MAX_JPEG_SIDE = 65_500  # libjpeg's JPEG_MAX_DIMENSION; the marker itself would hold 65,535
@@ -17,23 +19,27 @@ LARGEST_LIMIT = 2**62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resize:
-    """The size that images are resized to: either `longest` or `exact`.
+    """The size that images are resized to: `longest`, `shortest` or `exact`.
 
     Attributes:
         longest: maximum length of the longest side in pixels. Smaller images stay as they are; nothing is enlarged.
+        shortest: maximum length of the shortest side in pixels. Smaller images stay as they are.
         exact: height and width in pixels. Smaller images are enlarged.
         fit: how an image of another aspect ratio fills `exact`: `crop` crops both sides equally; `pad` shows the whole
             image, centred on `background`.
     """
 
     longest: int | None = None
+    shortest: int | None = added_setting(None)
     exact: tuple[int, int] | None = None
     fit: Literal["crop", "pad"] = "crop"
 
     def __post_init__(self) -> None:
-        if (self.longest is None) == (self.exact is None):
-            raise ValueError("resize: give either longest or exact")
-        key, sides = ("longest", (self.longest,)) if self.exact is None else ("exact", self.exact)
+        sizes = {"longest": (self.longest,), "shortest": (self.shortest,), "exact": self.exact or (None,)}
+        given = [(key, sides) for key, sides in sizes.items() if sides != (None,)]
+        if len(given) != 1:
+            raise ValueError("resize: give one of longest, shortest and exact")
+        ((key, sides),) = given
         if not all(side is not None and 1 <= side <= MAX_JPEG_SIDE for side in sides):
             raise ValueError(f"resize.{key}: a side has 1 to {MAX_JPEG_SIDE:,} pixels")
         if self.exact is not None and math.prod(self.exact) > DEFAULT_MAX_PIXELS:
@@ -57,8 +63,7 @@ class ImageSettings:
         max_side: images whose header announces a longer side are rejected without decoding them.
         check: `decode` decodes every image. `header` reads only the headers of images that are stored unchanged: much
             faster, but damage to the pixels goes unseen and there are no moments. Re-encoded images are decoded in any
-            case. On DirectRunner under Linux a second process then writes every other shard, with 200 MB mostly shared
-            with the first; `--threads=1` does without it.
+            case.
         store: how images are stored: `jpeg`; `png`, without loss; `raw`, the pixels as height x width x channels
             bytes; `auto`, as the convention requires: `jpeg`, except for conventions of raw pixels.
         reencode: `when_needed` copies files that already have the required form, if every reader shows them correctly,
@@ -77,7 +82,8 @@ class ImageSettings:
             analysis of the dataset (`analyze` sets it). This takes about a third more time: checking a JPEG that is
             stored unchanged needs only its coefficients, and re-encoded images are decoded again.
         near_duplicates: whether to find images that look alike, by the difference hash of their pixels. Files with the
-            same bytes are found without it.
+            same bytes are found without it. `together` also keeps them, and files with the same bytes, in one split,
+            with all groups that share one; each image is then read and decoded twice.
     """
 
     formats: tuple[str, ...] = FORMATS
@@ -93,7 +99,7 @@ class ImageSettings:
     background: tuple[int, int, int] = (255, 255, 255)
     resize: Resize | None = None
     moments: bool = False
-    near_duplicates: bool = False
+    near_duplicates: bool | Literal["together"] = False
 
     def __post_init__(self) -> None:
         if not self.formats:

@@ -19,7 +19,7 @@ def folder(tmp_path):
 
 def test_the_page_is_true(run_page, folder):
     pytest.importorskip("tensorflow")
-    converted, trained, described, listed = run_page("docs/load.md", folder)
+    converted, trained, described, opened, resumed, listed = run_page("docs/load.md", folder)
     assert '"exit_code":0' in converted.stdout
     records, classes, names = described.stdout.splitlines()[0].partition(" ")[0], 2, {0: "cat", 1: "dog"}
     assert trained.stdout.splitlines()[-1] == f"('cat', 'dog') 1 batches of {records}"
@@ -27,5 +27,11 @@ def test_the_page_is_true(run_page, folder):
     assert first == f"{records} {classes} {names}"
     assert set(ast.literal_eval(weights)) == {0, 1}
     assert meaning == "class id, counted from the label map's offset"
+    assert resumed.stdout.splitlines() == ["280 25", "1 18"]
+    count, labels, name = opened.stdout.splitlines()
+    assert count.startswith(f"{records} (64, 64, 3) ")
+    assert set(ast.literal_eval(labels)) <= {0, 1}
+    assert len(ast.literal_eval(labels)) == 3
+    assert name == "[b'00.jpg']"
     assert len(listed.stdout.splitlines()) == 30 - int(records)
     assert all(line.endswith(" int64") and line.startswith("b'") for line in listed.stdout.splitlines())

@@ -34,6 +34,8 @@ def test_each_recipe_does_what_it_says(folder):
     assert (folder / "dataset-unlabelled" / "labels.txt").read_text(encoding="utf-8") == ""
     assert count_records(folder / "dataset-stratified") == {"train": 20, "validation": 10, "test": 10}
     assert sum(count_records(folder / "dataset-small").values()) == 20
+    balanced = [row["class"] for _, row in rows(folder / "dataset-balanced")]
+    assert sorted(balanced) == ["cat"] * 10 + ["dog"] * 10
     assert sum(count_records(folder / "dataset-both").values()) == 80
     assert sum(count_records(folder / "dataset-tutorial").values()) == 40
     exact = list(rows(folder / "dataset-exact"))

@@ -230,9 +230,29 @@ def test_a_dataset_of_0_1_0_is_kept_verified_and_loaded(case, stored, tmp_path, 
         assert len(list(examples_as_numpy(str(tmp_path / "dataset"), split))) == written["records"]
 
 
+@pytest.mark.parametrize("case", [CASES[0], CASES[4]], ids=lambda case: case.name)
+def test_a_dataset_of_0_1_0_is_replaced(case, stored, tmp_path, capsys):
+    from recordmill.pipeline.launch import launch
+    from recordmill.pipeline.run import build
+    from recordmill.reading.dataset import open_dataset
+    from recordmill.reading.verify.verify_dataset import verify_dataset
+
+    flags = prepare(case, tmp_path)
+    unpack(stored, case.name, tmp_path)
+    old = json.loads((tmp_path / "dataset" / "recordmill.json").read_bytes())
+    assert launch([*flags, "--set=seed=3", "--overwrite"], build) == 0
+    line = json.loads(capsys.readouterr().out)
+    verified = verify_dataset(open_dataset(str(tmp_path / "dataset")))
+    assert [str(finding) for finding in verified.findings if not finding.is_note] == []
+    assert (old["recordmill"], verified.dataset.marker.format) == (1, 2)
+    assert verified.records == line["ledger"]["written"] == old["ledger"]["written"]
+
+
 def test_what_0_1_0_left_unfinished_is_finished(stored, tmp_path, capsys):
     from recordmill.pipeline.launch import launch
     from recordmill.pipeline.run import build
+    from recordmill.reading.dataset import open_dataset
+    from recordmill.reading.verify.verify_dataset import verify_dataset
 
     flags = prepare(UNFINISHED, tmp_path)
     unpack(stored, UNFINISHED.name, tmp_path)
@@ -247,7 +267,10 @@ def test_what_0_1_0_left_unfinished_is_finished(stored, tmp_path, capsys):
     assert launch(flags, build) == 0
     line = json.loads(capsys.readouterr().out)
     assert (line["status"], staging.name) == ("published", f".staging-{line['plan_id']}")
-    assert "2 of 3 shards had been finished by an earlier run" in line["notes"]
+    assert not any("earlier run" in note for note in line["notes"])  # their sidecars lack what format 2 has
+    marker = json.loads((tmp_path / "dataset" / "recordmill.json").read_bytes())
+    assert (marker["recordmill"], marker["run"]["shards_reused"]) == (2, 0)
+    assert verify_dataset(open_dataset(str(tmp_path / "dataset")), "pixels").failed == 0
 
 
 def make(case: Case, work: Path) -> Path:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import struct
 import subprocess
 import sys
 import unicodedata
@@ -14,6 +15,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
+from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.run import build
 from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.run_settings import RunSettings
@@ -55,7 +57,7 @@ def test_a_dataset_is_its_files_and_nothing_else(dataset):
     shards = {f"{split}-0000{index}-of-00002.tfrecord" for split in ("train", "test") for index in (0, 1)}
     sidecars = {f"sidecars/{name}.jsonl" for name in shards}
     described = {"README.md", "croissant.json", "schema.pbtxt", "report.html", "report.json"}
-    described |= {"dataset_info.json", "features.json", "image.class.label.labels.txt"}
+    described |= {"records.index", "dataset_info.json", "features.json", "image.class.label.labels.txt"}
     listed = {"labels.txt", "config.yaml", "rejected.jsonl", "duplicates.jsonl", "recordmill.json"}
     assert dataset.files == shards | sidecars | listed | described
 
@@ -72,12 +74,64 @@ def test_sidecars_point_at_their_records(dataset, records_of):
             record = content[row["offset"] + 12 : row["offset"] + 12 + row["length"]]
             assert row["key"].rpartition("/")[2].encode() in record
             assert row["sha256"].encode() in record
+            assert row["record"] == hashlib.sha256(record).hexdigest()
+
+
+def test_the_index_has_the_place_of_every_record(dataset, records_of):
+    """It is read as docs/format.md describes it, in the order of the splits' names."""
+    index = (dataset.output / dataset.marker["index"]).read_bytes()
+    splits = sorted(dataset.marker["splits"].items())
+    shards = [shard for _, split in splits for shard in split["shards"]]
+    assert struct.unpack_from("<8s2Q", index) == (b"RMINDEX2", 4, 10)
+    for number, shard in enumerate(shards):
+        assert struct.unpack_from("<Q32s", index, 24 + 40 * number) == (
+            shard["records"],
+            bytes.fromhex(shard["sha256"]),
+        )
+    assert len(index) == 24 + 40 * 4 + 24 * 10
+    entries = list(struct.iter_unpack("<3Q", index[24 + 40 * 4 :]))
+    expected = []
+    for shard in shards:
+        rows = [json.loads(line) for line in (dataset.output / shard["sidecar"]).read_text().splitlines()]
+        keys = [row["key"] for row in rows if "rejected" not in row]
+        places = [(at, len(data)) for at, data in records_of((dataset.output / shard["name"]).read_bytes())]
+        for (offset, length), key in zip(places, keys, strict=True):
+            digest = hashlib.sha256(b"0\0key\0" + key.encode()).digest()
+            expected.append((offset, length, int.from_bytes(digest[16:24], "big")))
+    assert entries == expected
+    for name, split in splits:
+        own, entries = entries[: split["records"]], entries[split["records"] :]
+        assert [each[2] for each in own] == sorted(each[2] for each in own), name
+
+
+def test_the_fingerprint_is_the_sum_over_all_records_in_any_shards(dataset, convert, photos, tmp_path):
+    def add_up(rows_by_split, label=None):
+        digests = [
+            hashlib.sha256(f"{split}\0{row['record']}\0{row['key']}".encode()).digest()
+            for split, rows in rows_by_split.items()
+            for row in rows
+            if "rejected" not in row and label in (None, row["class"])
+        ]
+        return f"{sum(int.from_bytes(each, 'big') for each in digests) % 2**256:064x}"
+
+    rows = {split: dataset.rows(split) for split in ("train", "test")}
+    assert dataset.marker["fingerprint"] == {
+        "dataset": add_up(rows),
+        "splits": {split: add_up({split: own}) for split, own in rows.items()},
+        "classes": {label: add_up(rows, label) for label in ("cat", "dog")},
+    }
+    settings = {"shards.count": 1, "splits.fractions": {"train": 0.6, "test": 0.4}}
+    resharded = convert(photos, settings=settings, output=tmp_path / "resharded")
+    assert len(resharded.shards()) == 2 < len(dataset.shards())
+    assert resharded.marker["fingerprint"] == dataset.marker["fingerprint"]
+    other = convert(photos, settings=settings | {"labels.offset": 1}, output=tmp_path / "other")
+    assert other.marker["fingerprint"]["dataset"] != dataset.marker["fingerprint"]["dataset"]
 
 
 def test_a_sidecar_row_says_all_of_an_image(dataset, photos):
     (row,) = [row for row in dataset.rows() if row["key"] == "dog/03.jpg"]
     encoded = (photos / "dog/03.jpg").read_bytes()
-    del row["offset"], row["length"], row["moments"]
+    del row["offset"], row["length"], row["moments"], row["record"], row["rest"]
     assert row == {
         "key": "dog/03.jpg",
         "bytes": len(encoded),
@@ -153,9 +207,10 @@ def test_the_stored_configuration_makes_the_same_dataset(dataset, convert, photo
 def test_the_plan_is_the_same_as_far_as_the_recipe_is(dataset):
     settings = yaml.safe_load((dataset.output / "config.yaml").read_text())
     recipe = dataset.marker["plan"]["recipe"]
-    no_part = {"max_rejected", "report", "analyze"}
-    assert {key: value for key, value in settings.items() if key not in no_part} == {
-        key: recipe[key] for key in settings if key not in no_part
+    about_people = {"max_rejected", "report", "analyze", "licence", "creator", "version", "citation"}
+    assert settings.keys() - recipe.keys() >= about_people
+    assert {key: value for key, value in settings.items() if key in recipe} == {
+        key: recipe[key] for key in settings if key in recipe
     }
 
 
@@ -351,3 +406,13 @@ def test_a_missing_extra_for_google_is_not_mentioned():
     )
     done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, check=True)
     assert done.stderr == "WARNING:root:told\n"
+
+
+def test_inspect_and_the_card_show_the_fingerprint(dataset, capsys):
+    fingerprint = dataset.marker["fingerprint"]["dataset"]
+    assert f"Fingerprint `{fingerprint}`" in (dataset.output / "README.md").read_text()
+    capsys.readouterr()
+    assert inspect([str(dataset.output)]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["fingerprint"] == fingerprint
+    assert f"fingerprint {fingerprint}" in shown.err

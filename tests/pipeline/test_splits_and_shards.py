@@ -5,6 +5,13 @@ from collections import Counter
 import pytest
 
 FRACTIONS = {"train": 0.6, "test": 0.4}
+SEVERAL = {
+    "features": {
+        "encoded": {"field": "encoded", "type": "bytes"},
+        "labels": {"field": "labels", "type": "int64", "shape": [None]},
+        "texts": {"field": "label_texts", "type": "bytes", "shape": [None]},
+    }
+}
 
 
 @pytest.fixture
@@ -94,6 +101,50 @@ def test_limit_takes_that_many(convert, forty, limit):
     assert ledger["written"] == min(limit, 40)
     assert ledger["left_out"] == ({"limit": 40 - limit} if limit < 40 else {})
     assert ledger["listed"] == 40
+
+
+def test_a_limit_per_class(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 12, "dog": 5, "emu": 2})
+    done = convert(root, settings={"limit_per_class": 4, "splits.fractions": FRACTIONS, "labels.offset": 3})
+    assert done.marker["ledger"] == {
+        "listed": 19, "written": 10, "rejected": {}, "ignored": {}, "left_out": {"limit_per_class": 9}
+    }  # fmt: skip
+    assert Counter(row["class"] for row in done.rows()) == {"cat": 4, "dog": 4, "emu": 2}
+    assert done.line["acted"]["limit_per_class"] == 9
+    taken = done.keys()
+    more = convert(root, "--overwrite", settings={"limit_per_class": 5, "splits.fractions": FRACTIONS})
+    assert (len(taken), len(more.keys())) == (10, 12)
+    assert set(taken) < set(more.keys()), "a higher limit keeps what a lower one took"
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        (
+            {"labels.classes": ["cat", "dog"], "labels.catch_all": "dog"},
+            "limit_per_class counts labels, and labels.catch_all makes one class of several: remove one",
+        ),
+        (
+            {"source": {"kind": "manifest", "columns": {"uri": "path", "labels": "tags"}}, "convention": SEVERAL},
+            "limit_per_class needs images with one label each, and these may have several labels: remove it",
+        ),
+        (
+            {"source": {"kind": "voc"}, "convention": "tfds"},
+            "limit_per_class needs images with one label each, and these may have several boxes: remove it",
+        ),
+        (
+            {"source": {"kind": "fixed_records", "preset": "cifar10"}},
+            "limit_per_class needs labels that are known before the images are read: remove it",
+        ),
+        (
+            {"source": {"kind": "class_folders", "class_from": "none"}},
+            "limit_per_class has no effect, since the source gives no labels: remove it",
+        ),
+    ],
+)
+def test_a_limit_per_class_needs_one_known_label_an_image(convert, forty, settings, why):
+    done = convert(forty, settings={"limit_per_class": 4, **settings})
+    assert (done.code, [line.removeprefix("--set: ") for line in done.errors]) == (2, [why])
 
 
 def test_limit_takes_from_every_split_and_class(convert, forty):

@@ -126,7 +126,7 @@ def _group(_: beam.GroupByKey, elements: list[tuple[Any, Any]]) -> list[tuple[An
     return list(groups.values())
 
 
-def _combine(transform: beam.CombineGlobally, elements: list[Any]) -> list[Any]:
+def _combine(transform: beam.CombineGlobally | beam.CombinePerKey, elements: list[Any]) -> list[Any]:
     combine = beam.CombineFn.maybe_from_callable(transform.fn)
     combine.setup()
     parts = [combine.create_accumulator()]
@@ -138,6 +138,10 @@ def _combine(transform: beam.CombineGlobally, elements: list[Any]) -> list[Any]:
     merged = [combine.extract_output(combine.merge_accumulators(parts))]
     combine.teardown()
     return merged
+
+
+def _combine_per_key(transform: beam.CombinePerKey, elements: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    return [(key, *_combine(transform, values)) for key, values in _group(beam.GroupByKey(), elements)]
 
 
 def _do(transform: beam.ParDo, elements: list[Any]) -> list[Any]:
@@ -195,6 +199,7 @@ _PRIMITIVES: dict[type, Callable[[Any, list[Any]], Iterable[Any]]] = {
     beam.Create: _create,
     beam.GroupByKey: _group,
     beam.CombineGlobally: _combine,
+    beam.CombinePerKey: _combine_per_key,
     beam.Reshuffle: _keep,
     beam.ParDo: _do,
 }

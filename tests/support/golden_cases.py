@@ -117,6 +117,7 @@ def _images() -> list[Case]:
         case("images_store_png", of.formats, "images.store=png"),
         case("images_store_raw", of.formats, "images={store: raw, grayscale: expand}"),
         case("images_resize_longest", of.formats, "images.resize={longest: 20}"),
+        case("images_resize_shortest", of.formats, "images.resize={shortest: 20}"),
         case("images_resize_crop", of.formats, "images.resize={exact: [20, 20]}"),
         case(
             "images_resize_pad", of.formats, "images={resize: {exact: [20, 20], fit: pad}, background: [10, 200, 30]}"
@@ -163,8 +164,16 @@ def _datasets() -> list[Case]:
         case("seed", of.photos, "seed=7", HALVES),
         case("limit", of.photos, "limit=9", HALVES),
         case("limit_stratify", of.photos, "limit=9", "splits={stratify: true, fractions: {train: 0.5, test: 0.5}}"),
+        case("limit_per_class", of.photos, "limit_per_class=3", "limit=8", HALVES),
+        case(
+            "limit_per_class_stratify",
+            of.photos,
+            "limit_per_class=4",
+            "splits={stratify: true, fractions: {train: 0.5, test: 0.5}}",
+        ),
         case("duplicates_drop", of.photos, "duplicates=drop", HALVES),
         case("duplicates_together", of.photos, "duplicates=together", HALVES),
+        case("near_duplicates_together", of.photos, "images.near_duplicates=together", HALVES),
         case("duplicates_drop_limit", of.photos, "duplicates=drop", "limit=12", "seed=3", HALVES),
         case("shards_count", of.photos, "shards.count=3"),
         case("shards_size", of.photos, "shards.size=3KiB"),
@@ -296,6 +305,7 @@ def _sources() -> list[Case]:
         ),
         case("boxes_resized", of.voc, "images.resize={exact: [20, 80], fit: pad}", config="voc"),
         case("boxes_area_resized", of.coco, "images.resize={longest: 15}", config="coco"),
+        case("boxes_resized_shortest", of.voc, "images.resize={shortest: 15}", config="voc"),
         case("boxes_cropped", of.voc, "images.resize={exact: [16, 16]}", config="voc"),
         case(
             "voc_sets",

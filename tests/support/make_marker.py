@@ -17,7 +17,7 @@ def marker_json(recipe: dict[str, Any] | None = None, **changed: Any) -> dict[st
     """
     changed["splits"] = {name: split_json(**split) for name, split in changed.get("splits", {}).items()}
     return {
-        "recordmill": 1,
+        "recordmill": 2,
         "name": "",
         "plan": {"id": changed.pop("plan_id", "p"), "recipe": {"compression": "none", **(recipe or {})}},
         "convention": "default",

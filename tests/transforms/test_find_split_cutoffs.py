@@ -94,6 +94,28 @@ def test_the_limit_is_the_same_however_images_are_dealt(batches):
         assert_that(found, equal_to([expected_selection(SplitSettings(), 33)]))
 
 
+@pytest.mark.parametrize("batches", [1, 7])
+@pytest.mark.parametrize("limit", [None, 25])
+@pytest.mark.parametrize("splits", [SplitSettings(), STRATIFIED], ids=["by hash", "stratified"])
+def test_a_limit_per_class_takes_the_lowest_hashes_of_each_class_before_the_limit(splits, limit, batches):
+    parts = [ReferenceBatch.of(REFS[start::batches]) for start in range(batches)]
+    found = []
+    with new_pipeline() as root:
+        cutoffs = root | beam.Create(parts) | FindSplitCutoffs(5, splits, limit, 10)
+        assert_that(cutoffs, found.extend)
+    splitter = ImageSplitter(5, splits, found[0])
+    outcomes = {ref: splitter.place(ref)[1:] for ref in IMAGES}
+    by_hash = sorted(IMAGES, key=lambda ref: hash_key(5, ref.key).take)
+    kept = {ref for label in "abc" for ref in [each for each in by_hash if each.label == label][:10]}
+    assert {ref for ref, (_, reason) in outcomes.items() if reason != "limit_per_class"} == kept
+    taken = [ref for ref in by_hash if ref in kept][:limit]
+    assert {ref for ref, (split, reason) in outcomes.items() if split and not reason} == set(taken)
+    counts = Counter((ref.label, outcomes[ref][0]) for ref in taken)
+    sizes = Counter(ref.label for ref in taken)
+    for (label, split), count in counts.items() if splits.stratify else ():
+        assert abs(count - sizes[label] * splits.fractions[split]) <= 1
+
+
 def test_without_images_a_limit_leaves_nothing_out():
     with new_pipeline() as root:
         found = root | beam.Create([ReferenceBatch()]) | FindSplitCutoffs(5, SplitSettings(), 33)

@@ -45,6 +45,7 @@ DESCRIPTIONS = [
     "image.class.label.labels.txt",
     "schema.pbtxt",
     "croissant.json",
+    "records.index",
     "report.json",
 ]
 

@@ -24,7 +24,7 @@ from recordmill.transforms.planning.summary import SplitSummary, Summary
 MOST_PER_SHARD = 1_000_000
 """References that one shard may hold: they are sorted in memory."""
 
-OUTSIDE = frozenset({"max_rejected", "analyze", "report", *(each.name for each in fields(About))})
+OUTSIDE = frozenset({"max_rejected", "expect", "analyze", "report", *(each.name for each in fields(About))})
 """Settings that change no byte of a shard. A run that failed because of a limit continues with a higher one, and what
 people want to know, or what is learnt from the finished dataset, can be added later."""
 
@@ -178,6 +178,8 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
     if summary.problems:
         more = f" (and {summary.problems_found - 1} more)" if summary.problems_found > 1 else ""
         return f"{summary.problems[0]}{more}"
+    if settings.limit_per_class is not None and summary.boxes:
+        return f"limit_per_class needs images with one label each, and there are {summary.boxes:,} boxes: remove it"
     if not summary.references and not summary.rejected:
         if summary.left_out:
             return f"all {summary.left_out.total():,} {unit}s are left out: raise limit or the fractions"

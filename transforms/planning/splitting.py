@@ -24,11 +24,19 @@ class SplitCutoffs:
         class_bounds: for stratified splits, upper ends of the splits' ranges of hashes by class.
         moved: splits of single hashes: where a split would have stayed empty, and in stratified splits of groups that
             hold several classes; the empty string for one that is left out.
+        class_takes: the same as `take_below` for `limit_per_class`, by label.
     """
 
     take_below: int = HASH_RANGE
     class_bounds: Mapping[str, Sequence[int]] = field(default_factory=dict)
     moved: Mapping[int, str] = field(default_factory=dict)
+    class_takes: Mapping[str, int] = field(default_factory=dict)
+
+    def find_limit(self, label: str, take: int) -> str:
+        """The limit that leaves out an image with this label and hash; the empty string if none does."""
+        if take >= self.class_takes.get(label, HASH_RANGE):
+            return "limit_per_class"
+        return "limit" if take >= self.take_below else ""
 
 
 class ImageSplitter:
@@ -49,10 +57,10 @@ class ImageSplitter:
         self.middles = list(zip(self._names, middles, strict=True)) if by_hash else []
 
     def place(self, ref: ImageRef) -> tuple[KeyHashes, str, str]:
-        """The numbers of one image, its split, and the reason where it is left out (`limit`, `fraction`)."""
+        """The numbers of one image, its split, and the reason where it is left out, one of `LEFT_OUT`."""
         hashes = hash_key(self._seed, ref.key, ref.group)
-        if hashes.take >= self.selection.take_below:
-            return hashes, "", "limit"
+        if limit := self.selection.find_limit(ref.label, hashes.take):
+            return hashes, "", limit
         split = ref.split or self.selection.moved.get(hashes.split)
         if split is None:
             split = self._by_hash(ref.label, hashes.split)

@@ -47,7 +47,7 @@ def count_acted(settings: DatasetSettings, changes: Mapping[str, int], left_out:
             "images.background": max(changes.get("flattened", 0), padded),
             "images.resize": resized,
         }
-    acted["limit"] = left_out.get("limit", 0)
+    acted |= {key: left_out.get(key, 0) for key in ("limit", "limit_per_class")}
     if settings.duplicates == "drop":
         acted["duplicates"] = left_out.get("duplicate", 0)
     return {key: count for key, count in acted.items() if settings.differs(key)}

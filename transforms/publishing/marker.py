@@ -8,10 +8,19 @@ from operator import attrgetter
 from typing import Any
 
 from recordmill.schemas.dataset.about import About
-from recordmill.schemas.dataset.file_names import MARKER, REPORT, SIDE_FILES, SIDECARS, TRANSFORM_FN, sidecar_name
+from recordmill.schemas.dataset.file_names import (
+    INDEX,
+    MARKER,
+    REPORT,
+    SIDE_FILES,
+    SIDECARS,
+    TRANSFORM_FN,
+    sidecar_name,
+)
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import (
     DuplicateCounts,
+    Fingerprint,
     Ledger,
     Marker,
     NamedImages,
@@ -99,6 +108,7 @@ def build_marker(
         features=feature_schema(layout.features),
         labels=plan.label_map.ids,
         splits=splits,
+        fingerprint=Fingerprint.of({name: finished.splits.get(name, RowTotals()) for name in splits}),
         ledger=ledger,
         named=_describe_names(plan.summary),
         boxes=boxes or None,
@@ -108,6 +118,7 @@ def build_marker(
         input_bytes=rows.input_bytes,
         output_bytes=sum(split.bytes for split in splits.values()),
         files=(*SIDE_FILES, *name_sidecars_of_nothing(finished.reports)),
+        index=INDEX,
         notes=tuple(plan.notes),
         about=None if plan.about == About() else plan.about,
     )

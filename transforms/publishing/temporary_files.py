@@ -40,7 +40,7 @@ def _explained(kind: type[Exception]) -> Iterator[None]:
 
 
 class DigestIndex:
-    """The first 64 bits of the SHA-256 of each image, among any number: a bounded part of them is in memory.
+    """Numbers of 64 bits, such as the first of each image's SHA-256, in any number: a bounded part is in memory.
 
     Args:
         in_memory: digests that are kept in memory.
@@ -69,7 +69,7 @@ class DigestIndex:
 
     def in_order(self) -> Digests:
         """All of them in memory, in the order in which they were added."""
-        return np.concatenate([np.zeros(0, np.uint64), *self._parts()])
+        return np.concatenate([np.zeros(0, np.uint64), *self.parts()])
 
     def repeated(self) -> Digests:
         """Those that are there at least twice, each once, ascending."""
@@ -78,12 +78,13 @@ class DigestIndex:
         bounds = [2**64 * number // ranges for number in range(ranges + 1)]
         for first, end in pairwise(bounds):  # one range at a time, so that memory stays bounded
             last = end - 1
-            digests = np.concatenate([found[0], *(part[(first <= part) & (part <= last)] for part in self._parts())])
+            digests = np.concatenate([found[0], *(part[(first <= part) & (part <= last)] for part in self.parts())])
             digests.sort()
             found.append(np.unique(digests[1:][digests[1:] == digests[:-1]]))
         return np.concatenate(found)
 
-    def _parts(self) -> Iterator[Digests]:
+    def parts(self) -> Iterator[Digests]:
+        """All of them, some at a time, in the order in which they were added."""
         self._file.seek(0)
         while data := self._file.read(8 * self._in_memory):
             yield np.frombuffer(data, np.uint64)

@@ -10,7 +10,7 @@ from typing import Any
 from recordmill.imaging import PreparedImage
 from recordmill.schemas.content import Content
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
-from recordmill.schemas.image_ref import ImageRef, Notice
+from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_boxes import count_boxes
 from recordmill.schemas.rejection import Rejected
@@ -19,6 +19,12 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
 from recordmill.transforms.records.features.compute import compute_features
 from recordmill.transforms.records.image_record import find_class, image_record, reencode_image, reference_record
+
+NO_IMAGE = {"encoded": b"", "pixels_base64": b""}
+"""The fields of a record that hold its image, emptied: what `SidecarRow.rest` is the digest of."""
+
+WITHOUT_A_FILE = frozenset({"not_a_file", "outside_root", "vanished"})
+"""Reasons in a listing for which an image has no file. The size in its reference is that of the file that names it."""
 
 
 @dataclass(slots=True)
@@ -94,11 +100,14 @@ def convert_image(
 
 def reject_image(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> ConvertedImage:
     """The outcome of an image that is rejected."""
+    size = ref.image_bytes
+    if rejected.stage == "list" and rejected.reason in WITHOUT_A_FILE:
+        size = UNKNOWN_SIZE
     labels, listed = count_rejected_labels(ref, rejected.reason, label_map), count_boxes(ref)
     row = RejectedRow(
         key=ref.key,
         spelling=ref.spelling or None,
-        bytes=ref.image_bytes if ref.image_bytes >= 0 else None,
+        bytes=size if size >= 0 else None,
         sha256=rejected.sha256 or None,
         class_name=ref.label or None,
         stage=rejected.stage,
@@ -170,7 +179,9 @@ def build_record(
         digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}
         fields = {**reference_record(ref, class_name, class_id, split), **digests, **content.fields, **computed}
         row.sha256 = digest
-        return ConvertedImage(layout.encoder.encode(fields), row, missing=_missing(layout, fields))
+        record = layout.encoder.encode(fields)
+        row.record = hashlib.sha256(record).hexdigest()
+        return ConvertedImage(record, row, missing=_missing(layout, fields))
     fields = {**image_record(ref, image, class_name, class_id, layout.convention, split), **content.fields, **computed}
     untouched = image.encoded is data or image.encoded == data
     if not digest:
@@ -188,7 +199,13 @@ def build_record(
     labels = fields.get("box_label_texts", fields.get("label_texts"))
     if labels is not None:
         row.classes = [label.decode() for label in labels]
-    return ConvertedImage(layout.encoder.encode(fields), row, annotations, _missing(layout, fields))
+    record, rest = layout.encoder.encode(fields), layout.encoder.encode(fields | NO_IMAGE)
+    row.record, row.rest, row.pixels = (
+        hashlib.sha256(record).hexdigest(),
+        hashlib.sha256(rest).hexdigest(),
+        image.pixels,
+    )
+    return ConvertedImage(record, row, annotations, _missing(layout, fields))
 
 
 def _missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:

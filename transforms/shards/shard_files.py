@@ -15,19 +15,18 @@ import orjson
 
 from recordmill import storage
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
+from recordmill.schemas.dataset.marker import MARKER_FORMAT
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_to_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
+from recordmill.schemas.rejection import MAY_HEAL
 from recordmill.storage.dataset_files import shard_path
 from recordmill.storage.many_files import force_to_disk
 from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_back
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage
-
-MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
-"""Reasons that may be gone on the next try, without a trace in a file's size or time: such a shard is done again."""
 
 
 class Fingerprint(NamedTuple):
@@ -56,13 +55,11 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     """
     try:
         done = orjson.loads(storage.read_range(shard_path(staging, split, index, "done.json")))
-        plain = done["report"]
-        report = from_json(ShardReport, {"rows": plain, "annotations": {}, **plain, "reused": True})  # 0.1.0: no `rows`
+        if done.get("format") != MARKER_FORMAT:  # an earlier version finished it, and its sidecar lacks digests
+            return None
+        report = from_json(ShardReport, {**done["report"], "reused": True})
     except (FileNotFoundError, MisfitError):  # there is no note, or not one of this version
         return None
-    boxes = report.rows.boxes
-    if not report.annotations.dropped and boxes["listed"] > boxes["written"] + boxes["with_rejected_images"]:
-        return None  # an earlier version finished it, and did not count them by class
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and storage.exists(shard_path(staging, split, index, "jsonl"))
     may_heal = not MAY_HEAL.isdisjoint(report.rows.rejected)
@@ -126,7 +123,7 @@ class WrittenShard:
 
     def count(self, image: ConvertedImage) -> bytes:
         """Counts one image and gives its line of the sidecar."""
-        self.rows.add(image.row)
+        self.rows.add(image.row, self.split)
         self._seconds += image.seconds
         changes = image.row.changes if isinstance(image.row, SidecarRow) else ()
         for change in changes:
@@ -170,7 +167,11 @@ class WrittenShard:
                 missing=self._missing,
                 milliseconds=round(1000 * self._seconds),
             )
-            note = {"fingerprint": list(self._mark), "report": to_json(replace(report, milliseconds=0))}
+            note = {
+                "format": MARKER_FORMAT,
+                "fingerprint": list(self._mark),
+                "report": to_json(replace(report, milliseconds=0)),
+            }
             storage.write_file(self._note, orjson.dumps(note))
         return report
 

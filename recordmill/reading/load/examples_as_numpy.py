@@ -13,7 +13,7 @@ from recordmill.schemas.errors import LoadError
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
 
-_DTYPES = {None: object, "bytes": object, "float": np.float32, "int64": np.int64}
+DTYPES = {None: object, "bytes": object, "float": np.float32, "int64": np.int64}
 
 
 def examples_as_numpy(path: str, split: str | Sequence[str] | None = None) -> Iterator[dict[str, NDArray[Any]]]:
@@ -45,13 +45,18 @@ def _examples(shards: Iterable[Shard]) -> Iterator[dict[str, NDArray[Any]]]:
                 if isinstance(data, Damage):
                     raise LoadError(f"{shard.path} is damaged: record {number} at byte {offset}: {data.detail}")
                 try:
-                    example = ParsedExample(data)
+                    yield example_as_numpy(data)
                 except DamagedExampleError:
                     raise LoadError(f"{shard.path}: record {number} is not a tf.train.Example") from None
-                yield {key: _as_array(kind, values) for key, kind, values in example.items()}
 
 
-def _as_array(kind: str | None, values: Sequence[Any]) -> NDArray[Any]:
-    array = np.empty(len(values), _DTYPES[kind])
+def example_as_numpy(record: bytes | memoryview) -> dict[str, NDArray[Any]]:
+    """A serialised Example as a dict of arrays by key; see `examples_as_numpy`."""
+    return {key: as_array(kind, values) for key, kind, values in ParsedExample(record).items()}
+
+
+def as_array(kind: str | None, values: Sequence[Any]) -> NDArray[Any]:
+    """The values of one feature as an array of shape (n,)."""
+    array = np.empty(len(values), DTYPES[kind])
     array[:] = values
     return array

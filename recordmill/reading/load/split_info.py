@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from recordmill import storage
-from recordmill.reading.dataset import open_dataset
+from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.features import Feature
@@ -118,7 +118,11 @@ def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo
     Raises:
         LoadError: there is no dataset, or no such split, or the dataset is of another version of Recordmill.
     """
-    dataset = open_dataset(str(path))
+    return describe_dataset(open_dataset(str(path)), split)
+
+
+def describe_dataset(dataset: Dataset, split: str | Sequence[str]) -> SplitInfo:
+    """As `describe_split`, of a dataset that is open."""
     marker, names = dataset.require_marker(), dataset.split_names(split)
     recipe = marker.plan.settings
     counts = sum((Counter(marker.splits[name].class_counts) for name in names), Counter[str]())

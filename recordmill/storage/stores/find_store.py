@@ -5,6 +5,7 @@ before they read it, and read 16 MiB for any range. On `gs://` and `s3://`, one 
 one request. All others are used through Beam.
 """
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -105,6 +106,17 @@ def find_store(uri: str) -> Store:
         return _make_store(scheme, FileSystems._pipeline_options)
 
 
+def _forget_clients() -> None:
+    """Runs in each forked process: connections, and a lock that another thread holds, are the parent's."""
+    global _lock
+    _lock = threading.Lock()
+    _make_store.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_clients)
+
+
 @lru_cache(maxsize=2)
 def _make_store(scheme: str, set_options: PipelineOptions | None) -> Store:
     options = set_options or PipelineOptions([])
@@ -118,3 +130,8 @@ def _make_store(scheme: str, set_options: PipelineOptions | None) -> Store:
         return AmazonStore(options)
     except ImportError:  # Beam says which of its extras is missing
         return _BEAM
+
+
+def forget_stores() -> None:
+    """After a fork: clients belong to the process that made them."""
+    _make_store.cache_clear()

@@ -41,11 +41,12 @@ def find_red(encoded):
         ImageSettings(),
         ImageSettings(reencode="never"),
         ImageSettings(resize=Resize(longest=96)),
+        ImageSettings(resize=Resize(shortest=70)),
         ImageSettings(resize=Resize(exact=(128, 128), fit="pad")),
         ImageSettings(resize=Resize(exact=(128, 112), fit="crop")),
         ImageSettings(resize=Resize(exact=(400, 90), fit="pad")),
     ],
-    ids=["as it is", "never", "longest", "pad", "crop", "enlarged"],
+    ids=["as it is", "never", "longest", "shortest", "pad", "crop", "enlarged"],
 )
 def test_a_box_is_where_its_pixels_are(kind, orientation, settings):
     data = draw(orientation, kind)
@@ -74,6 +75,7 @@ def test_boxes_drawn_on_the_displayed_image_are_the_same_boxes(orientation, reen
     [
         (None, 1.0),
         (Resize(longest=120), 0.25),
+        (Resize(shortest=80), 0.25),
         (Resize(exact=(80, 120)), 0.25),
         (Resize(exact=(80, 80), fit="crop"), 0.25),
         (Resize(exact=(120, 120), fit="pad"), 0.25),

@@ -15,6 +15,11 @@ from recordmill.schemas.settings.images import Resize
         ((300, 200), Resize(longest=300), (300, 200)),
         ((30, 20), Resize(longest=300), (30, 20)),
         ((5000, 1), Resize(longest=10), (10, 1)),
+        ((300, 200), Resize(shortest=100), (150, 100)),
+        ((200, 300), Resize(shortest=100), (100, 150)),
+        ((300, 200), Resize(shortest=200), (300, 200)),
+        ((5000, 10), Resize(shortest=300), (5000, 10)),
+        ((5000, 3), Resize(shortest=1), (1667, 1)),
         ((300, 200), Resize(exact=(7, 9)), (9, 7)),
     ],
 )

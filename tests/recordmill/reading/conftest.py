@@ -1,5 +1,6 @@
 """Datasets of ours, files as anybody might have written them, and code that runs in another process."""
 
+import hashlib
 import io
 import json
 import os
@@ -7,16 +8,22 @@ import random
 import struct
 import subprocess
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import google_crc32c
 import pytest
+from make_marker import marker_json
 from PIL import Image
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Feature, encode_example, feature_schema
+from recordmill.storage.tfrecord_file import RecordSink, read_back
 
 REPO = Path(__file__).parents[3]
 
@@ -133,3 +140,48 @@ def published(tmp_path_factory):
         )
         for kind in ("none", "gzip")
     }
+
+
+@pytest.fixture
+def publish(tmp_path: Path) -> Callable[..., Path]:
+    """Puts a dataset together from records: what a marker states, for sources that are none of class folders."""
+
+    def put(
+        features: Sequence[Feature],
+        records: Sequence[Mapping[str, Any]],
+        *,
+        shards: int = 2,
+        labels: Mapping[str, int] | None = None,
+        classes: Mapping[str, int] | None = None,
+        instances: Mapping[str, int] | None = None,
+        compression: str = "none",
+        rows: Sequence[Mapping[str, Any]] = (),
+        images: Mapping[str, Any] | None = None,
+    ) -> Path:
+        folder = tmp_path / "put"
+        (folder / "sidecars").mkdir(parents=True)
+        files = []
+        for index in range(shards):
+            name, own = f"train-{index}.tfrecord", records[index::shards]
+            sink = RecordSink(str(folder / name), compression)
+            for record in own:
+                sink.write(encode_example(features, record))
+            sink.close()
+            sidecar = f"sidecars/{name}.jsonl"
+            lines = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
+            (folder / sidecar).write_bytes(lines)
+            found = read_back(str(folder / name), compression)
+            stated = {"name": name, "records": len(own), "bytes": found.bytes, "sha256": found.sha256}
+            files.append({**stated, "sidecar": sidecar, "sidecar_sha256": hashlib.sha256(lines).hexdigest()})
+        several = {"instances": instances} if instances else {}
+        split = {"records": len(records), "classes": classes or {}, "shards": files, **several}
+        marker = marker_json(
+            {"compression": compression, "images": images or {}},
+            features=to_json(feature_schema(features)),
+            labels=labels or {},
+            splits={"train": split},
+        )
+        (folder / "recordmill.json").write_text(json.dumps(marker))
+        return folder
+
+    return put

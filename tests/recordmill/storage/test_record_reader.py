@@ -116,6 +116,12 @@ TWO = frame(b"first") + frame(b"second")
             "and 3 are left",
         ),
         (
+            TWO[:39],
+            "cut",
+            "the file ends inside the record's checksum: 6 bytes are claimed, by a length that matches its checksum, "
+            "and 6 are left",
+        ),
+        (
             TWO[:-1],
             "cut",
             "the file ends inside the record's checksum: 6 bytes are claimed, by a length that matches its checksum, "

@@ -64,7 +64,7 @@ def test_a_marker_fits_and_may_hold_more():
         (["files", 0], 7, "files[0] is not a text"),
         (["run", "digests", "labels.txt"], None, "run.digests.labels.txt is not a text"),
         (["recordmill"], "1", "recordmill is not a whole number"),
-        (["recordmill"], 2, "it has format 2, which another version of Recordmill reads"),
+        (["recordmill"], 3, "it has format 3, which another version of Recordmill reads"),
     ],
 )
 def test_what_does_not_fit_is_named(path, value, problem):

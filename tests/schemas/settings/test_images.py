@@ -39,7 +39,9 @@ def test_a_wrong_value_names_its_key(values, key):
     [
         ({}, "resize"),
         ({"longest": 5, "exact": (5, 5)}, "resize"),
+        ({"longest": 5, "shortest": 5}, "resize"),
         ({"longest": 0}, "resize.longest"),
+        ({"shortest": 65_501}, "resize.shortest"),
         ({"exact": (0, 5)}, "resize.exact"),
         ({"exact": (5, 65_501)}, "resize.exact"),
         ({"exact": (5, 5), "fit": "stretch"}, "resize.fit"),

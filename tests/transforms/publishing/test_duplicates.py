@@ -19,7 +19,17 @@ NOTHING = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
 def image(key, content, label="cat", hashed=None):
     row = {"key": key, "bytes": 5, "sha256": hashlib.sha256(content.encode()).hexdigest(), "class": label, "label": 0}
     more = {} if hashed is None else {"difference_hash": f"{hashed:016x}"}
-    return {**row, "height": 1, "width": 1, "channels": 3, "moments": None, "changes": [], **more}
+    return {
+        **row,
+        "height": 1,
+        "width": 1,
+        "channels": 3,
+        "moments": None,
+        "changes": [],
+        "offset": 0,
+        "length": 9,
+        **more,
+    }
 
 
 REJECTED = {"key": "x", "bytes": 5, "sha256": hashlib.sha256(b"one").hexdigest(), "rejected": "truncated", "class": "x"}
@@ -38,10 +48,10 @@ def write(folder, rows_by_split):
 def listed(tmp_path):
     """`listed(("train", rows), ...)`: what was found, and the lines of the file."""
 
-    def run(*rows_by_split):
+    def run(*rows_by_split, apart=False):
         sidecars = write(tmp_path, rows_by_split)
         path = tmp_path / "duplicates.jsonl"
-        found = list_duplicates(str(path), sidecars, gather_statistics(sidecars))
+        found = list_duplicates(str(path), sidecars, gather_statistics(sidecars, 0), apart)
         assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
         return found, [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -108,7 +118,7 @@ def test_groups_are_all_images_of_the_same_bytes(tmp_path_factory, images):
     for content, split in images:
         by_split[split].append(image(f"{next(numbers)}", f"{content}"))
     sidecars = write(tmp_path_factory.mktemp("sidecars"), by_split.items())
-    groups = list(find_same_bytes(sidecars, gather_statistics(sidecars).contents))
+    groups = list(find_same_bytes(sidecars, gather_statistics(sidecars, 0).contents))
     expected = {}
     for split, rows in by_split.items():
         for row in rows:

@@ -10,8 +10,10 @@ from make_settings import make_settings
 from PIL import Image
 
 from recordmill.imaging import ImageSettings, prepare_image
+from recordmill.imaging.pixels import digest_pixels
 from recordmill.schemas.content import Content
 from recordmill.schemas.dataset.sidecar_row import row_from_json, row_to_json
+from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
@@ -27,6 +29,12 @@ LABELS = LabelMap({"cat": 0, "dog": 1})
 
 def convert(ref, settings=SETTINGS, labels=LABELS):
     return convert_image(ref, ExampleLayout(settings), labels, nullcontext())
+
+
+def without_image(record):
+    example = Example.FromString(record)
+    example.features.feature["image/encoded"].bytes_list.value[0] = b""
+    return example.SerializeToString(deterministic=True)
 
 
 def test_an_untouched_image_gives_an_exact_record_and_row(pictures, draw):
@@ -46,6 +54,8 @@ def test_an_untouched_image_gives_an_exact_record_and_row(pictures, draw):
         "changes": (),
         "offset": 0,
         "length": 0,
+        "record": hashlib.sha256(converted.record).hexdigest(),
+        "rest": hashlib.sha256(without_image(converted.record)).hexdigest(),
     }
     assert parse_example(ExampleLayout(SETTINGS).features, converted.record) == {
         "image/encoded": draw(1),
@@ -72,6 +82,7 @@ def test_the_row_of_a_changed_image_has_the_sources_digest(tmp_path, draw):
     parsed = parse_example(ExampleLayout(SETTINGS).features, converted.record)
     assert converted.row.sha256 == hashlib.sha256(data).hexdigest()
     assert converted.row.changes == ("reencoded",)
+    assert converted.row.pixels == digest_pixels(Image.open(io.BytesIO(data)), 1)
     assert converted.row.channels == 1
     assert parsed["image/encoded"][:3] == b"\xff\xd8\xff"
     assert parsed["image/key/sha256"] == hashlib.sha256(parsed["image/encoded"]).hexdigest().encode()
@@ -95,6 +106,12 @@ def test_what_was_rejected_when_listed_keeps_its_reason():
     converted = convert(ref)
     assert converted.record is None
     assert converted.row == rejected_row(ref, "list", "no_class", detail="none")
+
+
+@pytest.mark.parametrize("reason", ["vanished", "outside_root", "not_a_file"])
+def test_the_row_of_a_missing_image_lacks_the_size_of_the_file_that_names_it(reason):
+    ref = ImageRef("a.jpg", "/in/annotations.json", 7).notice("rejected", reason, "named by annotations.json")
+    assert convert(ref).row == replace(rejected_row(ref, "list", reason, detail=ref.detail), bytes=None)
 
 
 def test_a_vanished_file_is_rejected():

@@ -105,15 +105,13 @@ def test_a_finished_shard_is_found_by_its_fingerprint(staging):
     assert find_finished(str(staging / "absent"), "train", 7, MARK) is None
 
 
-def test_a_report_of_version_0_1_0_is_taken_unless_boxes_were_lost(staging):
-    for boxes, is_taken in (({"listed": 2, "written": 2}, True), ({"listed": 3, "outside": 1, "written": 2}, False)):
-        written = write(staging, [image("a", boxes=boxes)])
-        path = staging / "train-00007.done.json"
-        done = json.loads(path.read_bytes())
-        del done["report"]["annotations"]
-        done["report"] |= done["report"].pop("rows")
-        path.write_text(json.dumps(done))
-        assert find_finished(str(staging), "train", 7, MARK) == (replace(written, reused=True) if is_taken else None)
+def test_a_shard_of_format_1_is_written_again(staging):
+    write(staging, [image("a")])
+    path = staging / "train-00007.done.json"
+    done = json.loads(path.read_bytes())
+    assert done.pop("format") == 2
+    path.write_text(json.dumps(done))
+    assert find_finished(str(staging), "train", 7, MARK) is None
 
 
 def test_a_shard_whose_note_is_of_another_form_is_written_again(staging):

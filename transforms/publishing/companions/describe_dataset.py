@@ -8,8 +8,9 @@ no more memory than one about none. The same dataset gives the same bytes: place
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from operator import attrgetter
+from struct import Struct
 
-from recordmill.schemas.dataset.file_names import EXAMPLES, REPORT_DATA, index_name
+from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, REPORT_DATA, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import ReportData
@@ -25,6 +26,8 @@ from recordmill.transforms.publishing.companions.tfds_files import describe_tfds
 from recordmill.transforms.records.change_examples import read_examples
 
 _PIECE_LINES = 10_000
+
+_TWO_NUMBERS, _SHARD = Struct("<QQ"), Struct("<Q32s")
 
 Describer = Callable[[StagedDataset], Iterable[tuple[str, Iterable[bytes]]]]
 
@@ -49,6 +52,20 @@ def describe_report_data(dataset: StagedDataset) -> Iterator[tuple[str, Iterable
     data = ReportData(tuple(dataset.remarks), read_examples(dataset.path_of(report, EXAMPLES) for report in first))
     if data != ReportData():
         yield REPORT_DATA, [as_json(to_json(data))]
+
+
+def describe_records(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """`records.index`, of any dataset: the place of each record, as docs/format.md describes it."""
+    yield INDEX, _index_pieces(dataset)
+
+
+def _index_pieces(dataset: StagedDataset) -> Iterator[bytes]:
+    shards, places = [shard.entry for shard in dataset.shards], dataset.statistics.places
+    yield b"RMINDEX2" + _TWO_NUMBERS.pack(len(shards), len(places) // 3)
+    for shard in shards:
+        yield _SHARD.pack(shard.records, bytes.fromhex(shard.sha256))
+    for part in places.parts():
+        yield part.astype("<u8").tobytes()
 
 
 def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -76,6 +93,7 @@ DESCRIBERS: tuple[Describer, ...] = (
     describe_tfds,
     describe_schema,
     describe_croissant,
+    describe_records,
     describe_report_data,
     describe_index,
 )

@@ -1,22 +1,17 @@
 """Small datasets to load: converted from pictures that the test draws, or put together record by record."""
 
-import hashlib
 import io
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from make_marker import marker_json
 from PIL import Image
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.schemas.dataset.json_values import to_json
-from recordmill.schemas.features import Feature, encode_example, feature_schema
-from recordmill.storage.tfrecord_file import RecordSink, read_back
 
 ANIMALS = {"cat": 13, "dog": 7, "eel": 4}
 
@@ -73,48 +68,3 @@ def uneven_dataset(tmp_path_factory: pytest.TempPathFactory, convert: Callable[.
     for number in range(6):
         (folder / "thing" / f"{number}.jpg").write_bytes(draw(number, (20 + number, 10 + number)))
     return convert(folder, splits__fractions={"train": 1.0})
-
-
-@pytest.fixture
-def publish(tmp_path: Path) -> Callable[..., Path]:
-    """Puts a dataset together from records: what a marker states, for sources that are none of class folders."""
-
-    def put(
-        features: Sequence[Feature],
-        records: Sequence[Mapping[str, Any]],
-        *,
-        shards: int = 2,
-        labels: Mapping[str, int] | None = None,
-        classes: Mapping[str, int] | None = None,
-        instances: Mapping[str, int] | None = None,
-        compression: str = "none",
-        rows: Sequence[Mapping[str, Any]] = (),
-        images: Mapping[str, Any] | None = None,
-    ) -> Path:
-        folder = tmp_path / "put"
-        (folder / "sidecars").mkdir(parents=True)
-        files = []
-        for index in range(shards):
-            name, own = f"train-{index}.tfrecord", records[index::shards]
-            sink = RecordSink(str(folder / name), compression)
-            for record in own:
-                sink.write(encode_example(features, record))
-            sink.close()
-            sidecar = f"sidecars/{name}.jsonl"
-            lines = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
-            (folder / sidecar).write_bytes(lines)
-            found = read_back(str(folder / name), compression)
-            stated = {"name": name, "records": len(own), "bytes": found.bytes, "sha256": found.sha256}
-            files.append({**stated, "sidecar": sidecar, "sidecar_sha256": hashlib.sha256(lines).hexdigest()})
-        several = {"instances": instances} if instances else {}
-        split = {"records": len(records), "classes": classes or {}, "shards": files, **several}
-        marker = marker_json(
-            {"compression": compression, "images": images or {}},
-            features=to_json(feature_schema(features)),
-            labels=labels or {},
-            splits={"train": split},
-        )
-        (folder / "recordmill.json").write_text(json.dumps(marker))
-        return folder
-
-    return put

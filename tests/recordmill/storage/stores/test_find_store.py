@@ -1,5 +1,6 @@
 import errno
 import io
+import os
 import sys
 from http import HTTPStatus
 from importlib.metadata import version
@@ -11,6 +12,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from recordmill import storage
+from recordmill.storage.stores import find_store as stores
 from recordmill.storage.stores.find_store import BeamStore, _make_store, find_store, record_sink
 
 
@@ -36,6 +38,21 @@ def test_one_store_serves_a_process_until_its_options_change(monkeypatch):
     after = find_store("s3://a/b")
     assert after[0] is options
     assert find_store("s3://c/d") is after
+    _make_store.cache_clear()
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_makes_a_client_of_its_own(monkeypatch):
+    made = SimpleNamespace(AmazonStore=lambda options: [os.getpid()])
+    monkeypatch.setitem(sys.modules, "recordmill.storage.stores.amazon_store", made)
+    _make_store.cache_clear()
+    assert find_store("s3://a/b") == [os.getpid()]
+    with stores._lock:  # as if another thread had it
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if find_store("s3://a/b") == [os.getpid()] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert find_store("s3://a/b") == [os.getpid()]
     _make_store.cache_clear()
 
 

@@ -1,0 +1,137 @@
+"""The order in which ranks and workers read a split, so that training can go on from the middle of an epoch."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recordmill.schemas.errors import LoadError
+
+_ROUNDS = 6
+_FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # splitmix64's
+
+
+@dataclass(slots=True, kw_only=True)
+class EpochOrder:
+    """The batches of record numbers that one rank reads: an order of all records, another one in each epoch.
+
+    Each step takes the next `batch_size * ranks` records of the order, and each rank every `ranks`-th of them. What all
+    ranks have read is therefore always the beginning of the order, and any number of ranks can go on from there. It
+    is a `batch_sampler` for PyTorch's `DataLoader`.
+
+    Attributes:
+        records: the number of records.
+        batch_size: records per batch of one rank.
+        shuffle: False for the records' own order.
+        seed: chooses the order.
+        rank: the number of this reader, from 0.
+        ranks: the number of readers.
+        drop_last: leaves out a last step that is not full, so that all ranks take the same number of steps.
+        epoch: the current epoch, from 0.
+        start: the number of records of the epoch that all ranks have read before.
+    """
+
+    records: int
+    batch_size: int = 1
+    shuffle: bool = True
+    seed: int = 0
+    rank: int = 0
+    ranks: int = 1
+    drop_last: bool = False
+    epoch: int = 0
+    start: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises LoadError if there is no such order."""
+        if self.batch_size < 1 or not 0 <= self.rank < self.ranks:
+            raise LoadError(
+                f"batch_size is {self.batch_size}, and rank {self.rank} of {self.ranks} ranks: give a positive "
+                "batch_size, and count ranks from 0"
+            )
+        if not 0 <= self.start <= self.records or not (0 <= self.seed < 2**63 and 0 <= self.epoch < 2**63):
+            raise LoadError(
+                f"the position is seed {self.seed}, epoch {self.epoch} and {self.start:,} of {self.records:,} records: "
+                "give numbers from 0 that this split has"
+            )
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """Yields the numbers of each batch, from `start` to the end of the epoch."""
+        return self.share(0, 1)
+
+    def share(self, worker: int, workers: int) -> Iterator[list[int]]:
+        """Yields every `workers`-th batch, from the one of this worker."""
+        step = self.batch_size * self.ranks
+        for begin in range(self.start, self.records, step)[worker::workers]:
+            end = min(begin + step, self.records)
+            numbers = np.arange(begin + self.rank, end, self.ranks)
+            if not len(numbers) or (self.drop_last and end < begin + step):
+                return
+            yield (shuffle(numbers, self.records, self.seed, self.epoch) if self.shuffle else numbers).tolist()
+
+    def __len__(self) -> int:
+        """The number of batches from `start` to the end of the epoch."""
+        full, rest = divmod(self.records - self.start, self.batch_size * self.ranks)
+        return full + (rest > self.rank and not self.drop_last)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begins an epoch; the current one goes on from `start`."""
+        if epoch != self.epoch:
+            self.epoch, self.start = epoch, 0
+
+    def position(self, batches: int) -> dict[str, int]:
+        """The position after this rank took a number of batches since `start`; the same for all ranks."""
+        done = self.start + batches * self.batch_size * self.ranks
+        over = done >= self.records or (self.drop_last and done + self.batch_size * self.ranks > self.records)
+        state = {"epoch": self.epoch + 1, "start": 0} if over else {"epoch": self.epoch, "start": done}
+        return {"records": self.records, "shuffle": int(self.shuffle), "seed": self.seed, **state}
+
+    def resume(self, position: Mapping[str, int]) -> None:
+        """Goes on from a position that `position` gave, with any number of ranks and any `batch_size`.
+
+        Raises:
+            LoadError: it is a position in another split, or no position.
+        """
+        if set(position) != {"records", "shuffle", "seed", "epoch", "start"} or position["records"] != self.records:
+            raise LoadError(f"{dict(position)} is not a position in this split of {self.records:,} records")
+        self.shuffle, self.seed = bool(position["shuffle"]), position["seed"]
+        self.epoch, self.start = position["epoch"], position["start"]
+        self.__post_init__()
+
+
+def shuffle(places: NDArray[np.int64], count: int, seed: int, epoch: int) -> NDArray[np.int64]:
+    """The numbers at some places of an order of `count` records, without computing the rest of the order.
+
+    It is a Feistel network over a rectangle of at least `count` cells (Black and Rogaway, "Ciphers with arbitrary
+    finite domains"): numbers outside are mapped again.
+    """
+    width = isqrt(max(count - 1, 0)) + 1
+    height = np.uint64(-(-count // width))
+    numbers = places.astype(np.uint64)
+    outside = np.ones(len(numbers), bool)
+    while outside.any():
+        left, right = np.divmod(numbers[outside], height)
+        for turn, key in enumerate(_keys(seed, epoch)):
+            if turn % 2:
+                left = (left + _mix(right ^ key)) % np.uint64(width)
+            else:
+                right = (right + _mix(left ^ key)) % height
+        numbers[outside] = left * height + right
+        outside = numbers >= count
+    return numbers.astype(np.int64)
+
+
+@lru_cache(maxsize=4)
+def _keys(seed: int, epoch: int) -> tuple[np.uint64, ...]:
+    digest = hashlib.sha512(f"{seed}\0epoch\0{epoch}".encode()).digest()
+    return tuple(np.frombuffer(digest, "<u8")[:_ROUNDS])
+
+
+def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A number of 32 bits that depends on all bits of each."""
+    for shift, factor in zip((30, 27), _FACTORS, strict=True):
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * factor
+    return numbers >> np.uint64(32)

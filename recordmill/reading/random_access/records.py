@@ -1,0 +1,296 @@
+"""`recordmill.open`: any record of a dataset at once."""
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import index as as_number
+from typing import Any, Literal, overload
+
+from crc32c import crc32c
+from google.protobuf.message import DecodeError
+
+from recordmill import storage
+from recordmill.reading.dataset import Dataset, open_dataset
+from recordmill.reading.example import DamagedExampleError
+from recordmill.reading.random_access.record_forms import Form, choose_form
+from recordmill.reading.random_access.split_index import SplitIndex, read_index
+from recordmill.reading.shard import Shard
+from recordmill.schemas.coercion import FeatureValueError
+from recordmill.schemas.errors import LoadError
+from recordmill.schemas.rejection import Rejected
+from recordmill.storage.record_reader import FRAMING_BYTES, masked
+from recordmill.storage.stores.store import in_parallel
+
+_MOST_BYTES = 2**23
+_GAP_BYTES = 2**16  # is transferred in less time than a store takes to answer
+_MOST_OPEN = 256
+
+Damaged = Literal["raise", "skip"]
+
+
+class Records:
+    """The records of a split by their numbers from 0, and by the keys of their sources.
+
+    It can be pickled, and used by any number of threads and processes, forked or spawned, at the same time. It is a
+    map-style dataset for PyTorch, and a random-access source for Grain.
+
+    Attributes:
+        places: where the records are.
+        skipped: why each damaged record was left out by this process, one sentence each.
+    """
+
+    def __init__(
+        self,
+        places: SplitIndex,
+        form: Callable[[bytes], Any] | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        damaged: Damaged = "raise",
+    ) -> None:
+        """Reads no records yet; see `open` for the arguments.
+
+        Args:
+            places: where the records are.
+            form: turns a serialised Example into an element; None leaves it.
+            transform: turns each element into another.
+            damaged: `raise`, or `skip` when several records are read.
+        """
+        if damaged not in ("raise", "skip"):
+            raise LoadError(f"damaged is {damaged!r}: choose raise or skip")
+        self.places = places
+        self.skipped: list[str] = []
+        self._form, self._transform, self._damaged = form, transform, damaged
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self._files: dict[int, _OpenFile] = {}
+        self._entries = memoryview(self.places.entries.reshape(-1))  # type: ignore[arg-type]  # faster than numpy
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if key not in ("_files", "_entries")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._prepare()
+
+    def __len__(self) -> int:
+        return self.places.starts[-1]
+
+    @overload
+    def __getitem__(self, number: int) -> Any: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Any]: ...
+    def __getitem__(self, number: int | slice) -> Any:
+        """One element, or a list of several; negative numbers count from the end.
+
+        Raises:
+            LoadError: there is no such record, or it is damaged.
+            OSError: it cannot be read.
+        """
+        if isinstance(number, slice):
+            return self.__getitems__(range(*number.indices(len(self))))
+        record = self.raw(number)
+        return record if self._form is self._transform is None else self._finish(number, record)
+
+    def __getitems__(self, numbers: Iterable[int]) -> list[Any]:
+        """The elements of several records; neighbours are read together, and different places of a store at once."""
+        ordered = [self._check_number(number) for number in numbers]
+        pieces = list(self._join(sorted({*ordered})))
+        remote = not all(storage.is_local(shard.path) for shard in self.places.shards)
+        read = in_parallel(self._read_piece, pieces) if remote and len(pieces) > 1 else map(self._read_piece, pieces)
+        found = {number: data for piece in read for number, data in piece}
+        return [element for number in ordered for element in self._finish_all(number, found[number])]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yields all elements in the order of their numbers."""
+        for piece in self._join(range(len(self))):
+            for number, data in self._read_piece(piece):
+                yield from self._finish_all(number, data)
+
+    def by_key(self, key: str) -> Any:
+        """The element that was made from a source, such as `cat/0001.jpg`.
+
+        Raises:
+            LoadError: there is none, or the keys are unknown.
+            OSError: it cannot be read.
+        """
+        if (number := self.places.find_key(key)) is None:
+            folder = os.path.dirname(self.places.shards[0].path)
+            raise LoadError(f"no record of this split in {folder} comes from {key!r}: name a key of its sidecars")
+        return self[number]
+
+    def raw(self, number: int) -> bytes:
+        """One record as its serialised Example, after its checksums are verified."""
+        place = as_number(number)
+        if not 0 <= place < self.places.starts[-1]:
+            place = self._check_number(place)
+        shard = bisect_right(self.places.starts, place) - 1
+        offset, length = self._entries[3 * place], self._entries[3 * place + 1]
+        file = self._files.get(shard) or self._open(shard)
+        record = _unframe(file.read(offset, length + FRAMING_BYTES), length)
+        if record is None:
+            raise self._damage(place)
+        return record
+
+    def _check_number(self, number: int) -> int:
+        count = self.places.starts[-1]
+        if not -count <= number < count:
+            raise LoadError(f"there is no record {number:,}: this split has {count:,} records, numbered from 0")
+        return as_number(number) % count
+
+    def _damage(self, number: int, why: str = "its frame, or a checksum, does not match") -> LoadError:
+        shard = bisect_right(self.places.starts, number) - 1
+        where = f"record {number - self.places.starts[shard]:,} of {self.places.shards[shard].path}"
+        return LoadError(f"{where}, at byte {int(self._entries[3 * number]):,}, is damaged: {why}")
+
+    def _finish(self, number: int, record: bytes) -> Any:
+        try:
+            element = self._form(record) if self._form else record
+        except (DecodeError, DamagedExampleError, FeatureValueError, Rejected) as error:
+            raise self._damage(self._check_number(number), f"{error}") from None
+        return self._transform(element) if self._transform else element
+
+    def _finish_all(self, number: int, record: bytes | LoadError) -> Iterator[Any]:
+        try:
+            if isinstance(record, LoadError):
+                raise record
+            element = self._finish(number, record)
+        except LoadError as error:
+            if self._damaged == "raise":
+                raise
+            self.skipped.append(str(error))
+        else:
+            yield element
+
+    def _join(self, numbers: Iterable[int]) -> Iterator[list[int]]:
+        """Groups ascending numbers by the ranges in which their records are read."""
+        piece: list[int] = []
+        begin = end = next_shard = 0
+        for number in numbers:
+            offset = self._entries[3 * number]
+            if piece and (number >= next_shard or offset - end > _GAP_BYTES or offset - begin > _MOST_BYTES):
+                yield piece
+                piece = []
+            if not piece:
+                begin, next_shard = offset, self.places.starts[bisect_right(self.places.starts, number)]
+            piece.append(number)
+            end = offset + self._entries[3 * number + 1] + FRAMING_BYTES
+        if piece:
+            yield piece
+
+    def _read_piece(self, numbers: list[int]) -> list[tuple[int, bytes | LoadError]]:
+        shard = bisect_right(self.places.starts, numbers[0]) - 1
+        places = [(number, self._entries[3 * number], self._entries[3 * number + 1]) for number in numbers]
+        begin, end = places[0][1], places[-1][1] + places[-1][2] + FRAMING_BYTES
+        data = (self._files.get(shard) or self._open(shard)).read(begin, end - begin)
+        frames = (
+            (n, data[offset - begin : offset - begin + length + FRAMING_BYTES], length) for n, offset, length in places
+        )
+        read = ((number, _unframe(frame, length)) for number, frame, length in frames)
+        return [(number, self._damage(number) if record is None else record) for number, record in read]
+
+    def _open(self, shard: int) -> "_OpenFile":
+        if len(self._files) >= _MOST_OPEN:
+            self._files.clear()  # other threads finish with theirs before they are closed
+        return self._files.setdefault(shard, _OpenFile(self.places.shards[shard]))
+
+
+class _OpenFile:
+    """A shard that any number of threads and forked processes read at the same time: without a position of its own."""
+
+    __slots__ = ("_file", "_path")
+
+    def __init__(self, shard: Shard) -> None:
+        self._path, self._file = shard.path, -1
+        if storage.is_local(shard.path):
+            try:
+                self._file = os.open(shard.path, os.O_RDONLY)
+            except FileNotFoundError:
+                raise LoadError(
+                    f"the shard {shard.path} is missing: restore it, or convert the dataset again"
+                ) from None
+            size = os.fstat(self._file).st_size
+            if shard.bytes not in (None, size):
+                raise LoadError(
+                    f"the shard {shard.path} has {size:,} bytes where {shard.bytes:,} were written: restore it"
+                )
+
+    def read(self, offset: int, length: int) -> bytes:
+        if self._file < 0:
+            return storage.read_range(self._path, offset, length)
+        data = os.pread(self._file, length, offset)
+        while len(data) < length and (more := os.pread(self._file, length - len(data), offset + len(data))):
+            data += more  # network file systems may return less
+        return data
+
+    def __del__(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+
+
+def _unframe(frame: bytes, length: int) -> bytes | None:
+    """The record in a frame; None if the frame is not of this length, or a checksum does not match."""
+    record, checksum = frame[12:-4], int.from_bytes(frame[-4:], "little")
+    is_whole = len(record) == length and frame[:12] == _header(length)
+    return record if is_whole and masked(crc32c(record)) == checksum else None
+
+
+@lru_cache(maxsize=2**16)
+def _header(length: int) -> bytes:
+    """The first 12 bytes of a frame: the record's length and its checksum."""
+    packed = length.to_bytes(8, "little")
+    return packed + masked(crc32c(packed)).to_bytes(4, "little")
+
+
+class OpenedDataset(Mapping[str, Records]):
+    """The splits of a dataset by name; several names joined by `+` are read as one split."""
+
+    def __init__(self, dataset: Dataset, make: Callable[[Dataset, str], Records]) -> None:
+        self._dataset, self._make = dataset, make
+
+    def __getitem__(self, split: str) -> Records:
+        """Reads the split's index.
+
+        Raises:
+            LoadError: there is no such split, or its index does not fit.
+        """
+        return self._make(self._dataset, split)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._dataset.splits)
+
+    def __len__(self) -> int:
+        return len(self._dataset.splits)
+
+
+def open(
+    path: str,
+    *,
+    form: Form = "image",
+    features: Literal["all"] | Sequence[str] | None = None,
+    channels: int = 3,
+    transform: Callable[[Any], Any] | None = None,
+    damaged: Damaged = "raise",
+) -> OpenedDataset:
+    """Opens a dataset for reading any record at once: `recordmill.open(path)["train"][0]`.
+
+    Args:
+        path: a dataset's folder, a TFRecord file, or a pattern, not compressed.
+        form: `image`: what `load` yields without a batch, as numpy arrays: pairs of decoded image and label if the
+            dataset has both, otherwise dicts; `numpy`: dicts of all features as arrays; `raw`: serialised Examples.
+        features: with `image`, as for `load`: `all` for dicts of all features, keys for tuples of those.
+        channels: of decoded images: 3, 1 (grayscale) or 0 (as stored).
+        transform: turns each element into another. To be used in other processes, it must be picklable.
+        damaged: `raise` an error on a damaged record, or `skip` and count it where several records are read.
+
+    Raises:
+        LoadError: there is no dataset, or it cannot be read like this.
+    """
+
+    def make(dataset: Dataset, split: str) -> Records:
+        shards = dataset.shards_of(split)
+        return Records(
+            read_index(dataset, shards), choose_form(dataset, split, form, features, channels), transform, damaged
+        )
+
+    return OpenedDataset(open_dataset(str(path)), make)

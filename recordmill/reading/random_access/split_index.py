@@ -1,0 +1,173 @@
+"""Where the records of files begin: from the dataset's index, its sidecars, or one pass over the files.
+
+docs/format.md describes the dataset's index. The index of a file without metadata is kept in the user's cache folder.
+"""
+
+import hashlib
+import os
+import struct
+import sys
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import accumulate, chain, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recordmill import storage
+from recordmill.reading.dataset import Dataset
+from recordmill.reading.shard import Shard
+from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.errors import LoadError
+from recordmill.storage.record_bytes import StoredFile
+from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
+
+_MAGIC = b"RMINDEX2"
+_HEAD = struct.Struct("<8sQQ")
+_SHARD = struct.Struct("<Q32s")
+_ENTRY_BYTES = 24
+_RESTORE = "restore it, or convert the dataset again"
+
+Entries = NDArray[np.uint64]
+"""Of shape (records, 3): offset of the frame, length of the record, and the hash of its key.
+
+Of files without metadata, the third number is 1 for a damaged part, and otherwise 0.
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SplitIndex:
+    """Where the records of some shards begin.
+
+    Attributes:
+        shards: the files.
+        starts: the number of each shard's first record, and at the end the number of all records.
+        entries: a row for each record, in the order of the shards.
+        seed: the seed of the hashes of keys; None if the keys are unknown.
+    """
+
+    shards: tuple[Shard, ...]
+    starts: tuple[int, ...]
+    entries: Entries
+    seed: int | None
+
+    @property
+    def damaged(self) -> bool:
+        """Whether parts of a file without metadata are damaged."""
+        return self.seed is None and bool(self.entries[:, 2].any())
+
+    def find_key(self, key: str) -> int | None:
+        """The number of the record that was made from a source; None if there is none.
+
+        Within a split, records are sorted by the hash. If several have the same, their sidecar tells them apart.
+        """
+        if self.seed is None:
+            raise LoadError(f"{self.shards[0].path} is known by its frames alone, without keys: read records by number")
+        hashed, hashes = hash_key(self.seed, key), memoryview(self.entries[:, 2])  # type: ignore[arg-type]
+        found = [number for begin, end in self._splits() for number in _equal(hashes, begin, end, hashed)]
+        return found[0] if len(found) < 2 and found else next((n for n in found if self._row_key(n) == key), None)
+
+    def _splits(self) -> Iterator[tuple[int, int]]:
+        for split in dict.fromkeys(shard.split for shard in self.shards):
+            own = [place for place, shard in enumerate(self.shards) if shard.split == split]
+            yield self.starts[own[0]], self.starts[own[-1] + 1]
+
+    def _row_key(self, number: int) -> str:
+        shard = self.shards[np.searchsorted(self.starts, number, "right") - 1]
+        return next(row.key for row in shard.rows() if row.offset == self.entries[number, 0])
+
+
+def _equal(hashes: memoryview, begin: int, end: int, hashed: int) -> Iterator[int]:
+    number = bisect_left(hashes, hashed, begin, end)
+    while number < end and hashes[number] == hashed:
+        yield number
+        number += 1
+
+
+def hash_key(seed: int, key: str) -> int:
+    """The number by which a split's records are sorted."""
+    return int.from_bytes(hashlib.sha256(f"{seed}\0key\0{key}".encode()).digest()[16:24], "big")
+
+
+def read_index(dataset: Dataset, shards: Sequence[Shard]) -> SplitIndex:
+    """Finds out where the records of some of a dataset's shards begin.
+
+    Raises:
+        LoadError: a shard is compressed, or the index or a sidecar does not fit its shard.
+        OSError: a file cannot be read.
+    """
+    marker = dataset.marker
+    if marker and marker.plan.settings.compression != "none":
+        raise _compressed(dataset.folder)
+    seed = int(marker.plan.recipe.get("seed", 0)) if marker else None
+    path = storage.join(dataset.folder, marker.index) if marker and marker.index else ""
+    if marker and path and storage.size_of(path) is not None:
+        parts = _read_companion(path, marker, shards)
+    elif all(shard.sidecar and storage.size_of(shard.sidecar) is not None for shard in shards):
+        parts = [_read_sidecar(shard, seed or 0) for shard in shards]
+    else:
+        parts, seed = [_read_frames(shard.path) for shard in shards], None
+    for shard, part in zip(shards, parts, strict=True):
+        ends = np.cumsum(part[:, 1] + np.uint64(FRAMING_BYTES))
+        fits = np.array_equal(ends[:-1], part[1:, 0]) and not part[:1, 0].any()
+        whole = int(ends[-1]) if len(part) else 0
+        if seed is not None and not (fits and whole == shard.bytes and len(part) == shard.records):
+            raise LoadError(f"the index of {shard.path} does not fit it: {_RESTORE}")
+    starts = (0, *accumulate(map(len, parts)))
+    return SplitIndex(tuple(shards), starts, np.concatenate([np.empty((0, 3), np.uint64), *parts]), seed)
+
+
+def _compressed(path: str) -> LoadError:
+    return LoadError(f"{path} is compressed, and a record cannot be found in it: convert with compression: none")
+
+
+def _read_companion(path: str, marker: Marker, shards: Sequence[Shard]) -> list[Entries]:
+    own = [shard for _, split in sorted(marker.splits.items()) for shard in split.shards]
+    starts = (0, *accumulate(shard.records for shard in own))
+    head = _HEAD.pack(_MAGIC, len(own), starts[-1])
+    head += b"".join(_SHARD.pack(shard.records, bytes.fromhex(shard.sha256)) for shard in own)
+    places = {shard.name: pair for shard, pair in zip(own, pairwise(starts), strict=True)}
+    chosen = [places[shard.name] for shard in shards]
+    first, end = min((pair[0] for pair in chosen), default=0), max((pair[1] for pair in chosen), default=0)
+    data = storage.read_range(path, len(head) + first * _ENTRY_BYTES, (end - first) * _ENTRY_BYTES)
+    if storage.read_range(path, 0, len(head)) != head or len(data) != (end - first) * _ENTRY_BYTES:
+        raise LoadError(f"{path} does not fit the dataset's shards: {_RESTORE}")
+    entries = np.frombuffer(data, "<u8").reshape(-1, 3)
+    return [entries[begin - first : stop - first] for begin, stop in chosen]
+
+
+def _read_sidecar(shard: Shard, seed: int) -> Entries:
+    rows = [(row.offset, row.length, hash_key(seed, row.key)) for row in shard.rows()]
+    return np.array(rows, np.uint64).reshape(-1, 3)
+
+
+def _read_frames(path: str) -> Entries:
+    """The index of any plain TFRecord file, from the cache or by one pass; damaged parts have a row each."""
+    if storage.is_local(path):
+        version = str(os.stat(path).st_mtime_ns)
+    else:
+        version = str(getattr(storage.describe(path), "last_updated_in_seconds", None))
+    identity = "\0".join(
+        (os.path.abspath(path) if storage.is_local(path) else path, str(storage.size_of(path)), version)
+    )
+    cached = os.path.join(_cache_folder(), f"{hashlib.sha256(identity.encode()).hexdigest()}.index")
+    with suppress(OSError, ValueError):
+        return np.frombuffer(storage.read_range(cached), "<u8").reshape(-1, 3)
+    with StoredFile(path) as stored:
+        file = RecordFile(stored)
+        if file.compression != "none":
+            raise _compressed(path)
+        parts = chain.from_iterable((offset, isinstance(data, Damage)) for offset, data in file)
+        offsets, damaged = np.fromiter(parts, np.int64).reshape(-1, 2).T
+        lengths = np.maximum(np.diff(offsets, append=stored.size) - FRAMING_BYTES, 0)
+    entries = np.stack([offsets, lengths, damaged], axis=1).astype("<u8")
+    with suppress(OSError):  # without a cache, the next reader makes another pass
+        storage.write_file(cached, entries.tobytes())
+    return entries
+
+
+def _cache_folder() -> str:
+    usual = {"darwin": "~/Library/Caches", "win32": "~/AppData/Local"}.get(sys.platform, "~/.cache")
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser(usual), "recordmill")

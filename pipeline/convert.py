@@ -74,20 +74,8 @@ def convert(
     paths = {name: os.fspath(place) for name, place in places.items() if place}
     numbers = {"threads": threads or None, "processes": processes or None}
     switches = {"overwrite": overwrite, "discard": discard, "traceback": traceback}
-<<<<<<< HEAD
-    options = {**places, "runner": runner, "threads": threads or None, **switches, **(runner_options or {})}
-    try:
-        parsed = parse_options([*_input_flags(inputs), *_as_flags(options), *_set_flags(settings)], _PROG)
-        # The caller's process may have threads, which would not survive a fork.
-        parsed = replace(check_options(parsed, _PROG), alone=False)
-        if parsed.writer == "beam":
-            raise UsageError("--writer=beam makes no dataset that could be opened: run it as a command")
-    except UsageError as error:
-        raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
-=======
     options = {**paths, "runner": runner, **numbers, **switches, **(runner_options or {})}
     parsed = _parse(inputs, options, settings)
->>>>>>> main
     with _ONE_AT_A_TIME, _callers_logging():
         outcome, job = attempt(parsed, build, terminal)
     if outcome.exit_code == INTERRUPTED:
@@ -104,7 +92,10 @@ def _parse(
     try:
         parsed = parse_options([*_input_flags(inputs), *_as_flags(options), *_set_flags(settings)], _PROG)
         # The caller's process may have threads, which would not survive a fork.
-        return replace(check_options(parsed, _PROG), alone=False)
+        parsed = replace(check_options(parsed, _PROG), alone=False)
+        if parsed.writer == "beam":
+            raise UsageError("--writer=beam makes no dataset that could be opened: run it as a command")
+        return parsed
     except UsageError as error:
         raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
 

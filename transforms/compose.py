@@ -72,7 +72,7 @@ class Tally(Totals):
     def add(self, split: str, ref: ImageRef, image: convert_image.ConvertedImage) -> None:
         """Adds the outcome of one reference."""
         row = image.row
-        self.splits.setdefault(split, RowTotals()).add(row)
+        self.splits.setdefault(split, RowTotals()).add(row, split)
         self.digest = add_digests(self.digest, digest_of(ref))
         if image.annotations is not None:
             add_image(self.annotations, row.key, image.annotations)

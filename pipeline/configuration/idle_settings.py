@@ -16,7 +16,10 @@ _LABELS = (
 )
 _BOXES = ("boxes.drawn_on", "boxes.invalid", "max_rejected.boxes")
 
-_OF_SIDECARS = ("images.moments", "images.near_duplicates", "index_files", "analyze")
+_OF_DATASETS = (
+    *("images.moments", "images.near_duplicates", "index_files", "analyze"),
+    *("expect", "licence", "creator", "version", "citation"),
+)
 
 _Rule = tuple[object, Sequence[str], str]
 """Whether settings cannot act, their keys, and the reason with what to do."""
@@ -46,10 +49,10 @@ def find_idle(settings: DatasetSettings) -> list[str]:
 
 def find_idle_with_beam(settings: DatasetSettings) -> list[str]:
     """A sentence for each setting that has no effect, or lacks one that it needs, with `--writer=beam`."""
-    # An analysis sets images.moments, so that only the former is to be named.
-    keys = ("index_files", "analyze") if settings.analyze else _OF_SIDECARS
-    why = "has no effect with --writer=beam, which writes no sidecars: remove it"
-    idle = [f"{key} {why}" for key in keys if settings.differs(key)]
+    # An analysis sets images.moments, so that only the former is to be named; together acts before anything is read.
+    acts = {"images.moments": settings.analyze, "images.near_duplicates": settings.images.near_duplicates == "together"}
+    why = "has no effect with --writer=beam, which writes neither recordmill.json nor sidecars: remove it"
+    idle = [f"{key} {why}" for key in _OF_DATASETS if settings.differs(key) and not acts.get(key)]
     if settings.shards.count is None:
         idle.append("shards.count is not set, and --writer=beam needs the number of each split's files: set it")
     return idle

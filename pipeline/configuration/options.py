@@ -30,7 +30,9 @@ LOCAL_RUNNERS = (*IN_PROCESS_RUNNERS, "PrismRunner")
 _IDLE_WITH_BEAM = {
     "plan": "run it without --writer, since splits and counts are the same",
     "overwrite": "choose an empty output",
+    "against": "only datasets with a recordmill.json are compared",
     "threads": "the runner decides how many images are decoded at once",
+    "processes": "the runner decides how many there are",
 }
 
 EXAMPLES = """\
@@ -69,13 +71,9 @@ class LaunchOptions:
         overwrite: whether to replace another dataset.
         discard: whether to delete the unfinished work of earlier runs first.
         wait: whether to wait for a job elsewhere.
-<<<<<<< HEAD
         writer: what writes the files; see `RunSettings`.
-        threads: images decoded at once; 0 for one per processor.
-=======
         threads: images decoded at once in each process; 0 for one per processor.
         processes: how many processes convert images on DirectRunner; 0 for as many as there are processors and memory.
->>>>>>> main
         summary_json: where the line of JSON is written too.
         outcome_file: the file to which the job itself writes its outcome; it is not deleted.
         json: whether the line of JSON is written to stdout; None: unless that is a terminal.
@@ -143,13 +141,9 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     interrupted = "a complete dataset whose publishing was interrupted is published instead"
     _add_switch(run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}")
     _add_switch(run, "wait", "exit as soon as a remote runner has accepted the job", default=True)
-<<<<<<< HEAD
     writer = "recordmill (default); beam: shuffle pixels, write with Beam's WriteToTFRecord (docs/beam_writer.md)"
     run.add_argument("--writer", choices=("recordmill", "beam"), default="recordmill", metavar="NAME", help=writer)
-    threads = "images decoded at once (default: one per processor)"
-=======
     threads = "images decoded at once in a process (default: one per processor)"
->>>>>>> main
     run.add_argument("--threads", type=positive, default=0, metavar="N", help=threads)
     processes = "processes that convert images on DirectRunner (default: one per processor, unless --threads is given)"
     run.add_argument("--processes", type=positive, default=0, metavar="N", help=processes)

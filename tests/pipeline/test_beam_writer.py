@@ -231,11 +231,21 @@ def test_a_bug_leaves_an_empty_output(photos, convert, monkeypatch):
         (
             {**COUNT, "index_files": True, "images.moments": True, "images.near_duplicates": True},
             [
-                f"{key} has no effect with --writer=beam, which writes no sidecars: remove it"
+                f"{key} has no effect with --writer=beam, which writes neither recordmill.json nor sidecars: remove it"
                 for key in ("images.moments", "images.near_duplicates", "index_files")
             ],
         ),
-        ({**COUNT, "analyze": True}, ["analyze has no effect with --writer=beam, which writes no sidecars: remove it"]),
+        (
+            {**COUNT, "analyze": True},
+            ["analyze has no effect with --writer=beam, which writes neither recordmill.json nor sidecars: remove it"],
+        ),
+        (
+            {**COUNT, "expect.rejected": 0.5, "licence": "CC0-1.0", "version": "1.2.0"},
+            [
+                f"{key} has no effect with --writer=beam, which writes neither recordmill.json nor sidecars: remove it"
+                for key in ("expect", "licence", "version")
+            ],
+        ),
         ({**COUNT, "shards.size": "1MB"}, None),
     ],
 )
@@ -246,7 +256,7 @@ def test_settings_that_need_sidecars_are_refused_by_name(photos, convert, settin
     assert not done.output.exists()
 
 
-@pytest.mark.parametrize("flag", ["--plan", "--overwrite", "--threads=2"])
+@pytest.mark.parametrize("flag", ["--plan", "--overwrite", "--threads=2", "--processes=2", "--against=x"])
 def test_flags_without_effect_are_refused_by_name(photos, convert, flag):
     done = convert(photos, BEAM, flag, settings=COUNT)
     assert done.code == 2

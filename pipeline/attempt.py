@@ -37,8 +37,6 @@ from recordmill.transforms.shards.processors import default_processes
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.shard_writer import fewest_for_processes
 
-_OF_BEAM = "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
-
 
 def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> tuple[Outcome, Job | None]:
     """Runs one conversion.
@@ -113,16 +111,11 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     # These need Beam.
     from recordmill.pipeline.analyze_output import check_analysis_is_possible
     from recordmill.pipeline.discard import discard_staging
-    from recordmill.transforms.write_with_beam import find_others
 
     for line in discard_staging(output) if options.discard and not options.plan else ():
         terminal.say(line)
     if options.writer == "beam":
-        if problem := "\n".join(find_idle_with_beam(settings)):
-            raise UsageError(problem)
-        if storage.is_local(output) and (problem := find_others(output)):
-            raise RecordmillError(problem)
-        notes.append(_OF_BEAM)
+        notes.append(_check_for_beam(settings, output))
     run_id, started = uuid.uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds")
     run = RunSettings(
         run_id=run_id,
@@ -143,6 +136,17 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     job = Job(settings, inputs, recipe, run, finder.found)
     check_analysis_is_possible(job, here=options.wait or options.is_here)
     return job
+
+
+def _check_for_beam(settings: DatasetSettings, output: str) -> str:
+    """Fails where `--writer=beam` cannot write what the settings demand; gives a note on what it leaves out."""
+    from recordmill.transforms.write_with_beam import find_others  # needs Beam
+
+    if problem := "\n".join(find_idle_with_beam(settings)):
+        raise UsageError(problem)
+    if storage.is_local(output) and (problem := find_others(output)):
+        raise RecordmillError(problem)
+    return "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
 
 
 def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:

@@ -133,6 +133,12 @@ def _images() -> list[Case]:
         case("images_rare_png", of.rare_formats, "images={store: png, grayscale: expand}"),
         case("images_rare_small", of.rare_formats, "images={resize: {longest: 40}, near_duplicates: true}"),
         case("images_rare_exact", of.rare_formats, "images.resize={exact: [31, 17]}"),
+        case("images_optional_formats", of.optional_formats, "images.formats=[AVIF, JPEG2000]"),
+        case(
+            "images_optional_formats_never",
+            of.optional_formats,
+            "images={formats: [AVIF, JPEG2000], reencode: never, check: header}",
+        ),
         case("images_metadata_strip", of.metadata, "images={metadata: strip, store: png}"),
         case("images_metadata_strip_jpeg", of.metadata, "images={metadata: strip, check: header}"),
         case(

@@ -57,7 +57,13 @@ def test_a_dataset_is_its_files_and_nothing_else(dataset):
     shards = {f"{split}-0000{index}-of-00002.tfrecord" for split in ("train", "test") for index in (0, 1)}
     sidecars = {f"sidecars/{name}.jsonl" for name in shards}
     described = {"README.md", "croissant.json", "schema.pbtxt", "report.html", "report.json"}
-    described |= {"records.index", "dataset_info.json", "features.json", "image.class.label.labels.txt"}
+    described |= {
+        "records.index",
+        "records.versions",
+        "dataset_info.json",
+        "features.json",
+        "image.class.label.labels.txt",
+    }
     listed = {"labels.txt", "config.yaml", "rejected.jsonl", "duplicates.jsonl", "recordmill.json"}
     assert dataset.files == shards | sidecars | listed | described
 

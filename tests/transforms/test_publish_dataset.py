@@ -46,6 +46,7 @@ DESCRIPTIONS = [
     "schema.pbtxt",
     "croissant.json",
     "records.index",
+    "records.versions",
     "report.json",
 ]
 

@@ -34,7 +34,7 @@ from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.records.change_examples import keep_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
-from recordmill.transforms.records.features.compute import FeatureFunctionError
+from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import DecodePool, default_threads
@@ -194,7 +194,7 @@ class _ConvertShard(beam.DoFn):
             if index == 0 and self._settings.report:
                 keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self._settings)
             return shard
-        except FeatureFunctionError as error:
+        except FunctionError as error:
             problem = str(error)
         except OSError as error:  # of the output: those of the images are InputErrors
             problem = explain_output_error(error, self._run.output)

@@ -24,7 +24,7 @@ from recordmill.transforms.planning.plan import Plan, class_numbers, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
 from recordmill.transforms.records.convert_image import convert_image
-from recordmill.transforms.records.features.compute import FeatureFunctionError
+from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.read_ahead import ReadAhead, default_threads
 
@@ -76,7 +76,7 @@ def plan_dataset(
     if not summary.problems:
         try:
             growth = estimate_growth(summary, settings, run.preview)
-        except FeatureFunctionError as error:
+        except FunctionError as error:
             summary = replace(summary, problems=[str(error)], problems_found=1)
     return make_plan(summary, selection, settings, recipe, growth)
 

@@ -4,7 +4,7 @@ from recordmill.schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABE
 from recordmill.schemas.reference_boxes import CARRIED
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
-from recordmill.transforms.records.features.compute import resolve
+from recordmill.transforms.records.features.find_function import find_function
 
 _ANNOTATIONS = {"boxes": ("boxes", BOX_FIELDS), "labels": ("several labels", MANY_LABELS_FIELDS)}
 
@@ -81,7 +81,7 @@ def _check_functions(layout: ExampleLayout) -> None:
     for name, each in functions.items():
         if not each.is_built_in:
             try:
-                resolve(each.function)
+                find_function(each.function)
             except ValueError as error:
                 raise ValueError(f"features.{name}.{error}") from None
         feature, asked = each.as_feature(name), fields.get(name)

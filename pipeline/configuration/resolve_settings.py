@@ -21,7 +21,7 @@ from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.schemas.shard_name import check_file_name
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources import Source
-from recordmill.transforms.records.features.compute import digest_code
+from recordmill.transforms.records.features.find_function import digest_code
 
 
 def complete_settings(settings: DatasetSettings) -> DatasetSettings:

@@ -97,6 +97,9 @@ LEFT_OUT: Mapping[str, str] = {
 OF_WHOLE_FILES = frozenset({"bad_archive", "bad_array", "bad_labels", "no_rows", "wrong_length"})
 """The reasons for which a file of many images is rejected as one."""
 
+MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
+"""Reasons that may be gone on the next try, without a trace in a file's size or time: such a shard is done again."""
+
 
 def explain_reason(fate: Fate, code: str) -> str:
     """What a reason means, at any stage; the empty string if it is not a reason of this fate."""

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 
 import apache_beam as beam
 
+from recordmill.schemas.dataset.about import About
 from recordmill.schemas.dataset.file_names import STAGING_PREFIX
+from recordmill.schemas.dataset.json_values import differences, to_json
 from recordmill.schemas.formatting import show_names
 from recordmill.storage.dataset_files import find_marker
 from recordmill.storage.output_errors import describe_output_error
@@ -38,9 +40,8 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
         what = f"{run.output} holds a dataset whose publishing was cut and cannot be completed"
         advice = "delete it with --discard, or choose another output"
         return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
-    if action == "keep" and _has_other_versions(state, plan):
-        what = "files have other modification times than when this dataset was made"
-        plan.notes.append(f"{what}: --overwrite rebuilds it")
+    if action == "keep" and (outdated := _find_outdated(state, plan)):
+        plan.notes.append(f"{outdated}: --overwrite rebuilds it")
     if action == "convert" and state.marker is not None:
         plan.notes.extend(_renumbered(state.marker.labels, plan.label_map.ids))
     if run.preview and action in ("convert", "finish"):
@@ -82,14 +83,23 @@ def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
     """What the output holds, and what may be done there."""
     state = read_output(run.output, plan.plan_id)
     action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
-    if action == "keep" and run.overwrite and _has_other_versions(state, plan):
+    if action == "keep" and run.overwrite and _find_outdated(state, plan):
         return state, "convert", ""
     return state, action, sentence
 
 
-def _has_other_versions(state: OutputState, plan: Plan) -> bool:
-    """Whether files have changed their times since the dataset that is there was made."""
-    return state.marker is not None and state.marker.run.versions != f"{plan.summary.versions:064x}"
+def _find_outdated(state: OutputState, plan: Plan) -> str:
+    """What has changed since the dataset of the same plan was made; the empty string if nothing has."""
+    if state.marker is None:
+        return ""
+    if state.marker.run.versions != f"{plan.summary.versions:064x}":
+        return "files have other modification times than when this dataset was made"
+    changed = differences(to_json(state.marker.about or About()), to_json(plan.about))
+    return (
+        f"this dataset was made with another {' and '.join(each.partition(':')[0] for each in changed)}"
+        if changed
+        else ""
+    )
 
 
 def _renumbered(old: Mapping[str, int], new: dict[str, int]) -> list[str]:

@@ -5,14 +5,10 @@ optimisation: with two worker threads such a prototype lost half its records whi
 """
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from itertools import pairwise
-from operator import attrgetter
 from typing import Any
-from unicodedata import normalize
 
 import apache_beam as beam
 from apache_beam import coders
@@ -21,56 +17,17 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import EXAMPLES
 from recordmill.schemas.dataset.shard_report import ShardReport
-from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.storage.dataset_files import shard_path, staging_folder
-from recordmill.storage.output_errors import explain_output_error
-from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.records.change_examples import keep_examples
-from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
-from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.run_settings import RunSettings
-from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import DecodePool, default_threads
 from recordmill.transforms.shards.second_process import SecondProcess
-from recordmill.transforms.shards.shard_files import (
-    WrittenShard,
-    failed_report,
-    find_finished,
-    fingerprint,
-    write_shard,
-)
+from recordmill.transforms.shards.shard_writer import ShardWriter, decodes_nothing
 
 FEWEST_FOR_TWO = 2_000
 """References below which a second process would take as long to begin as it saves."""
-
-
-def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
-    """A shard's references in their final order: by hash, so that classes are mixed and listing order has no say."""
-    return sorted(refs, key=lambda ref: (hash_key(seed, ref.key).order, ref.key, ref.offset))
-
-
-def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
-    """One sentence on two references with one key, if there are such; equal keys are neighbours in the order."""
-    for one, other in pairwise(refs):
-        if one.key != other.key:
-            continue
-        if (one.uri, one.offset) == (other.uri, other.offset):
-            return f"the {unit} {one.key!r} is listed twice ({one.uri}): remove one, or give each a key of its own"
-        if one.uri == other.uri:
-            return f"two {unit}s in {one.uri} have the key {one.key!r}: give each a key of its own"
-        what = f"two {unit}s have the key {one.key!r}"
-        if normalize("NFC", one.uri) == normalize("NFC", other.uri):
-            how = "which differ only in how Unicode spells a letter"
-            return f"{what}: {one.uri!a} and {other.uri!a}, {how}; rename one"
-        return f"{what}: {one.uri} and {other.uri}; rename one, or give inputs names"
-    return ""
 
 
 coders.registry.register_coder(ShardReport, coders.PickleCoder)
@@ -97,19 +54,6 @@ class ConvertShards(beam.PTransform):
         return shards | beam.ParDo(_ConvertShard(self.settings, self.run), self.plan)
 
 
-def _decodes_nothing(settings: DatasetSettings) -> bool:
-    images = settings.images
-    if settings.features:  # functions may want pixels
-        return False
-    if settings.source.gives_pixels:
-        return images.store == "raw" and images.resize is None
-    return images.check == "header" and images.reencoding != "always" and images.store in ("auto", "jpeg")
-
-
-class InputError(Exception):
-    """An image could not be read for a reason that says nothing about it: its store is out of order."""
-
-
 def count_shard(report: ShardReport) -> None:
     """Counts a finished shard in Beam's metrics, which runners show while they work."""
     counts = {"images_written": report.records, "bytes_read": report.rows.input_bytes, "bytes_written": report.bytes}
@@ -126,11 +70,9 @@ class _ConvertShard(beam.DoFn):
     def __init__(self, settings: DatasetSettings, run: RunSettings) -> None:
         self._settings = settings
         self._run = run
-        # Where nothing is decoded it is mostly the interpreter's work, which threads only hand back and forth.
-        self._in_line = not run.threads and _decodes_nothing(settings)
+        self._in_line = not run.threads and decodes_nothing(settings)
 
     def setup(self) -> None:
-        self._layout = ExampleLayout(self._settings)
         # Chosen here: the launcher's processors are not the worker's.
         self._readers = DecodePool.of(1 if self._in_line else self._run.threads or default_threads())
         self._finisher = ThreadPoolExecutor(1, thread_name_prefix="recordmill-finish")
@@ -149,13 +91,16 @@ class _ConvertShard(beam.DoFn):
     def process(self, element: tuple[tuple[str, int], Iterable[ReferenceBatch]], plan: Plan) -> None:
         (split, index), batches = element
         refs = [ref for batch in batches for ref in (*batch.refs, *batch.notices)]
+        writer = ShardWriter(
+            self._settings, self._run.output, plan.plan_id, plan.label_map, self._readers, self._in_line
+        )
         if self._second is None and self._pays_for_two(plan):
-            self._second = SecondProcess(lambda *shard: self._finish(self._write(plan, *shard)))
+            self._second = SecondProcess(lambda *shard: writer.finish(writer.write(*shard)))
         # Clients of stores do not survive a fork.
         if self._second and self._second.is_idle() and all(storage.is_local(ref.uri) for ref in refs):
             self._under_way.append(self._second.submit(split, index, refs))
         else:
-            self._under_way.append(self._finisher.submit(self._finish, self._write(plan, split, index, refs)))
+            self._under_way.append(self._finisher.submit(writer.finish, writer.write(split, index, refs)))
         self._collect(wait=False)
 
     def _pays_for_two(self, plan: Plan) -> bool:
@@ -177,54 +122,3 @@ class _ConvertShard(beam.DoFn):
         while self._under_way and (wait or self._under_way[0].done()):
             self._reports.append(self._under_way.popleft().result())
             count_shard(self._reports[-1])
-
-    def _write(self, plan: Plan, split: str, index: int, unordered: list[ImageRef]) -> WrittenShard | ShardReport:
-        """Writes one shard; gives its report at once if it was finished before or cannot be written."""
-        refs = order_references(unordered, self._settings.seed)
-        if problem := find_duplicate_key(refs, self._settings.unit):
-            return failed_report(split, index, len(refs), problem)
-        staging = staging_folder(self._run.output, plan.plan_id)
-        mark = fingerprint(refs)
-        if finished := find_finished(staging, split, index, mark):
-            PROGRESS.add_done(len(refs))
-            return finished
-        try:
-            with closing(self._convert(refs, plan.label_map, split)) as images:
-                shard = write_shard(staging, split, index, images, mark, self._settings.compression)
-            if index == 0 and self._settings.report:
-                keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self._settings)
-            return shard
-        except FunctionError as error:
-            problem = str(error)
-        except OSError as error:  # of the output: those of the images are InputErrors
-            problem = explain_output_error(error, self._run.output)
-        return failed_report(split, index, len(refs), problem)
-
-    def _finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
-        if isinstance(shard, ShardReport):
-            return shard
-        try:
-            return shard.finish()
-        except OSError as error:
-            problem = explain_output_error(error, self._run.output)
-            return failed_report(shard.split, shard.index, shard.rows.references, problem)
-
-    def _convert(self, refs: list[ImageRef], label_map: LabelMap, split: str) -> Generator[ConvertedImage, None, None]:
-        in_line = self._in_line and storage.is_local(refs[0].uri)
-        decoding = nullcontext() if in_line else self._readers.decoding
-
-        def convert(ref: ImageRef) -> ConvertedImage:
-            try:
-                return convert_image(ref, self._layout, label_map, decoding, split)
-            except OSError as error:
-                raise InputError(f"{ref.uri} cannot be read: {error}") from error
-
-        if in_line:
-            images = (convert(ref) for ref in refs)
-        else:
-            pool = self._readers.pool_for(refs[0].uri)
-            images = pool.map(convert, refs, attrgetter("expected_bytes"), ConvertedImage.size)
-        with storage.parts_kept_open(), closing(images):
-            for image in images:
-                PROGRESS.add_done(1)
-                yield image

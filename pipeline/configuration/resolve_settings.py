@@ -171,6 +171,6 @@ def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[I
     from recordmill.transforms.list_images import list_images  # needs Beam, for which most sources have no use here
 
     # Of the listing, only the selection of files matters here, not their splits.
-    patterns = ListingSettings(include=listing.include, ignore=listing.ignore, classes_known=True)
+    patterns = ListingSettings(include=listing.include, ignore=listing.ignore)
     for each in inputs:
         yield from (ref for ref in list_images(each, _WholeFiles(), patterns) if type(ref) is ImageRef)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from recordmill.schemas.dataset.about import About
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
 from recordmill.schemas.dataset.totals import RowTotals
@@ -316,6 +317,7 @@ class Marker:
         files: paths of all files besides shards, their sidecars and the marker.
         notes: notes of the conversion, for people.
         remarks: observations that are worth a look; absent in datasets of older versions.
+        about: what people want to know of the dataset; absent if the settings say nothing.
         run: the run that published the dataset.
     """
 
@@ -340,6 +342,7 @@ class Marker:
     files: tuple[str, ...]
     notes: tuple[str, ...]
     remarks: tuple[str, ...] | None = None
+    about: About | None = None
     run: RunEntry = field(default_factory=RunEntry)
 
     @classmethod

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.bounds import AtLeastOne, Count, Share
+from recordmill.schemas.dataset.about import About
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.feature_function import FeatureFunction
@@ -100,6 +101,11 @@ class DatasetSettings:
         analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is
             finished. Sets `images.moments`; needs `images.check: decode` and a split called `train`.
         report: whether `report.html`, a page for people, is added to the dataset.
+        licence: the dataset's licence, for README.md, Croissant and TensorFlow Datasets: a name, an SPDX identifier
+            or a URL.
+        creator: who made the dataset: a person or an organization.
+        version: the dataset's version, three numbers such as `1.2.0`.
+        citation: how to cite the dataset, as text or BibTeX.
     """
 
     # Read by pydantic on the launcher: an unknown key anywhere below is an error.
@@ -127,11 +133,17 @@ class DatasetSettings:
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
     analyze: bool = False
     report: bool = True
+    licence: str = added_setting("")
+    creator: str = added_setting("")
+    version: str = added_setting("")
+    citation: str = added_setting("")
 
     def __post_init__(self) -> None:
         """Raises ValueError where a setting is impossible, whatever the others are."""
         if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
             raise ValueError(f"name {self.name!r} cannot name files: use letters, digits, - and _")
+        if self.version and not re.fullmatch(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}", self.version, re.ASCII):
+            raise ValueError(f"version is {self.version!r}: write three numbers, such as 1.2.0")
 
     @property
     def holds_images(self) -> bool:
@@ -144,6 +156,11 @@ class DatasetSettings:
         if self.source.contents == "rows":
             return "row"
         return "image" if self.decode == "images" else "file"
+
+    @property
+    def about(self) -> About:
+        """What people want to know of it, which changes no shard."""
+        return About(licence=self.licence, creator=self.creator, version=self.version, citation=self.citation)
 
     @property
     def listing(self) -> ListingSettings:

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 
 from recordmill.schemas.dataset import marker, sidecar_row
+from recordmill.schemas.dataset.about import About
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
 from recordmill.schemas.dataset.json_values import json_keys
 from recordmill.schemas.features import FeatureEntry
@@ -25,6 +26,7 @@ SECTIONS = {
     "duplicates": marker.DuplicateCounts,
     "duplicates.same_bytes": marker.SameBytes,
     "duplicates.look_alike": marker.LookAlikes,
+    "about": About,
     "run": marker.RunEntry,
     "Rows of records": sidecar_row.SidecarRow,
     "Rows of rejected references": sidecar_row.RejectedRow,

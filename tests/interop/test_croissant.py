@@ -28,3 +28,12 @@ def test_only_unknowable_properties_are_missing(convert):
     described = mlc.Dataset(jsonld=str(convert("sample").folder / "croissant.json"))
     missing = sorted(warning.split('"')[1].rpartition("/")[2] for warning in described.metadata.issues.warnings)
     assert missing == ["citeAs", "datePublished", "license"]
+
+
+def test_what_the_settings_say_is_read(convert):
+    flags = ("--set=licence=CC0-1.0", "--set=creator=Zoo", "--set=version=1.2.0", "--set=citation='Pets, 2026'")
+    described = mlc.Dataset(jsonld=str(convert("sample", "default", *flags).folder / "croissant.json")).metadata
+    missing = [warning.split('"')[1].rpartition("/")[2] for warning in described.issues.warnings]
+    assert (described.issues.errors, missing) == (set(), ["datePublished"])
+    assert (described.license, described.version, described.cite_as) == (["CC0-1.0"], "1.2.0", "Pets, 2026")
+    assert [creator.name for creator in described.creators] == ["Zoo"]

@@ -190,7 +190,7 @@ def test_an_interruption_is_one(converted, tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("recordmill.transforms.convert_shards.convert_image", interrupt)
+    monkeypatch.setattr("recordmill.transforms.shards.shard_writer.convert_image", interrupt)
     with pytest.raises(KeyboardInterrupt, match="run the same command again"):
         recordmill.convert(converted[1] / "photos", tmp_path / "dataset", quiet=True)
 

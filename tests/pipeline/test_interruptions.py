@@ -31,9 +31,9 @@ WRITE_SOME = """
 import sys, time
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.transforms import convert_shards
+from recordmill.transforms.shards import shard_writer
 
-left, real = int(sys.argv[1]), convert_shards.write_shard
+left, real = int(sys.argv[1]), shard_writer.write_shard
 
 def write(*arguments):
     global left
@@ -43,7 +43,7 @@ def write(*arguments):
         left -= 1
     return real(*arguments)
 
-convert_shards.write_shard = write
+shard_writer.write_shard = write
 sys.exit(launch(sys.argv[2:], build))
 """
 

@@ -172,7 +172,7 @@ def test_an_unexpected_error_is_one_sentence_and_its_traceback_is_there_on_reque
     def broken(*_):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("recordmill.transforms.convert_shards.convert_image", broken)
+    monkeypatch.setattr("recordmill.transforms.shards.shard_writer.convert_image", broken)
     done = convert(photos)
     assert done.code == 1
     (sentence,) = done.errors

@@ -12,29 +12,22 @@ import apache_beam as beam
 import pytest
 from apache_beam.pvalue import AsSingleton
 from eager_beam import assert_that, new_pipeline
-from hypothesis import given
-from hypothesis import strategies as st
 from make_settings import make_settings
 
 from recordmill.imaging import ImageSettings
 from recordmill.schemas.features import parse_example
-from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.tfrecord_file import read_records
 from recordmill.transforms import convert_shards
-from recordmill.transforms.convert_shards import (
-    ConvertShards,
-    _ConvertShard,
-    find_duplicate_key,
-    order_references,
-)
-from recordmill.transforms.planning.key_hashes import hash_key
+from recordmill.transforms.convert_shards import ConvertShards, _ConvertShard
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.shards import shard_writer
 from recordmill.transforms.shards.read_ahead import DecodePool
+from recordmill.transforms.shards.shard_writer import order_references
 
 SETTINGS = make_settings(seed=3)
 PLAN = Plan("id", "convert", "", SplitCutoffs(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})
@@ -57,37 +50,6 @@ def convert(shards, run):
         plan = AsSingleton(root | "Plan" >> beam.Create([PLAN]))
         assert_that(root | beam.Create(list(map(batched, shards))) | ConvertShards(SETTINGS, run, plan), keep)
     return pickle.loads(Path(path).read_bytes())
-
-
-@given(st.permutations([ImageRef(f"{n % 4}", "", offset=n // 4) for n in range(12)]))
-def test_the_order_does_not_depend_on_the_listing(refs):
-    expected = sorted(refs, key=lambda ref: (hash_key(3, ref.key).order, ref.offset))
-    assert order_references(refs, 3) == expected
-
-
-def test_two_references_with_one_key_are_found_and_named():
-    refs = [ImageRef("a", "/x/a"), ImageRef("b", "/x/b"), ImageRef("a", "/y/a")]
-    expected = "two images have the key 'a': /x/a and /y/a; rename one, or give inputs names"
-    assert find_duplicate_key(order_references(refs, 0), "image") == expected
-    assert find_duplicate_key(order_references(refs, 0), "row") == expected.replace("images", "rows")
-    assert find_duplicate_key(order_references(refs[:2], 0), "image") == ""
-
-
-def test_names_that_look_the_same_are_distinguished():
-    refs = [ImageRef("M\u00f6bel/4.jpg", f"/x/{name}/4.jpg") for name in ("M\u00f6bel", "Mo\u0308bel")]
-    assert find_duplicate_key(refs, "image") == (
-        "two images have the key 'M\u00f6bel/4.jpg': '/x/M\\xf6bel/4.jpg' and '/x/Mo\\u0308bel/4.jpg', "
-        "which differ only in how Unicode spells a letter; rename one"
-    )
-
-
-def test_ranges_of_one_file_with_one_key_are_duplicates():
-    inside = find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)], "row")
-    assert inside == "two rows in /x/a have the key 'a': give each a key of its own"
-    twice = find_duplicate_key([ImageRef("a", "/x/a"), ImageRef("a", "/x/a")], "file")
-    assert twice == "the file 'a' is listed twice (/x/a): remove one, or give each a key of its own"
-    apart = [ImageRef("a/0", "/x/a", offset=0), ImageRef("a/1", "/x/a", offset=9)]
-    assert find_duplicate_key(apart, "image") == ""
 
 
 @pytest.fixture
@@ -148,7 +110,7 @@ def test_whatever_keeps_a_shard_from_this_machines_disk_is_a_sentence(shards, ru
     def fail(*_):
         raise OSError(code, "No space left on device")
 
-    monkeypatch.setattr(convert_shards, "write_shard", fail)
+    monkeypatch.setattr(shard_writer, "write_shard", fail)
     (report,) = convert(shards[:1], run)
     assert report.problem == f"the output {run.output} cannot be written: no space left on device"
     assert (report.records, report.references) == (0, 40)
@@ -159,14 +121,14 @@ def test_an_outage_of_the_input_is_not_blamed_on_the_output(shards, run, monkeyp
     def fail(*_):
         raise OSError(code, "the input is out of order")
 
-    monkeypatch.setattr(convert_shards, "convert_image", fail)
+    monkeypatch.setattr(shard_writer, "convert_image", fail)
     with pytest.raises(Exception, match=r"photos/\w+/\d+.jpg cannot be read: .*the input is out of order"):
         convert(shards[1:2], run)
 
 
 def write_at_once(monkeypatch, shards, run, threads):
     """Writes shards with a DoFn and a thread each, as bundles of one process do; gives most decodes at once."""
-    now, most, lock, real = 0, 0, threading.Lock(), convert_shards.convert_image
+    now, most, lock, real = 0, 0, threading.Lock(), shard_writer.convert_image
     reached = threading.Event()
 
     def count(ref, settings, label_map, decoding, split):
@@ -192,7 +154,7 @@ def write_at_once(monkeypatch, shards, run, threads):
         step.teardown()
         return reports[0]
 
-    monkeypatch.setattr(convert_shards, "convert_image", count)
+    monkeypatch.setattr(shard_writer, "convert_image", count)
     with ThreadPoolExecutor(len(shards)) as bundles:
         reports = list(bundles.map(write, shards))
     assert [report.references for report in reports] == [len(refs) for _, refs in shards]
@@ -241,7 +203,7 @@ def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
 def test_a_second_process_writes_some_shards_to_the_same_bytes(shards, run, tree, tmp_path, monkeypatch):
     settings = replace(SETTINGS, images=ImageSettings(check="header"))
     plan = replace(PLAN, starts={"train": [0, 1 << 63], "test": [0]})
-    real = convert_shards.write_shard
+    real = shard_writer.write_shard
 
     def note(*arguments):
         with (tmp_path / f"writers{processes}").open("a") as writers:
@@ -249,7 +211,7 @@ def test_a_second_process_writes_some_shards_to_the_same_bytes(shards, run, tree
         return real(*arguments)
 
     monkeypatch.setattr(convert_shards, "FEWEST_FOR_TWO", 0)
-    monkeypatch.setattr(convert_shards, "write_shard", note)
+    monkeypatch.setattr(shard_writer, "write_shard", note)
     for processes in (1, 2):
         step = _ConvertShard(
             settings, replace(run, output=str(tmp_path / f"out{processes}"), threads=0, processes=processes)

@@ -1,4 +1,5 @@
 import hashlib
+import threading
 from dataclasses import replace
 
 import apache_beam as beam
@@ -56,6 +57,12 @@ def test_together_joins_groups_that_share_a_file(refs):
     a, b, c, d, e = refs(("a", "x", "p1"), ("b", "x", "p2"), ("c", "y", "p2"), ("d", "y", "p3"), ("e", "z", "p4"))
     joined = [replace(ref, group="group:p1") for ref in (a, b, c, d)]
     run([a, b, c, d, e], TOGETHER, [*joined, replace(e, group="group:p4")])
+
+
+def test_no_thread_that_read_images_outlives_the_step(refs):
+    (a,) = refs(("a", "x", ""))
+    run([a], TOGETHER, [replace(a, group=f"sha256:{digest('x')}")])
+    assert not [each.name for each in threading.enumerate() if each.name.startswith("recordmill-digest")]
 
 
 def test_drop_keeps_the_first_by_key(refs):

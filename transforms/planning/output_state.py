@@ -13,12 +13,12 @@ from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import TOO_MANY_REJECTED
+from recordmill.schemas.rejection import MAY_HEAL
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, staging_folder
 from recordmill.storage.many_files import map_each
 from recordmill.storage.record_reader import looks_like_shard
 from recordmill.transforms.planning.output_lock import find_busy, other_stagings
 from recordmill.transforms.planning.plan import Action
-from recordmill.transforms.shards.shard_files import MAY_HEAL
 
 _COMPANIONS = ("README.md", "croissant.json", "dataset_info.json", "features.json", "label_map.pbtxt", "schema.pbtxt")
 _OURS = frozenset((MARKER, REJECTED, DUPLICATES, REPORT, REPORT_DATA, SIDECARS, *_COMPANIONS))

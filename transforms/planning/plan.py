@@ -3,12 +3,13 @@
 import math
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import orjson
 
 from recordmill.imaging import imaging_versions
+from recordmill.schemas.dataset.about import About
 from recordmill.schemas.dataset.json_values import hash_json, to_json
 from recordmill.schemas.dataset.marker import PLAN_VERSION, plan_id_of
 from recordmill.schemas.features import feature_schema
@@ -22,6 +23,10 @@ from recordmill.transforms.planning.summary import SplitSummary, Summary
 
 MOST_PER_SHARD = 1_000_000
 """References that one shard may hold: they are sorted in memory."""
+
+OUTSIDE = frozenset({"max_rejected", "analyze", "report", *(each.name for each in fields(About))})
+"""Settings that change no byte of a shard. A run that failed because of a limit continues with a higher one, and what
+people want to know, or what is learnt from the finished dataset, can be added later."""
 
 Action = Literal["convert", "preview", "finish", "keep", "refuse", "fail"]
 
@@ -42,6 +47,7 @@ class Plan:
         notes: messages for the user: what was lowered, moved or guessed.
         recipe: everything that the plan id stands for.
         config_text: the settings as YAML: the content of `config.yaml`.
+        about: what people want to know of the dataset.
         estimated_bytes: expected size of the files, by split.
         found_run: the id of the run that made the dataset that the output held; empty where it held none.
         run_notes: messages about this run alone, not about the dataset.
@@ -57,6 +63,7 @@ class Plan:
     notes: list[str]
     recipe: dict[str, Any]
     config_text: str = ""
+    about: About = field(default_factory=About)
     estimated_bytes: dict[str, int] = field(default_factory=dict)
     found_run: str = ""
     run_notes: list[str] = field(default_factory=list)
@@ -117,6 +124,7 @@ def make_plan(
         notes=notes,
         recipe=full_recipe,
         config_text=recipe.config_text,
+        about=settings.about,
         estimated_bytes=sizes,
     )
 
@@ -130,9 +138,7 @@ def _recipe(
     summary: Summary, settings: DatasetSettings, recipe: Recipe, starts: dict[str, list[int]], label_map: LabelMap
 ) -> dict[str, Any]:
     """Everything that decides the dataset's bytes; whatever else there is to a run is not in it."""
-    # What may be rejected changes no byte: a run that failed on it goes on with a higher limit. Nor does a page for
-    # people, or what is learnt from the finished dataset: a dataset with moments can be analysed later.
-    kept = {key: value for key, value in recipe.values.items() if key not in ("max_rejected", "analyze", "report")}
+    kept = {key: value for key, value in recipe.values.items() if key not in OUTSIDE}
     plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
     plain.get("source", {}).pop("root", None)  # a place: the same images are the same dataset wherever they are
     versions = {**imaging_versions(), **({"zlib": zlib.ZLIB_RUNTIME_VERSION} if settings.compression == "gzip" else {})}

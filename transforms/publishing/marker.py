@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+from recordmill.schemas.dataset.about import About
 from recordmill.schemas.dataset.file_names import MARKER, REPORT, SIDE_FILES, SIDECARS, TRANSFORM_FN, sidecar_name
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import (
@@ -108,6 +109,7 @@ def build_marker(
         output_bytes=sum(split.bytes for split in splits.values()),
         files=(*SIDE_FILES, *name_sidecars_of_nothing(finished.reports)),
         notes=tuple(plan.notes),
+        about=None if plan.about == About() else plan.about,
     )
 
 

@@ -7,11 +7,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from recordmill.imaging import PreparedImage
+from recordmill.schemas.content import Content
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_boxes import count_boxes
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
 from recordmill.transforms.records.features.compute import compute_features
@@ -41,6 +44,27 @@ class ConvertedImage:
         return len(self.record or b"")
 
 
+@dataclass(slots=True)
+class LoadedImage:
+    """A reference with what was read of it.
+
+    Attributes:
+        ref: the reference.
+        split: the split that it goes to, for conventions that store it.
+        content: its content.
+        class_name: its class; None for an image without one, as for `class_id`.
+        class_id: the id of its class.
+        sha256: the hex digest of its bytes, if it had to be computed; else the empty string.
+    """
+
+    ref: ImageRef
+    split: str
+    content: Content
+    class_name: str | None
+    class_id: int | None
+    sha256: str
+
+
 def convert_image(
     ref: ImageRef, layout: ExampleLayout, label_map: LabelMap, decoding: AbstractContextManager[Any], split: str = ""
 ) -> ConvertedImage:
@@ -56,44 +80,90 @@ def convert_image(
         split: the split that it goes to, for conventions that store it.
     """
     try:
-        return _convert(ref, layout, label_map, decoding, split)
+        loaded = load_image(ref, layout.settings, label_map, split)
+        with decoding:
+            began = time.perf_counter()
+            image, computed = prepare_loaded(loaded, layout)
+            seconds = time.perf_counter() - began
+        converted = build_record(loaded, image, computed, layout, label_map)
     except Rejected as rejected:
-        labels, listed = count_rejected_labels(ref, rejected.reason, label_map), count_boxes(ref)
-        row = RejectedRow(
-            key=ref.key,
-            spelling=ref.spelling or None,
-            bytes=ref.image_bytes if ref.image_bytes >= 0 else None,
-            sha256=rejected.sha256 or None,
-            class_name=ref.label or None,
-            stage=rejected.stage,
-            rejected=rejected.reason,
-            detail=rejected.detail,
-            boxes={"listed": listed, "with_rejected_images": listed} if listed else None,
-        )
-        return ConvertedImage(None, row, AnnotationCounts(labels=labels) if labels else None)
+        return reject_image(ref, rejected, label_map)
+    converted.seconds = seconds
+    return converted
 
 
-def _convert(
-    ref: ImageRef, layout: ExampleLayout, label_map: LabelMap, decoding: AbstractContextManager[Any], split: str
-) -> ConvertedImage:
-    settings = layout.settings
+def reject_image(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> ConvertedImage:
+    """The outcome of an image that is rejected."""
+    labels, listed = count_rejected_labels(ref, rejected.reason, label_map), count_boxes(ref)
+    row = RejectedRow(
+        key=ref.key,
+        spelling=ref.spelling or None,
+        bytes=ref.image_bytes if ref.image_bytes >= 0 else None,
+        sha256=rejected.sha256 or None,
+        class_name=ref.label or None,
+        stage=rejected.stage,
+        rejected=rejected.reason,
+        detail=rejected.detail,
+        boxes={"listed": listed, "with_rejected_images": listed} if listed else None,
+    )
+    return ConvertedImage(None, row, AnnotationCounts(labels=labels) if labels else None)
+
+
+def load_image(ref: ImageRef, settings: DatasetSettings, label_map: LabelMap, split: str = "") -> LoadedImage:
+    """Reads an image, and checks its class and its digest.
+
+    Raises:
+        Rejected: it was rejected when it was listed, has no class id, or cannot be read.
+    """
     if isinstance(ref, Notice):
         raise Rejected("list", ref.reason, ref.detail)
     class_name, class_id = find_class(ref.label, label_map)
     content = settings.source.read(ref, settings.images.max_bytes)
-    data = content.data
-    digest = hashlib.sha256(data).hexdigest() if ref.sha256 else ""
+    digest = hashlib.sha256(content.data).hexdigest() if ref.sha256 else ""
     if digest != ref.sha256.lower():
         raise Rejected("read", "wrong_sha256", f"sha256 is {digest}, not {ref.sha256}", digest)
     if content.label is not None:
         class_name, class_id = find_class(content.label, label_map)
-    with decoding:
-        began = time.perf_counter()
-        stored = content.image if settings.decode == "images" else None
-        image = None if stored is None else reencode_image(stored, settings.images, layout.needs_pixels)
-        raster = None if image is None else image.raster
-        computed = compute_features(settings.features, raster, data, ref.key, ref.uri)
-        seconds = time.perf_counter() - began
+    return LoadedImage(ref, split, content, class_name, class_id, digest)
+
+
+def prepare_loaded(loaded: LoadedImage, layout: ExampleLayout) -> tuple[PreparedImage | None, dict[str, Any]]:
+    """Checks and re-encodes an image, and computes features from it.
+
+    Returns:
+        The image, None where none is stored; and the computed features by name.
+
+    Raises:
+        Rejected: it cannot be decoded, or is not acceptable.
+    """
+    settings, content = layout.settings, loaded.content
+    stored = content.image if settings.decode == "images" else None
+    image = None if stored is None else reencode_image(stored, settings.images, layout.needs_pixels)
+    raster = None if image is None else image.raster
+    return image, compute_features(settings.features, raster, content.data, loaded.ref.key, loaded.ref.uri)
+
+
+def build_record(
+    loaded: LoadedImage,
+    image: PreparedImage | None,
+    computed: Mapping[str, Any],
+    layout: ExampleLayout,
+    label_map: LabelMap,
+) -> ConvertedImage:
+    """Serialises one image.
+
+    Args:
+        loaded: what was read.
+        image: what is stored of it, if anything is.
+        computed: the features that functions computed.
+        layout: what the dataset and its Examples are.
+        label_map: class ids, for its annotations.
+
+    Raises:
+        Rejected: its annotations are bad.
+    """
+    settings, ref, content, digest = layout.settings, loaded.ref, loaded.content, loaded.sha256
+    class_name, class_id, split, data = loaded.class_name, loaded.class_id, loaded.split, content.data
     row = SidecarRow(ref.key, len(data), "", class_name, class_id)
     if image is None:
         digest = digest or hashlib.sha256(data).hexdigest()
@@ -118,7 +188,7 @@ def _convert(
     labels = fields.get("box_label_texts", fields.get("label_texts"))
     if labels is not None:
         row.classes = [label.decode() for label in labels]
-    return ConvertedImage(layout.encoder.encode(fields), row, annotations, _missing(layout, fields), seconds)
+    return ConvertedImage(layout.encoder.encode(fields), row, annotations, _missing(layout, fields))
 
 
 def _missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:

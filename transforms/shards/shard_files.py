@@ -20,14 +20,12 @@ from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_to_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
+from recordmill.schemas.rejection import MAY_HEAL
 from recordmill.storage.dataset_files import shard_path
 from recordmill.storage.many_files import force_to_disk
 from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_back
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage
-
-MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
-"""Reasons that may be gone on the next try, without a trace in a file's size or time: such a shard is done again."""
 
 
 class Fingerprint(NamedTuple):

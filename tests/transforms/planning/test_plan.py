@@ -25,7 +25,7 @@ from recordmill.transforms.planning import hash_histogram
 from recordmill.transforms.planning import plan as plan_module
 from recordmill.transforms.planning.hash_histogram import range_of
 from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
-from recordmill.transforms.planning.plan import make_plan
+from recordmill.transforms.planning.plan import OUTSIDE, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
@@ -239,7 +239,7 @@ def test_the_plan_id_changes_with_every_setting_that_decides_bytes(field):
 
 def test_every_other_setting_is_among_those():
     # `decode: none` goes with conventions without images; the recipe holds it as it holds the rest.
-    assert {*CHANGED, "decode", "max_rejected", "analyze", "report"} == set(as_yaml_dict(BASE))
+    assert {*CHANGED, "decode", *OUTSIDE} == set(as_yaml_dict(BASE))
 
 
 def test_the_plan_id_does_not_change_with_limits_on_rejects():

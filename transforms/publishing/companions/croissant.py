@@ -32,7 +32,7 @@ _COLUMNS = {
 
 def describe_croissant(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
     """`croissant.json`, of any dataset."""
-    marker = dataset.marker
+    marker, about = dataset.marker, dataset.settings.about
     splits = {name: split.shards for name, split in marker.splits.items() if split.shards}
     columns = [each for each in _COLUMNS if dataset.settings.holds_images or each not in PIXEL_FIELDS]
     context = resources.files(__package__) / "croissant_context.json"  # as the format's specification has it
@@ -42,7 +42,10 @@ def describe_croissant(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[b
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": marker.name or "dataset",
         "description": f"{format_count(marker.ledger.written, marker.unit)} as tf.train.Example in TFRecord files.",
-        "version": "1.0.0",
+        "version": about.version or "1.0.0",
+        **({"license": about.licence} if about.licence else {}),
+        **({"creator": {"@type": "sc:Organization", "name": about.creator}} if about.creator else {}),
+        **({"citeAs": about.citation} if about.citation else {}),
         "distribution": [
             each
             for split, shards in splits.items()

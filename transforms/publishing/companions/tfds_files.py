@@ -89,12 +89,12 @@ def describe_tfds(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
 
 
 def _dataset_info(dataset: StagedDataset, features: Iterable[Feature]) -> dict[str, Any]:
-    marker = dataset.marker
-    written = format_count(marker.ledger.written, marker.unit)
+    marker, about = dataset.marker, dataset.settings.about
+    written = format_count(marker.ledger.written, marker.unit) + (f" by {about.creator}" if about.creator else "")
     template = file_template(dataset.settings)
     info: dict[str, Any] = {
         "name": _dataset_name(marker.name),
-        "version": "1.0.0",
+        "version": about.version or "1.0.0",
         "description": f"{written}, plan {marker.plan.id}. README.md says more.",
         "fileFormat": "tfrecord",
         "splits": [
@@ -108,6 +108,10 @@ def _dataset_info(dataset: StagedDataset, features: Iterable[Feature]) -> dict[s
             if split.shards
         ],
     }
+    if about.citation:
+        info["citation"] = about.citation
+    if about.licence:
+        info["redistributionInfo"] = {"license": about.licence}
     keys = {feature.field: feature.key for feature in features if not feature.many}
     if "encoded" in keys and "label" in keys:
         pair = [{"featureKey": keys["encoded"]}, {"featureKey": keys["label"]}]

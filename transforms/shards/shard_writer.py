@@ -1,0 +1,144 @@
+"""Writes the shards of a plan: orders the references of each, converts them, and finishes its files."""
+
+from collections.abc import Generator, Iterable
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter
+from unicodedata import normalize
+
+from recordmill import storage
+from recordmill.schemas.dataset.file_names import EXAMPLES
+from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.storage.dataset_files import shard_path, staging_folder
+from recordmill.storage.output_errors import explain_output_error
+from recordmill.transforms.planning.key_hashes import hash_key
+from recordmill.transforms.records.change_examples import keep_examples
+from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
+from recordmill.transforms.records.features.find_function import FunctionError
+from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.read_ahead import DecodePool
+from recordmill.transforms.shards.shard_files import (
+    WrittenShard,
+    failed_report,
+    find_finished,
+    fingerprint,
+    write_shard,
+)
+
+
+def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
+    """A shard's references in their final order: by hash, so that classes are mixed and listing order has no say."""
+    return sorted(refs, key=lambda ref: (hash_key(seed, ref.key).order, ref.key, ref.offset))
+
+
+def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
+    """One sentence on two references with one key, if there are such; equal keys are neighbours in the order."""
+    for one, other in pairwise(refs):
+        if one.key != other.key:
+            continue
+        if (one.uri, one.offset) == (other.uri, other.offset):
+            return f"the {unit} {one.key!r} is listed twice ({one.uri}): remove one, or give each a key of its own"
+        if one.uri == other.uri:
+            return f"two {unit}s in {one.uri} have the key {one.key!r}: give each a key of its own"
+        what = f"two {unit}s have the key {one.key!r}"
+        if normalize("NFC", one.uri) == normalize("NFC", other.uri):
+            how = "which differ only in how Unicode spells a letter"
+            return f"{what}: {one.uri!a} and {other.uri!a}, {how}; rename one"
+        return f"{what}: {one.uri} and {other.uri}; rename one, or give inputs names"
+    return ""
+
+
+def decodes_nothing(settings: DatasetSettings) -> bool:
+    """Whether images are stored as they are, and only their headers are read."""
+    images = settings.images
+    if settings.features:  # functions may want pixels
+        return False
+    if settings.source.gives_pixels:
+        return images.store == "raw" and images.resize is None
+    return images.check == "header" and images.reencoding != "always" and images.store in ("auto", "jpeg")
+
+
+class InputError(Exception):
+    """An image could not be read for a reason that says nothing about it: its store is out of order."""
+
+
+@dataclass
+class ShardWriter:
+    """Writes shards of one dataset in this process.
+
+    Attributes:
+        settings: what the dataset is.
+        output: its folder.
+        plan_id: names the staging folder.
+        label_map: class ids.
+        readers: the threads that read and decode.
+        in_line: whether the thread that writes a shard of local files also reads and converts them. Where nothing is
+            decoded it is mostly the interpreter's work, which threads only hand back and forth.
+    """
+
+    settings: DatasetSettings
+    output: str
+    plan_id: str
+    label_map: LabelMap
+    readers: DecodePool
+    in_line: bool
+
+    def __post_init__(self) -> None:
+        self._layout = ExampleLayout(self.settings)
+
+    def write(self, split: str, index: int, unordered: list[ImageRef]) -> WrittenShard | ShardReport:
+        """Writes one shard; gives its report at once if it was finished before or cannot be written."""
+        refs = order_references(unordered, self.settings.seed)
+        if problem := find_duplicate_key(refs, self.settings.unit):
+            return failed_report(split, index, len(refs), problem)
+        staging = staging_folder(self.output, self.plan_id)
+        mark = fingerprint(refs)
+        if finished := find_finished(staging, split, index, mark):
+            PROGRESS.add_done(len(refs))
+            return finished
+        try:
+            with closing(self._convert(refs, split)) as images:
+                shard = write_shard(staging, split, index, images, mark, self.settings.compression)
+            if index == 0 and self.settings.report:
+                keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self.settings)
+            return shard
+        except FunctionError as error:
+            problem = str(error)
+        except OSError as error:  # of the output: those of the images are InputErrors
+            problem = explain_output_error(error, self.output)
+        return failed_report(split, index, len(refs), problem)
+
+    def finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
+        """Reads a shard back and gives its files their names."""
+        if isinstance(shard, ShardReport):
+            return shard
+        try:
+            return shard.finish()
+        except OSError as error:
+            problem = explain_output_error(error, self.output)
+            return failed_report(shard.split, shard.index, shard.rows.references, problem)
+
+    def _convert(self, refs: list[ImageRef], split: str) -> Generator[ConvertedImage, None, None]:
+        in_line = self.in_line and storage.is_local(refs[0].uri)
+        decoding = nullcontext() if in_line else self.readers.decoding
+
+        def convert(ref: ImageRef) -> ConvertedImage:
+            try:
+                return convert_image(ref, self._layout, self.label_map, decoding, split)
+            except OSError as error:
+                raise InputError(f"{ref.uri} cannot be read: {error}") from error
+
+        if in_line:
+            images = (convert(ref) for ref in refs)
+        else:
+            pool = self.readers.pool_for(refs[0].uri)
+            images = pool.map(convert, refs, attrgetter("expected_bytes"), ConvertedImage.size)
+        with storage.parts_kept_open(), closing(images):
+            for image in images:
+                PROGRESS.add_done(1)
+                yield image

@@ -78,12 +78,15 @@ def _check_functions(layout: ExampleLayout) -> None:
         raise ValueError("features: functions take images or files, and the source holds neither")
     fields = {feature.field: feature for feature in convention.features}
     taken = {feature.key for feature in (*convention.features, *source.features())}
+    own = {f"features.{name}": each.function for name, each in functions.items() if not each.is_built_in}
+    for key, named in {**own, **settings.hooks}.items():
+        if ":" not in named:
+            raise ValueError(f"{key}.function is {named!r}: write package.module:function")
+        try:
+            find_function(named)
+        except ValueError as error:
+            raise ValueError(f"{key}.{error}") from None
     for name, each in functions.items():
-        if not each.is_built_in:
-            try:
-                find_function(each.function)
-            except ValueError as error:
-                raise ValueError(f"features.{name}.{error}") from None
         feature, asked = each.as_feature(name), fields.get(name)
         if each.takes == "image" and not settings.holds_images:
             remedy = "choose file_sha256" if each.is_built_in else "set its of: file"

@@ -16,6 +16,7 @@ CHANGES = {
     "palette_expanded": "palette entries were replaced by their colours",
     "reencoded": "the stored bytes differ from the file's; accompanies every other change",
     "resized": "the image was resized to the configured size",
+    "prepared": "`images.function` changed the pixels",
     "rotated": "the image was rotated as its metadata require",
 }
 

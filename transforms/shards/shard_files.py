@@ -59,7 +59,8 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     except (FileNotFoundError, MisfitError):  # there is no note, or not one of this version
         return None
     boxes = report.rows.boxes
-    if not report.annotations.dropped and boxes["listed"] > boxes["written"] + boxes["with_rejected_images"]:
+    known = ("written", "with_rejected_images", "with_left_out_images")
+    if not report.annotations.dropped and boxes["listed"] > sum(boxes[outcome] for outcome in known):
         return None  # an earlier version finished it, and did not count them by class
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and storage.exists(shard_path(staging, split, index, "jsonl"))

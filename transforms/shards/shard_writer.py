@@ -56,7 +56,7 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
 def decodes_nothing(settings: DatasetSettings) -> bool:
     """Whether images are stored as they are, and only their headers are read."""
     images = settings.images
-    if settings.features:  # functions may want pixels
+    if settings.features or images.function or settings.keep.needs_pixels:  # features may want pixels
         return False
     if settings.source.gives_pixels:
         return images.store == "raw" and images.resize is None

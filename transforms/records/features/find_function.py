@@ -8,7 +8,11 @@ from importlib import import_module
 from importlib.machinery import BuiltinImporter, FrozenImporter
 from typing import Any
 
+from recordmill.schemas.rejection import Reject, Rejected
 from recordmill.transforms.records.features.built_in import FUNCTIONS
+
+MOST_OF_DETAIL = 500
+"""Letters of the reason that a function gives for rejecting an image."""
 
 
 class FunctionError(Exception):
@@ -29,10 +33,14 @@ def call_function(setting: str, name: str, key: str, *arguments: Any) -> Any:
 
     Raises:
         FunctionError: it failed.
+        Rejected: stage `encode`, `function`: it raised `Reject`.
     """
     function = find_function(name)
     try:
         return function(*arguments)
+    except Reject as rejected:
+        why = " ".join(str(rejected).split())[:MOST_OF_DETAIL]
+        raise Rejected("encode", "function", why or f"{name} gives no reason") from None
     except Exception as error:  # a user's function may raise whatever it likes
         why = " ".join(f"{type(error).__name__}: {error}".split())
         raise FunctionError(f"{setting}: {name} failed on {key}: {why}") from error

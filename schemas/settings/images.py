@@ -119,7 +119,7 @@ class ImageSettings:
         for key in ("check", "store", "reencode", "subsampling", "grayscale"):
             _check_choice(key, getattr(self, key), get_args(get_type_hints(ImageSettings)[key]))
         needs = {"store": self.store != "auto", "resize": self.resize, "grayscale": self.grayscale == "expand"}
-        needs["function"] = self.function
+        needs["function"] = bool(self.function)
         for key in needs if self.reencode == "never" else ():
             if needs[key]:
                 raise ValueError(f"{key}: needs re-encoding, and reencode is never")

@@ -16,7 +16,7 @@ from recordmill.reading.shard import FORGED
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.verify_shard import ShardCheck
 from recordmill.schemas.dataset.annotation_counts import count_dropped
-from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, SIDE_FILES, SIDECARS
+from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, SIDE_FILES
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes, SplitEntry, plan_id_of
 from recordmill.schemas.dataset.totals import RowTotals
@@ -84,9 +84,8 @@ def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Ro
     if totals is None:
         return None
     try:
-        for name in marker.files:
-            if name.startswith(f"{SIDECARS}/") and name.endswith(".jsonl"):  # of shards without a record
-                totals.merge(RowTotals.of(read_rows(storage.join(dataset.folder, name))))
+        for name in marker.sidecars_of_nothing:
+            totals.merge(RowTotals.of(read_rows(storage.join(dataset.folder, name))))
     except (OSError, *FORGED):
         return None
     return totals

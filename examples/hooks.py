@@ -1,15 +1,15 @@
-"""Functions for `images.function` and `keep`: copy this file, and change it.
+"""Functions for `images.function` and `keep`. Copy this file, and change it.
 
-PYTHONPATH=examples recordmill --input photos --output dataset \
-      --set images.function=hooks:crop_square --set keep=hooks:is_colourful
+PYTHONPATH=examples python -m pipeline.run --input photos --output dataset --set images.function=hooks:crop_square
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 import recordmill
 
 
-def crop_square(image: np.ndarray) -> np.ndarray:
+def crop_square(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The largest square in the middle of an image.
 
     Args:
@@ -23,7 +23,7 @@ def crop_square(image: np.ndarray) -> np.ndarray:
     return image[top : top + side, left : left + side]
 
 
-def is_colourful(image: np.ndarray) -> bool:
+def is_colourful(image: NDArray[np.uint8]) -> bool:
     """Whether red, green and blue differ by more than 8 on average.
 
     Args:

@@ -13,6 +13,7 @@ from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
+from recordmill.schemas.settings.keep import KeepSettings
 from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.source import SourceSettings
@@ -97,6 +98,7 @@ class DatasetSettings:
         limit: at most this many images, chosen by hash.
         limit_per_class: at most this many images of each class, chosen by hash. Images without a label count as a
             class. It is applied before `limit`, and before any image is rejected.
+        keep: which images are kept; the name of a function stands for `keep.function` alone. See docs/functions.md.
         max_rejected: when rejected images fail the run.
         analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is
             finished. Sets `images.moments`; needs `images.check: decode` and a split called `train`.
@@ -130,6 +132,7 @@ class DatasetSettings:
     seed: int = 0
     limit: AtLeastOne | None = None
     limit_per_class: AtLeastOne | None = added_setting(None)
+    keep: KeepSettings = added_setting(default_factory=KeepSettings)
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
     analyze: bool = False
     report: bool = True
@@ -149,6 +152,12 @@ class DatasetSettings:
     def holds_images(self) -> bool:
         """Whether Examples have images in them."""
         return self.decode == "images" and self.source.contents == "images"
+
+    @property
+    def hooks(self) -> dict[str, str]:
+        """The functions of the user's own that decide what is stored, by the part of the settings that names them."""
+        named = {"images": self.images.function, "keep": self.keep.function}
+        return {key: name for key, name in named.items() if name}
 
     @property
     def unit(self) -> Literal["image", "file", "row"]:

@@ -41,9 +41,9 @@ HELD_PER_SHARD = 64
 def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = False) -> float:
     """Bytes of a record for each byte of its source, from converting the summary's sample.
 
-    Functions that decide what is stored are called twice for each of these images. 1.0 where there are none and bytes
-    are stored untouched, where the number of shards is given and sizes are not even `shown`, or where
-    no image of the sample can be converted. The sample is chosen by hash: the same images give the same estimate.
+    The functions of `images.function` and `keep` are called twice for each of these images. Without them, it is 1.0
+    where bytes are stored untouched, or where the number of shards is given and sizes are not even `shown`. It is 1.0,
+    too, where no image of the sample can be converted. The sample is chosen by hash: the same images give the same estimate.
     JPEGs that keep their sampling are taken for smaller than they are, as version 0.1 made them: the estimate decides
     the number of shards, and that the plan's id.
     """

@@ -157,12 +157,12 @@ def test_a_function_that_changes_nothing_is_reported(convert, photos):
 @pytest.mark.usefixtures("own")
 def test_pixels_of_arrays_are_changed_too(convert, tmp_path):
     images = np.random.default_rng(1).integers(0, 255, (5, 6, 8, 3), np.uint8)
-    np.savez(tmp_path / "data.npz", x_train=images, y_train=np.arange(5), x_test=images[:0], y_test=np.arange(0))
+    np.savez(tmp_path / "data.npz", x_train=images, y_train=np.arange(5), x_test=images[:1], y_test=np.arange(1))
     settings = {"images.function": "own_hooks:invert", "images.store": "png", "convention": "default"}
     done = convert(tmp_path / "data.npz", "--config=configs/arrays.yaml", settings=settings)
     assert done.code == 0, done.stderr
     found = sorted(pixels(data).tobytes() for data in stored(done).values())
-    assert found == sorted((255 - image).tobytes() for image in images)
+    assert found == sorted((255 - image).tobytes() for image in (*images, images[0]))
 
 
 @pytest.mark.usefixtures("own")

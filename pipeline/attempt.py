@@ -27,8 +27,10 @@ from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, Outcome, Terminated
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
 from recordmill.schemas.version import VERSION
+from recordmill.storage.dataset_files import find_marker
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import default_threads
@@ -114,6 +116,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         output=output,
         outcome_file=_path_elsewhere(options.outcome_file or _outcome_file(output, run_id, options), options),
         inputs=folders,
+        against=_find_against(options, settings),
         overwrite=options.overwrite,
         preview=options.plan,
         names_convention=loaded.names_convention,
@@ -125,6 +128,18 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     job = Job(settings, inputs, recipe, run, finder.found)
     check_analysis_is_possible(job, here=options.wait or options.is_here)
     return job
+
+
+def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:
+    """The dataset of `--against`; the empty string without that flag."""
+    if not options.against:
+        return ""
+    if not settings.expect.compares:
+        raise UsageError("--against has no effect, since nothing in expect is compared with a previous dataset")
+    against = _path_elsewhere(preflight.normal_path(options.against), options)
+    if find_marker(against) is None:
+        raise UsageError(f"--against: {against} holds no finished dataset: name one, or remove the flag")
+    return against
 
 
 def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> None:

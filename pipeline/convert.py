@@ -33,6 +33,7 @@ def convert(
     config: Path | None = None,
     runner: str = "DirectRunner",
     runner_options: Mapping[str, Any] | None = None,
+    against: Path | None = None,
     overwrite: bool = False,
     discard: bool = False,
     threads: int = 0,
@@ -51,6 +52,7 @@ def convert(
         config: a configuration, as `--config` takes it.
         runner: the name of a Beam runner.
         runner_options: flags of Beam and its runners, such as `{"flink_master": "localhost:8081"}`.
+        against: the dataset with which `expect` compares; None for the one in the output.
         overwrite: whether to replace another dataset in the output.
         discard: whether to delete the unfinished work of earlier runs first.
         threads: number of images decoded at once; 0 for one per processor.
@@ -66,9 +68,10 @@ def convert(
         KeyboardInterrupt: it was interrupted; the same call continues from finished shards.
     """
     terminal = Terminal(None if quiet else sys.stderr)
-    places = {"output": os.fspath(output), "config": config and os.fspath(config)}
+    places = {"output": output, "config": config, "against": against}
     switches = {"overwrite": overwrite, "discard": discard, "traceback": traceback}
-    options = {**places, "runner": runner, "threads": threads or None, **switches, **(runner_options or {})}
+    paths = {name: os.fspath(place) for name, place in places.items() if place}
+    options = {**paths, "runner": runner, "threads": threads or None, **switches, **(runner_options or {})}
     try:
         parsed = parse_options([*_input_flags(inputs), *_as_flags(options), *_set_flags(settings)], _PROG)
         # The caller's process may have threads, which would not survive a fork.

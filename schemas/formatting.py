@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 
 def format_count(number: int, thing: str) -> str:
-    """`1 image`, `2,000 images`; for nouns whose plural ends in s, or in es after s and x."""
-    plural = f"{thing}es" if thing.endswith(("s", "x")) else f"{thing}s"
+    """`1 image`, `2,000 images`; for nouns whose plural ends in s, or in es after s, x and ch."""
+    plural = f"{thing}es" if thing.endswith(("s", "x", "ch")) else f"{thing}s"
     return f"{number:,} {thing if number == 1 else plural}"
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 Status = Literal["published", "kept", "planned", "submitted", "built", "refused", "failed"]
 
-DONE, FAILED, WRONG_USAGE, TOO_MANY_REJECTED = 0, 1, 2, 3
+DONE, FAILED, WRONG_USAGE, TOO_MANY_REJECTED, NOT_AS_EXPECTED = 0, 1, 2, 3, 4
 """The exit code of a process."""
 
 INTERRUPTED, TERMINATED = 130, 143
@@ -26,7 +26,8 @@ class Outcome:
             nothing; `submitted` to a remote runner and not waited for; `built`, to be started by another program;
             `refused` to touch the output; `failed`.
         sentence: one sentence for people.
-        exit_code: 0 done, 1 failed, 2 wrong usage or configuration, 3 too many rejected.
+        exit_code: 0 done, 1 failed, 2 wrong usage or configuration, 3 too many rejected, 4 not as
+            `expect` says.
         plan_id: the plan; empty if the run ended before it.
         numbers: the ledger, and per split images, shards and bytes.
         notes: notes for the user.

@@ -14,6 +14,7 @@ from recordmill.schemas.features import describe_features
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS
+from recordmill.schemas.settings.contract import Contract
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.dataset import BoxSettings, DatasetSettings, LossLimits, RejectionLimits
 from recordmill.schemas.settings.images import ImageSettings, Resize
@@ -33,6 +34,7 @@ SECTIONS = {
     "labels": LabelSettings,
     "splits": SplitSettings,
     "shards": ShardSettings,
+    "expect": Contract,
     "max_rejected": RejectionLimits,
     "max_rejected.boxes": LossLimits,
     "max_rejected.labels": LossLimits,

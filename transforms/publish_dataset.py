@@ -12,7 +12,7 @@ from recordmill.schemas.dataset.file_names import DUPLICATES, OUTCOME, REJECTED,
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport, gather_reports
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, Outcome
+from recordmill.schemas.outcome import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, holds_report, read_marker, staging_folder
@@ -25,6 +25,7 @@ from recordmill.transforms.publishing.acted_settings import tell_acted
 from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels, foresee_boxes
 from recordmill.transforms.publishing.companions import StagedDataset, find_remarks
 from recordmill.transforms.publishing.companions.label_map_text import note_background
+from recordmill.transforms.publishing.contract import find_breaches
 from recordmill.transforms.publishing.duplicates import list_duplicates
 from recordmill.transforms.publishing.ledger import (
     LedgerError,
@@ -157,6 +158,11 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     if replaced is not None and replaced.plan.id != plan.plan_id:
         moved = compare_splits(run.output, replaced, statistics.contents, records, settings.unit)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates)
+    before = find_marker(run.against) if run.against else replaced
+    if breaches := find_breaches(marker, before, settings.expect):
+        breaches.append("nothing was published: correct the input, or change expect and run again")
+        numbers = {"ledger": to_json(ledger)}
+        return Outcome("failed", "\n".join(breaches), NOT_AS_EXPECTED, plan.plan_id, numbers, tuple(plan.notes))
     remarks = find_remarks(marker, statistics, settings)
     marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
     dataset = StagedDataset(marker, settings, plan.config_text, shards, reports, folder, statistics, remarks)
@@ -164,7 +170,9 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     published = publish_staged(run.output, plan.plan_id, run.run_id)
     reused = sum(report.reused for report in reports)
     resumed = f"{reused} of {len(reports)} shards had been finished by an earlier run" if reused else ""
-    notes = (*plan.notes, *filter(None, (moved, resumed)))
+    alone = "no previous dataset was found: expect compared nothing with one"
+    unchecked = alone if settings.expect.compares and before is None else ""
+    notes = (*plan.notes, *filter(None, (moved, resumed, unchecked)))
     sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), notes)
 

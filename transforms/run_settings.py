@@ -14,6 +14,7 @@ class RunSettings:
         output: the output folder.
         outcome_file: where the job writes how it ended.
         inputs: folders by input name (empty: the only one, without a name).
+        against: the folder of the dataset with which `expect` compares.
         overwrite: whether another dataset in the output may be replaced.
         preview: whether to plan only.
         names_convention: whether the user, or the layout, names a convention: only then may it have no place for boxes.
@@ -28,6 +29,7 @@ class RunSettings:
     output: str
     outcome_file: str
     inputs: Mapping[str, str] = field(default_factory=dict)
+    against: str = ""
     overwrite: bool = False
     preview: bool = False
     names_convention: bool = True

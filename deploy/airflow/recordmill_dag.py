@@ -20,6 +20,9 @@ SUMMARY = f"{OUTPUT}.summary.json"
 # Wrong flags or configuration (2), too many rejected (3), in the provider's words; a retry would fail again.
 FINAL = ("failed with return code 2", "failed with return code 3")
 
+# The dataset is not as `expect` says: the DAG continues with `report_breach` in place of `check`.
+NOT_AS_EXPECTED = 4
+
 PARAMS = {
     "input": Param("/data/photos", type="string", description="the folder with the images; may contain {date}"),
     "output": Param(
@@ -62,19 +65,36 @@ class ConvertImages(BeamRunPythonPipelineOperator):
         try:
             return super().execute(context)
         except AirflowException as error:
+            if str(error).endswith(f"failed with return code {NOT_AS_EXPECTED}"):
+                return None  # the summary has the breaches
             if str(error).endswith(FINAL):
                 raise AirflowFailException(f"{error}: a retry would fail again; see the log above") from error
             raise
 
 
+@task.branch(retries=0)
+def choose(summary_path: str) -> str:
+    """Names the task that continues: the dataset is there, or it was not as expected."""
+    return "report_breach" if _read(summary_path)["exit_code"] == NOT_AS_EXPECTED else "check"
+
+
+@task(retries=0)
+def report_breach(summary_path: str) -> str:
+    """Returns why nothing was published; put your alert here. Tasks that depend on `check` are skipped."""
+    return _read(summary_path)["sentence"]
+
+
 @task(retries=0)  # checking a dataset again does not change it
 def check(dataset: str, summary_path: str, params: dict | None = None) -> dict[str, int]:
     """Fails if the dataset must not be used; returns images by split."""
-    marker = json.loads(ObjectStoragePath(f"{dataset}/recordmill.json").read_text())
-    summary = json.loads(ObjectStoragePath(summary_path).read_text())
+    marker, summary = _read(f"{dataset}/recordmill.json"), _read(summary_path)
     if problems := find_problems(summary, marker, params["classes"], params["max_rejected"]):
         raise AirflowFailException(f"{dataset}: {'; '.join(problems)}")
     return {name: split["records"] for name, split in marker["splits"].items()}
+
+
+def _read(path: str) -> dict:
+    return json.loads(ObjectStoragePath(path).read_text())
 
 
 with DAG(
@@ -100,4 +120,4 @@ with DAG(
         runner="{{ params.runner }}",
         pipeline_options={"input": INPUT, "output": OUTPUT, "config": "{{ params.config }}", "summary_json": SUMMARY},
     )
-    convert >> check(OUTPUT, SUMMARY)
+    convert >> choose(SUMMARY) >> [check(OUTPUT, SUMMARY), report_breach(SUMMARY)]

@@ -42,7 +42,7 @@ examples:
 
 exit codes:
   0 done (or already there)   1 failed   2 wrong usage or configuration   3 too many rejected
-  130, 143 stopped by a signal
+  4 the dataset is not as `expect` says   130, 143 stopped by a signal
 
 Flags of Apache Beam and its runners (--temp_location, --flink_master, ...) may be given too.
 """
@@ -58,6 +58,7 @@ class LaunchOptions:
         output: the dataset's folder.
         config: the configuration, if one is named.
         set: `key.path=value` overrides.
+        against: the dataset with which `expect` compares; None: the one in the output.
         plan: whether to show what would be done.
         overwrite: whether to replace another dataset.
         discard: whether to delete the unfinished work of earlier runs first.
@@ -77,6 +78,7 @@ class LaunchOptions:
     output: str = ""
     config: str | None = None
     set: tuple[str, ...] = ()
+    against: str | None = None
     plan: bool = False
     overwrite: bool = False
     discard: bool = False
@@ -119,6 +121,7 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     _add_path(data, "config", f"what the dataset is, as YAML; auto, the default: {named}")
     override = "overrides one setting, with a value in YAML; repeatable"
     data.add_argument("--set", action="append", metavar="KEY.PATH=VALUE", help=override)
+    _add_path(data, "against", "the dataset with which `expect` compares (default: the one in the output)", "DATASET")
     run = parser.add_argument_group("how to run")
     plan = "show counts, splits, shards and sizes, write nothing, and exit with the code the run would, as far as known"
     _add_switch(run, "plan", plan)

@@ -47,6 +47,9 @@ def complete_settings(settings: DatasetSettings) -> DatasetSettings:
         _check_class_limit(settings)
     if settings.index_files and compression != "none":
         raise ValueError("index_files needs compression: none, since readers seek in the files")
+    for key in settings.expect.images:
+        if (split := key.partition("/")[0]) not in ("*", *settings.splits.names):
+            raise ValueError(f"expect.images.{key} names the split {split}, which does not exist: correct it")
     completed = replace(settings, images=images, compression=compression)
     _check_file_names(ExampleLayout(completed))
     return completed

@@ -94,8 +94,15 @@ def _what_to_write(kind: Any, value: Any) -> str:
     if kind is str and value is not None and not isinstance(value, dict | list):
         why = " (yes, no, on and off are truth values in YAML)" if isinstance(value, bool) else ""
         return f"write it in quotes, as text{why}"
-    words = [_WORDS[each] for each in get_args(kind) or (kind,) if each in _WORDS]
+    words = [word for each in get_args(kind) or (kind,) for word in _words_for(each)]
     return f"write {' or '.join(words)}" if words else ""
+
+
+def _words_for(kind: Any) -> Sequence[str]:
+    """What a value of a type is called, if it is one of several types that a setting may have."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    return ["a list"] if get_origin(kind) is tuple else [_WORDS[kind]] if kind in _WORDS else []
 
 
 def _which_list(kinds: Sequence[Any], value: Any) -> str:

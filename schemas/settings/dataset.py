@@ -10,6 +10,7 @@ from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.bounds import AtLeastOne, Count, Share
 from recordmill.schemas.dataset.about import About
 from recordmill.schemas.label_map import LabelSettings
+from recordmill.schemas.settings.contract import Contract
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
@@ -100,6 +101,7 @@ class DatasetSettings:
             class. It is applied before `limit`, and before any image is rejected.
         keep: which images are kept; the name of a function stands for `keep.function` alone. See docs/functions.md.
         max_rejected: when rejected images fail the run.
+        expect: what the dataset must be like to be published; see docs/change.md.
         analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is
             finished. Sets `images.moments`; needs `images.check: decode` and a split called `train`.
         report: whether `report.html`, a page for people, is added to the dataset.
@@ -134,6 +136,7 @@ class DatasetSettings:
     limit_per_class: AtLeastOne | None = added_setting(None)
     keep: KeepSettings = added_setting(default_factory=KeepSettings)
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
+    expect: Contract = added_setting(default_factory=Contract)
     analyze: bool = False
     report: bool = True
     licence: str = added_setting("")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +94,27 @@ def test_what_would_fail_again_fails_at_once_and_so_does_what_follows(run_dag, p
     assert done.stdout.count("Running command: ") == 1
     assert "running task <TaskInstance: recordmill.check" not in done.stdout
     assert not (tmp_path / "datasets" / "2026-03-07" / "recordmill.json").exists()
+
+
+@pytest.mark.slow
+def test_a_dataset_that_is_not_as_expected_is_reported_in_place_of_the_check(run_dag, params, tmp_path):
+    assert run_dag("2026-03-07", params).returncode == 0
+    first = tmp_path / "datasets" / "2026-03-07"
+    with (tmp_path / "own.yaml").open("a", encoding="utf-8") as configuration:
+        configuration.write("expect: {classes: as_before, images: {'*': {change: 20}}}\n")
+    against = {**params, "beam_options": {"against": str(first)}}
+    done = run_dag("2026-03-08", against)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "running task <TaskInstance: recordmill.check" in done.stdout
+
+    shutil.rmtree(Path(params["input"]) / "cat")
+    done = run_dag("2026-03-09", against)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert done.stdout.count("Running command: ") == 1
+    assert "no image is of the class cat, which expect.classes (as_before) requires" in done.stdout
+    assert "running task <TaskInstance: recordmill.report_breach" in done.stdout
+    assert "running task <TaskInstance: recordmill.check" not in done.stdout
+    assert not (tmp_path / "datasets" / "2026-03-09" / "recordmill.json").exists()
 
 
 @pytest.mark.slow

@@ -14,7 +14,15 @@ import yaml
 from PIL import Image
 
 from recordmill.pipeline.configuration.options import build_parser
-from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, TERMINATED, TOO_MANY_REJECTED, WRONG_USAGE
+from recordmill.schemas.outcome import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    NOT_AS_EXPECTED,
+    TERMINATED,
+    TOO_MANY_REJECTED,
+    WRONG_USAGE,
+)
 
 REPO = Path(__file__).parents[2]
 MANIFEST = REPO / "deploy" / "kubernetes" / "cronjob.yaml"
@@ -51,7 +59,7 @@ def test_what_would_fail_again_is_not_tried_again(job, pod, container):
     assert exits["action"] == "FailJob"
     assert exits["onExitCodes"]["containerName"] == container["name"]
     assert exits["onExitCodes"]["operator"] == "In"
-    assert exits["onExitCodes"]["values"] == [WRONG_USAGE, TOO_MANY_REJECTED]
+    assert exits["onExitCodes"]["values"] == [WRONG_USAGE, TOO_MANY_REJECTED, NOT_AS_EXPECTED]
     assert not {DONE, FAILED, INTERRUPTED, TERMINATED, 128 + signal.SIGKILL} & set(exits["onExitCodes"]["values"])
     assert disruption == {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
     assert pod["restartPolicy"] == "Never"

@@ -22,6 +22,7 @@ def test_every_parameter_is_a_flag_of_ours_or_beams():
         "output",
         "config",
         "set",
+        "against",
         "overwrite",
         "discard",
         "threads",

@@ -7,7 +7,15 @@ from pathlib import Path
 import yaml
 from PIL import Image
 
-from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED, TERMINATED, TOO_MANY_REJECTED, WRONG_USAGE
+from recordmill.schemas.outcome import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    NOT_AS_EXPECTED,
+    TERMINATED,
+    TOO_MANY_REJECTED,
+    WRONG_USAGE,
+)
 
 REPO = Path(__file__).parents[2]
 PAGE = "docs/batch.md"
@@ -33,7 +41,7 @@ def test_the_crontab_is_the_file():
 
 def test_every_exit_code_is_explained():
     codes = [int(code) for row in re.findall(r"^\| ([0-9, ]+) \|", TEXT, re.MULTILINE) for code in row.split(", ")]
-    assert codes == [DONE, FAILED, WRONG_USAGE, TOO_MANY_REJECTED, INTERRUPTED, TERMINATED, 137]
+    assert codes == [DONE, FAILED, WRONG_USAGE, TOO_MANY_REJECTED, NOT_AS_EXPECTED, INTERRUPTED, TERMINATED, 137]
 
 
 def test_the_cronjob_does_what_the_page_says():

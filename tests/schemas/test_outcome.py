@@ -1,9 +1,9 @@
 from recordmill.schemas.dataset.json_values import to_json
-from recordmill.schemas.outcome import DONE, FAILED, TOO_MANY_REJECTED, WRONG_USAGE, Outcome
+from recordmill.schemas.outcome import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, WRONG_USAGE, Outcome
 
 
 def test_exit_codes_are_those_of_the_documentation():
-    assert (DONE, FAILED, WRONG_USAGE, TOO_MANY_REJECTED) == (0, 1, 2, 3)
+    assert (DONE, FAILED, WRONG_USAGE, TOO_MANY_REJECTED, NOT_AS_EXPECTED) == (0, 1, 2, 3, 4)
 
 
 def test_an_outcome_is_plain_json():

@@ -21,7 +21,7 @@ from recordmill.schemas.dataset.file_names import (
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.outcome import TOO_MANY_REJECTED
+from recordmill.schemas.outcome import DONE, NOT_AS_EXPECTED, TOO_MANY_REJECTED
 from recordmill.schemas.rejection import MAY_HEAL
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, staging_folder
 from recordmill.storage.many_files import map_each
@@ -118,8 +118,9 @@ def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftove
         return Leftover(name, worthless="its dataset was in place already")
     if MARKER in names:
         return Leftover(name, complete=True)
-    if _read_json(storage.join(staging, OUTCOME)).get("exit_code") == TOO_MANY_REJECTED:
-        return Leftover(name, worthless="it had failed by what it rejected")
+    why = {TOO_MANY_REJECTED: "it had failed by what it rejected", NOT_AS_EXPECTED: "it was not as expect says"}
+    if worthless := why.get(_read_json(storage.join(staging, OUTCOME)).get("exit_code", DONE)):
+        return Leftover(name, worthless=worthless)
     if not any(_read_json(storage.join(staging, each)).get("report", {}).get("records") for each in done):
         return Leftover(name, worthless="it had finished no shard")
     return Leftover(name, shards=len(done))

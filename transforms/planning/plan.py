@@ -24,7 +24,7 @@ from recordmill.transforms.planning.summary import SplitSummary, Summary
 MOST_PER_SHARD = 1_000_000
 """References that one shard may hold: they are sorted in memory."""
 
-OUTSIDE = frozenset({"max_rejected", "analyze", "report", *(each.name for each in fields(About))})
+OUTSIDE = frozenset({"max_rejected", "expect", "analyze", "report", *(each.name for each in fields(About))})
 """Settings that change no byte of a shard. A run that failed because of a limit continues with a higher one, and what
 people want to know, or what is learnt from the finished dataset, can be added later."""
 

@@ -1,0 +1,279 @@
+"""`expect`: a dataset that is not as expected is not published; it stops ten kinds of faults, and no sound dataset."""
+
+import json
+import os
+import random
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+from tests.pipeline.conftest import encode_picture, snapshot
+
+PAGE = Path(__file__).parents[2] / "docs" / "change.md"
+FOLDERS = {"layout": "auto", "images": {"check": "header"}}
+TAGS = {
+    "source": {"kind": "manifest", "columns": {"uri": "path", "labels": "tags"}},
+    "splits": {"fractions": {"train": 1.0}},
+    "labels": {"ids": "integers"},
+    "max_rejected": {"labels": {"share": 1}},
+    "convention": {
+        "features": {
+            "encoded": {"field": "encoded", "type": "bytes"},
+            "labels": {"field": "labels", "type": "int64", "shape": [None]},
+        }
+    },
+}
+BOXES = {
+    "source": {"kind": "yolo"},
+    "convention": "tf_object_detection",
+    "splits": {"fractions": {"train": 1.0}},
+    "max_rejected": {"boxes": {"share": 1}},
+}
+COUNTS = {"train": {"cat": 100, "dog": 80, "emu": 60}, "test": {"cat": 25, "dog": 20, "emu": 15}}
+
+
+def write(folder, files):
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def draw_animals(folder):
+    names = [
+        f"{split}/{label}/{number}.jpg"
+        for split, counts in COUNTS.items()
+        for label, count in counts.items()
+        for number in range(count)
+    ]
+    write(folder, {name: encode_picture(name, (8, 8)) for name in names})
+
+
+def draw_tagged(folder):
+    rows = "".join(f"{number}.jpg,{number % 3}|{3 + number % 2}\n" for number in range(100))
+    write(folder, {f"{number}.jpg": encode_picture(number, (8, 8)) for number in range(100)})
+    write(folder, {"list.csv": f"path,tags\n{rows}".encode()})
+
+
+def draw_boxes(folder):
+    write(folder, {f"images/{number}.jpg": encode_picture(number, (8, 8)) for number in range(100)})
+    write(folder, {f"labels/{number}.txt": f"{number % 2} 0.4 0.5 0.2 0.3\n".encode() for number in range(100)})
+    write(folder, {"data.yaml": b"names: [ship, boat]\n"})
+
+
+COLLECTIONS = {
+    "animals": (draw_animals, FOLDERS | {"splits": {"from_folders": {"train": "train", "test": "test"}}}),
+    "tagged": (draw_tagged, TAGS),
+    "boxes": (draw_boxes, BOXES),
+}
+
+
+def truncate(root, chance):
+    for path in chance.sample(sorted(root.rglob("*.jpg")), 8):
+        content = path.read_bytes()
+        path.unlink()
+        path.write_bytes(content[: len(content) // 2])
+
+
+def lose_a_class(root, chance):
+    label = chance.choice(["cat", "dog", "emu"])
+    for split in COUNTS:
+        shutil.rmtree(root / split / label)
+
+
+def misspell_a_class(root, chance):
+    label = chance.choice(["cat", "dog", "emu"])
+    for path in chance.sample(sorted((root / "train" / label).iterdir()), 5):
+        (root / "train" / f"{label}s").mkdir(exist_ok=True)
+        path.rename(root / "train" / f"{label}s" / path.name)
+
+
+def stop_copying(root, chance):
+    found = sorted((root / "train").rglob("*.jpg"))
+    for path in found[chance.randrange(100, 180) :]:
+        path.unlink()
+
+
+def lose_most_of_a_class(root, chance):
+    found = sorted((root / "train" / "emu").iterdir())
+    for path in chance.sample(found, chance.randrange(36, 48)):
+        path.unlink()
+
+
+def label_wrongly(root, chance):
+    source, target = chance.sample(["cat", "dog", "emu"], 2)
+    for path in chance.sample(sorted((root / "train" / source).iterdir()), 45):
+        path.rename(root / "train" / target / f"moved-{path.name}")
+
+
+def leak_test_images(root, chance):
+    for path in chance.sample(sorted((root / "test").rglob("*.jpg")), 3):
+        shutil.copy(path, root / "train" / path.parent.name / f"leaked-{path.name}")
+
+
+def import_twice(root, chance):
+    split = chance.choice(sorted(COUNTS))
+    for path in sorted((root / split).rglob("*.jpg")):
+        shutil.copy(path, path.with_name(f"again-{path.name}"))
+
+
+def shift_boxes(root, chance):
+    for path in chance.sample(sorted((root / "labels").iterdir()), 20):
+        path.unlink()
+        path.write_text("0 4.0 5.0 2.0 3.0\n", encoding="utf-8")
+
+
+def write_words_for_ids(root, chance):
+    head, *rows = (root / "list.csv").read_text(encoding="utf-8").splitlines()
+    for number in chance.sample(range(len(rows)), 10):
+        rows[number] = rows[number].rpartition("|")[0] + "|red"
+    (root / "list.csv").unlink()
+    (root / "list.csv").write_text("\n".join([head, *rows, ""]), encoding="utf-8")
+
+
+FAULTS = {
+    truncate: ("animals", "expect.rejected"),
+    lose_a_class: ("animals", "expect.classes"),
+    misspell_a_class: ("animals", "expect.classes"),
+    stop_copying: ("animals", "expect.images.*.change"),
+    lose_most_of_a_class: ("animals", "expect.images.train/*.change"),
+    label_wrongly: ("animals", "expect.class_drift"),
+    leak_test_images: ("animals", "expect.duplicates_across_splits"),
+    import_twice: ("animals", "expect.images.*.change"),
+    shift_boxes: ("boxes", "expect.lost_boxes"),
+    write_words_for_ids: ("tagged", "expect.lost_labels"),
+}
+"""Ten kinds of faults: the collection that each is made in, and a key that must find it."""
+
+
+def run(configuration, root, output, *flags):
+    places = [f"--input={root}", f"--output={output}", f"--config={configuration}"]
+    return launch([*places, "--set=report=false", *flags], build)
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory):
+    """`nights(name)`: a collection, its dataset, and its configuration with the contract of docs/change.md."""
+    (block,) = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    made = {}
+
+    def make(name):
+        if name not in made:
+            folder = tmp_path_factory.mktemp(name)
+            draw, settings = COLLECTIONS[name]
+            draw(folder / "input")
+            text = "".join(f"{key}: {json.dumps(value)}\n" for key, value in settings.items())
+            (folder / "own.yaml").write_text(text + block, encoding="utf-8")
+            assert run(folder / "own.yaml", folder / "input", folder / "dataset") == 0
+            made[name] = folder
+        return made[name]
+
+    return make
+
+
+def copy_links(root, target):
+    return shutil.copytree(root, target, copy_function=os.link)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_the_documented_contract_stops_each_kind_of_fault(nights, capsys, tmp_path, fault, seed):
+    name, key = FAULTS[fault]
+    night = nights(name)
+    changed = copy_links(night / "input", tmp_path / "input")
+    fault(changed, random.Random(seed))
+    capsys.readouterr()
+    code = run(night / "own.yaml", changed, tmp_path / "dataset", f"--against={night / 'dataset'}")
+    said = capsys.readouterr().err
+    assert code == 4, said
+    assert re.search(rf"^error: .*{re.escape(key)}", said, re.MULTILINE), said
+    assert not (tmp_path / "dataset" / "recordmill.json").exists()
+
+
+@pytest.mark.parametrize("seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 50))])
+def test_a_bootstrap_of_the_same_images_raises_no_alarm(nights, capsys, tmp_path, seed):
+    night, chance = nights("animals"), random.Random(f"bootstrap {seed}")
+    for split in COUNTS:
+        found = sorted((night / "input" / split).rglob("*.jpg"))
+        for number, path in enumerate(chance.choices(found, k=len(found))):
+            target = tmp_path / "input" / split / path.parent.name
+            target.mkdir(parents=True, exist_ok=True)
+            os.link(path, target / f"{number}.jpg")
+    code = run(night / "own.yaml", tmp_path / "input", tmp_path / "dataset", f"--against={night / 'dataset'}")
+    assert code == 0, capsys.readouterr().err
+
+
+CLASSES = {"expect.classes": "as_before", "expect.images": {"*": {"change": 20}}}
+
+
+def test_a_breach_leaves_the_previous_dataset_and_a_higher_limit_publishes_the_finished_shards(convert, photos):
+    first = convert(photos, settings=CLASSES)
+    note = "no previous dataset was found: expect compared nothing with one"
+    assert (first.code, first.line["notes"]) == (0, [note])
+    before = snapshot(first.output)
+    for number in range(10):
+        (photos / "dog" / f"new-{number}.jpg").write_bytes(encode_picture(number))
+    broken = convert(photos, "--overwrite", settings=CLASSES)
+    advice = "nothing was published: correct the input, or change expect and run again"
+    assert broken.told == (
+        4,
+        "split test has 2 images, the previous dataset has 1, and expect.images.*.change is 20 %",
+        "split train has 18 images, the previous dataset has 9, and expect.images.*.change is 20 %",
+        advice,
+    )
+    assert broken.line["status"] == "failed"
+    (staging,) = broken.staging
+    there = {name: each for name, each in snapshot(first.output).items() if not name.startswith(staging.name)}
+    assert there == before
+    finished = {path.name: path.stat().st_ino for path in staging.glob("*.tfrecord")}
+    raised = convert(photos, "--overwrite", settings={**CLASSES, "expect.images": {"*": {"change": 100}}})
+    assert (raised.code, raised.line["status"]) == (0, "published")
+    assert raised.line["notes"][-1] == f"{len(finished)} of {len(finished)} shards had been finished by an earlier run"
+    assert {path.stat().st_ino for path in raised.shards()} == set(finished.values())
+    assert raised.line["ledger"]["written"] == 20
+
+
+def test_the_night_after_a_breach_needs_nothing_done(convert, photos, tmp_path):
+    convert(photos, settings=CLASSES)
+    away = (photos / "cat").rename(tmp_path / "away")
+    broken = convert(photos, "--overwrite", settings=CLASSES)
+    assert broken.told[:2] == (4, "no image is of the class cat, which expect.classes (as_before) requires")
+    away.rename(photos / "cat")
+    (photos / "dog" / "new.jpg").write_bytes(encode_picture("new"))
+    (staging,) = broken.staging
+    repaired = convert(photos, "--overwrite", settings=CLASSES)
+    assert (repaired.code, repaired.line["ledger"]["written"], repaired.staging) == (0, 11, [])
+    assert repaired.line["notes"] == [f"deleted {staging.name}, which another run had left: it was not as expect says"]
+
+
+def test_the_contract_changes_no_plan(convert, photos, tmp_path):
+    plain = convert(photos, settings={})
+    held = convert(photos, output=tmp_path / "held", settings={**CLASSES, "expect.rejected": 0})
+    assert held.marker["plan"] == plain.marker["plan"]
+    assert held.deterministic_files == plain.deterministic_files
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (
+            ["--set=expect.classes=as_before", "--against=nowhere"],
+            "--against: nowhere holds no finished dataset: name one, or remove the flag",
+        ),
+        (
+            ["--set=expect.classes=[cat]", "--against=nowhere"],
+            "--against has no effect, since nothing in expect is compared with a previous dataset",
+        ),
+        (
+            ["--set=expect.images.tst.at_least=1"],
+            "--set: expect.images.tst names the split tst, which does not exist: correct it",
+        ),
+        (["--set=expect.classes=as_it_was"], "--set: expect.classes is 'as_it_was': write a list or as_before"),
+    ],
+)
+def test_what_cannot_act_is_refused(convert, photos, flags, told):
+    assert convert(photos, *flags).told == (2, told)

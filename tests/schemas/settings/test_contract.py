@@ -1,0 +1,17 @@
+import pytest
+
+from recordmill.schemas.settings.contract import Contract, ImageLimits
+
+
+@pytest.mark.parametrize(
+    ("contract", "compares"),
+    [
+        (Contract(), False),
+        (Contract(classes=("cat",), images={"train": ImageLimits(at_least=1, at_most=9)}, rejected=0.1), False),
+        (Contract(classes="as_before"), True),
+        (Contract(class_drift=0.0), True),
+        (Contract(images={"train": ImageLimits(at_least=1), "*": ImageLimits(change=0)}), True),
+    ],
+)
+def test_it_knows_whether_it_needs_a_previous_dataset(contract, compares):
+    assert contract.compares is compares

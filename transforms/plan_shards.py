@@ -43,9 +43,9 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
 
     The functions of `images.function` and `keep` are called twice for each of these images. Without them, it is 1.0
     where bytes are stored untouched, or where the number of shards is given and sizes are not even `shown`. It is 1.0,
-    too, where no image of the sample can be converted. The sample is chosen by hash: the same images give the same estimate.
-    JPEGs that keep their sampling are taken for smaller than they are, as version 0.1 made them: the estimate decides
-    the number of shards, and that the plan's id.
+    too, where no image of the sample can be converted. The sample is chosen by hash: the same images give the same
+    estimate. JPEGs that keep their sampling are taken for smaller than they are, as version 0.1 made them: the estimate
+    decides the number of shards, and that the plan's id.
     """
     if settings.images.subsampling == "auto":
         settings = replace(settings, images=replace(settings.images, subsampling="by_format"))

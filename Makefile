@@ -33,7 +33,7 @@ test: setup lint ## Lint, type-check and test, as CI does
 test-all: setup lint ## Run the slow tests too, with every conversion on DirectRunner and more examples; takes half an hour
 	$(BIN)/python -m pytest -n 2 --dist worksteal --on-runner --hypothesis-profile=many
 
-test-interop: setup ## Read datasets with TFDS, TFT, Keras, mlcroissant, DALI and PyTorch, in .venv-interop (5 GB)
+test-interop: setup ## Read datasets with TFDS, TFT, Keras, mlcroissant, DALI, PyTorch, Grain and datasets, in .venv-interop (5 GB)
 	test -x .venv-interop/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-interop
 	$(BIN)/uv pip install --quiet --python .venv-interop/bin/python --requirement tests/interop/requirements.txt
 	rm -rf out/interop && mkdir -p out/interop

@@ -17,8 +17,9 @@ from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import record_progress
 from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.reading.inspect.extract_images import extract_images
-from recordmill.reading.inspect.find_record import FoundRecord, find_source, read_record, read_records
+from recordmill.reading.inspect.find_record import FoundRecord, find_key, find_source, read_record, read_records
 from recordmill.reading.inspect.summarize_dataset import summarize_dataset
+from recordmill.reading.inspect.write_indexes import write_indexes
 from recordmill.reading.shard import FORGED
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.sidecar_row import row_to_json
@@ -31,9 +32,12 @@ examples:
     %(prog)s dataset
   one record and its source; the record of a source file:
     %(prog)s dataset --record train:1234
+    %(prog)s dataset --record cat/0001.jpg
     %(prog)s dataset --where photos/cat/0001.jpg
   ten images as files:
     %(prog)s dataset --extract images --limit 10
+  index files for NVIDIA DALI and PyTorch's tfrecord:
+    %(prog)s dataset --index indexes
   its report.html, made again:
     %(prog)s dataset --report
 
@@ -55,13 +59,14 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     description = "Shows the content of a dataset, or of any TFRecord file or folder of TFRecords, plain or gzip."
     parser = reader_parser(prog, description, "a folder, a file or a pattern", EPILOG)
     parser.add_argument(
-        "--record", metavar="SPLIT:NUMBER", help="show one record, numbered from 0 within split or file"
+        "--record", metavar="SPLIT:NUMBER|KEY", help="show one record, numbered from 0 within split or file, or its key"
     )
     parser.add_argument("--where", metavar="FILE", help="show the records that came from a file, by its name or bytes")
     parser.add_argument("--extract", metavar="DIR", help="write images to a new folder: those shown, otherwise all")
     parser.add_argument("--limit", type=positive, metavar="N", help="extract at most N images")
     parser.add_argument("--report", action="store_true", help="make report.html of a dataset again, and show nothing")
     parser.add_argument("--no_report", dest="report", action="store_false", help=argparse.SUPPRESS)
+    parser.add_argument("--index", metavar="DIR", help="write index files for DALI and PyTorch to a folder")
     parser.add_argument("--scan", action="store_true", help="read every record, even of a dataset with a description")
     parser.add_argument("--no_scan", dest="scan", action="store_false", help=argparse.SUPPRESS)
     parser.add_argument("--labels", type=int, default=20, metavar="N", help="labels shown (default: 20)")
@@ -69,20 +74,22 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
 
 
 def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
-    if flags.record is not None:
-        match = re.fullmatch(r"(?:(.*):)?([0-9]{1,18})", flags.record)
-        if not match:
-            raise UsageError(f"--record is {flags.record!r}: write a split and a number, such as train:1234")
-        flags.record = (match[1], int(match[2]))
     if flags.record is not None and flags.where is not None:
         raise UsageError("--record and --where both choose records: give one of them")
     if flags.report and {flags.record, flags.where, flags.extract} != {None}:
         raise UsageError("--report makes a page of the whole dataset: leave out --record, --where and --extract")
+    if flags.index is not None and ({flags.record, flags.where, flags.extract} != {None} or flags.report):
+        raise UsageError("--index only writes indexes: leave out --record, --where, --extract and --report")
     width = None if sys.stderr.isatty() else 200  # in a log, lines are rarely wrapped
     console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
     if flags.report:
         return _make_report(console, flags.path)
     dataset = open_dataset(flags.path)
+    if flags.index is not None:
+        paths = write_indexes(dataset, flags.index)
+        indexes = format_count(len(paths), "index")
+        console.print(Text(f"{indexes} {'is' if len(paths) == 1 else 'are'} in {printable(flags.index)}"))
+        return {"path": dataset.folder, "indexes": paths}
     shows_all = {flags.record, flags.where, flags.extract} == {None}
     return _show(console, dataset, flags) if shows_all else _show_records(console, dataset, flags)
 
@@ -124,8 +131,11 @@ def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace)
     """Shows the selected records, and extracts their images on request."""
     chosen: list[FoundRecord] | None = None
     if flags.record is not None:
-        split, number = flags.record
-        chosen = [read_record(dataset, next(iter(dataset.splits)) if split is None else split, number)]
+        numbered = re.fullmatch(r"(?:(.*):)?([0-9]{1,18})", flags.record)
+        if numbered:
+            chosen = [read_record(dataset, numbered[1] or next(iter(dataset.splits)), int(numbered[2]))]
+        else:
+            chosen = find_key(dataset, flags.record)
     elif flags.where is not None:
         chosen = find_source(dataset, flags.where)
     for found in chosen or ():

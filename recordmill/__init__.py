@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from recordmill.reading.load.split_info import SplitInfo, describe_split
     from recordmill.reading.random_access.epoch_order import EpochOrder
     from recordmill.reading.random_access.records import OpenedDataset, Records, open
+    from recordmill.reading.random_access.torch_stream import TorchStream
     from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
     from recordmill.schemas.conventions import Convention, convention_names, load_convention
     from recordmill.schemas.errors import ConversionError, LoadError, RecordmillError
@@ -49,6 +50,7 @@ _NAMES = {
     "reading.load.split_info": ("SplitInfo", "describe_split"),
     "reading.random_access.epoch_order": ("EpochOrder",),
     "reading.random_access.records": ("OpenedDataset", "Records", "open"),
+    "reading.random_access.torch_stream": ("TorchStream",),
     "reading.verify.verify_dataset": ("Verification", "verify_dataset"),
     "schemas.conventions": ("Convention", "convention_names", "load_convention"),
     "schemas.errors": ("ConversionError", "LoadError", "RecordmillError"),

@@ -1,4 +1,4 @@
-"""Order-free digests of references: equal sets have equal digests, in whatever parts and order they are added up."""
+"""Order-free digests of references and of records: equal sets have equal digests, in any parts and order."""
 
 from hashlib import sha256
 
@@ -22,6 +22,11 @@ def digest_of(ref: ImageRef) -> int:
 def version_digest_of(ref: ImageRef) -> int:
     """256 bits of what changes when a file is rewritten: key, size and modification time."""
     return _hash(f"{ref.key}\0{ref.size}\0{ref.version}")
+
+
+def record_digest_of(split: str, key: str, record: str) -> int:
+    """256 bits of a record: its split, its key and its SHA-256 in hex."""
+    return _hash(f"{split}\0{record}\0{key}")
 
 
 def add_digests(*digests: int) -> int:

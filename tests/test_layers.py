@@ -28,7 +28,7 @@ LAYERS = {
 }
 """Each layer, and those that it may import."""
 TENSORFLOW = {"keras", "tensorflow", "tensorflow_datasets", "tensorflow_metadata", "tensorflow_transform", "tfx_bsl"}
-USERS_EXTRAS = ("aws", "gcp", "tensorflow")
+USERS_EXTRAS = ("aws", "gcp", "tensorflow", "torch")
 FORBIDDEN_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 MOST_CODE_LINES = 400
 MOST_CODE_LINES_IN_ALL = 23_000

@@ -74,7 +74,8 @@ class ReencodeImages(beam.PTransform):
 
     def _prepare(self, ref: ImageRef, data: bytes) -> Iterator[tuple[ImageRef, PreparedImage]]:
         hooks = make_hooks(ref, self.settings, KeepSettings())
-        return ((ref, image) for image in _accepted("undecoded", reencode_image, data, self.settings, False, hooks))
+        prepare = partial(reencode_image, data, self.settings, hooks=hooks)
+        return ((ref, image) for image in _accepted("undecoded", prepare))
 
 
 @dataclass

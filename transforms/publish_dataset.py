@@ -152,7 +152,8 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     folder = staging_folder(run.output, plan.plan_id)
     sidecars = list_sidecars(reports, folder)
     statistics = gather_statistics(sidecars, settings.seed)
-    duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
+    apart = "images.near_duplicates" in settings.kept_together
+    duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics, apart)
     records = {name: finished.splits[name].records for name in sorted(finished.splits)}
     moved, replaced = "", find_marker(run.output)
     if replaced is not None and replaced.plan.id != plan.plan_id:

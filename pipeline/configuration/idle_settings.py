@@ -95,7 +95,6 @@ def _other_rules(settings: DatasetSettings) -> Sequence[_Rule]:
     boxless = not settings.holds_images or "boxes" not in annotations
     no_ids = layout.fields.isdisjoint(("label", "labels", "box_labels"))
     why = _why_no_group(settings)
-    together = ("duplicates",) if settings.duplicates == "together" else ()
     fractions = f"{why}: remove it, or set splits.fractions instead of given splits"
     second = f"{why}: remove it, or add a split to splits.fractions"
     return (
@@ -104,7 +103,7 @@ def _other_rules(settings: DatasetSettings) -> Sequence[_Rule]:
         (not settings.source.gives_labels, _LABELS, "the source gives no labels: remove it"),
         ("labels" not in annotations, ("max_rejected.labels",), f"no {settings.unit} has several labels: remove it"),
         (why and splits.given, ("splits.group",), fractions),
-        (why and not splits.given, ("splits.stratify", *together), second),
+        (why and not splits.given, ("splits.stratify", *settings.kept_together), second),
         (settings.shards.count, ("shards.size",), "shards.count says how many files there are: remove one of them"),
     )
 

@@ -39,8 +39,9 @@ def complete_settings(settings: DatasetSettings) -> DatasetSettings:
         images = replace(images, moments=True)
     if settings.splits.group:
         compile_pattern(settings.splits.group, "splits.group", "group")
-    if settings.duplicates == "together" and settings.splits.given:
-        raise ValueError("duplicates: together contradicts splits that are given: use duplicates: drop, or report")
+    for key in settings.kept_together if settings.splits.given else ():
+        instead = "use duplicates: drop, or report" if key == "duplicates" else "set it to true, which only reports"
+        raise ValueError(f"{key}: together contradicts splits that are given: {instead}")
     if settings.splits.stratify and settings.source.late_labels:
         raise ValueError("splits.stratify needs labels that are known before the images are read: remove it")
     if settings.limit_per_class is not None:

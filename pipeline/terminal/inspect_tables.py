@@ -32,6 +32,8 @@ def summary_view(summary: Summary, most_labels: int) -> Iterator[RenderableType]
     convention = dataset.marker.convention if dataset.marker else ""
     known = f", convention {convention}" if convention else ""
     yield Text.assemble((printable(dataset.folder), "bold"), f"  {_KINDS[dataset.kind]}{printable(known)}")
+    if dataset.marker and dataset.marker.fingerprint:
+        yield Text.assemble("fingerprint ", (printable(dataset.marker.fingerprint.dataset), "dim"))
     yield _splits(summary)
     yield _features(summary)
     if any(split.labels for split in summary.splits.values()):

@@ -62,7 +62,7 @@ NO_HOOKS = Hooks()
 
 
 def prepare_image(
-    data: bytes, settings: ImageSettings, keep_pixels: bool = False, hooks: Hooks = NO_HOOKS
+    data: bytes, settings: ImageSettings, keep_pixels: bool = False, encode: bool = True, hooks: Hooks = NO_HOOKS
 ) -> PreparedImage:
     """Checks an image and brings it into the form that is stored.
 
@@ -73,6 +73,7 @@ def prepare_image(
         data: the file.
         settings: limits, size and encoding.
         keep_pixels: whether the result has the decoded pixels; then every image is decoded in full.
+        encode: whether pixels are encoded; else the result has no bytes where they would be, and all the rest.
         hooks: what else is done.
 
     Raises:
@@ -82,14 +83,14 @@ def prepare_image(
     _check_hooks(settings, hooks)
     file_format = accepted_format(data, settings)
     if file_format != "JPEG":
-        return _prepare_with_pillow(data, file_format, None, settings, keep_pixels, hooks)
+        return _prepare_with_pillow(data, file_format, None, settings, keep_pixels, encode, hooks)
     header = read_jpeg_header(data)
     check_size(header.width, header.height, settings)
     hooks.check_size(header.width, header.height)
     check_scans(data, header, settings.max_pixels)
     if not header.is_widely_readable:
-        return _prepare_with_pillow(data, file_format, header, settings, keep_pixels, hooks)
-    return _prepare_jpeg(data, header, settings, keep_pixels, hooks)
+        return _prepare_with_pillow(data, file_format, header, settings, keep_pixels, encode, hooks)
+    return _prepare_jpeg(data, header, settings, keep_pixels, encode, hooks)
 
 
 def _check_hooks(settings: ImageSettings, hooks: Hooks) -> None:
@@ -98,7 +99,7 @@ def _check_hooks(settings: ImageSettings, hooks: Hooks) -> None:
 
 
 def prepare_pixels(
-    pixels: Pixels, settings: ImageSettings, keep_pixels: bool = False, hooks: Hooks = NO_HOOKS
+    pixels: Pixels, settings: ImageSettings, keep_pixels: bool = False, encode: bool = True, hooks: Hooks = NO_HOOKS
 ) -> PreparedImage:
     """Brings decoded pixels into the form that is stored; they are always encoded, whatever `reencode` says.
 
@@ -106,6 +107,7 @@ def prepare_pixels(
         pixels: height x width x 1 or 3 channels, red first.
         settings: limits, size and encoding.
         keep_pixels: whether the result has them too.
+        encode: as for `prepare_image`.
         hooks: what else is done.
 
     Raises:
@@ -122,11 +124,11 @@ def prepare_pixels(
         return PreparedImage(pixels.tobytes(), "RAW", height, width, channels, None, ("reencoded",))
     whole = Image.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
     image, changes = _arrange(whole, 1, target_size((width, height), settings.resize), settings, hooks)
-    return _encode(to_raster(image), changes, None, settings, keep_pixels)
+    return _encode(to_raster(image), changes, None, settings, keep_pixels, None, encode)
 
 
 def _prepare_jpeg(
-    data: bytes, header: JpegHeader, settings: ImageSettings, keep_pixels: bool, hooks: Hooks
+    data: bytes, header: JpegHeader, settings: ImageSettings, keep_pixels: bool, encode: bool, hooks: Hooks
 ) -> PreparedImage:
     """The path that nearly all images take."""
     size = (header.height, header.width) if is_turned_sideways(header.orientation) else (header.width, header.height)
@@ -161,10 +163,10 @@ def _prepare_jpeg(
         return _describe(data, "JPEG", shape, (), raster, raster, settings, keep_pixels, pixels)
     if fits:
         ignored = {"icc_ignored"} if profile == "unusable" else set()
-        return _encode(raster, ignored, header, settings, keep_pixels, pixels)
+        return _encode(raster, ignored, header, settings, keep_pixels, pixels, encode)
     image, changes = apply_profile(to_image(raster), header.icc_profile)
     image, more_changes = _arrange(image, header.orientation, target, settings, hooks)
-    return _encode(to_raster(image), changes | more_changes, header, settings, keep_pixels, pixels)
+    return _encode(to_raster(image), changes | more_changes, header, settings, keep_pixels, pixels, encode)
 
 
 def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
@@ -183,6 +185,7 @@ def _prepare_with_pillow(
     header: JpegHeader | None,
     settings: ImageSettings,
     keep_pixels: bool,
+    encode: bool,
     hooks: Hooks,
 ) -> PreparedImage:
     opened = open_image(data, file_format)
@@ -216,7 +219,7 @@ def _prepare_with_pillow(
         return _describe(
             data, file_format, (height, width, channels), (), raster, raster, settings, keep_pixels, pixels
         )
-    return _encode(to_raster(image), changes, header, settings, keep_pixels, pixels)
+    return _encode(to_raster(image), changes, header, settings, keep_pixels, pixels, encode)
 
 
 def _shows_as_it_is(loaded: Loaded, file_format: str) -> bool:
@@ -256,9 +259,10 @@ def _encode(
     header: JpegHeader | None,
     settings: ImageSettings,
     keep_pixels: bool,
-    pixels: str | None = None,
+    pixels: str | None,
+    encode: bool,
 ) -> PreparedImage:
-    encoded = encode_raster(raster, settings, header)
+    encoded = encode_raster(raster, settings, header) if encode else b""
     shape = (*raster.shape[:2], count_channels(raster))
     read = as_stored(raster, encoded, settings) if settings.moments else None
     names = tuple(sorted(changes | {"reencoded"}))

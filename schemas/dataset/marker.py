@@ -1,7 +1,7 @@
 """`recordmill.json`, the marker: the content of a dataset and how it was made. Only complete datasets have one."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ from recordmill.schemas.dataset.file_names import SIDECARS
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
 from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.schemas.features import Feature, FeatureEntry
+from recordmill.schemas.reference_digest import add_digests
 from recordmill.schemas.rejection import Fate
 
 MARKER_FORMAT = 2
@@ -39,7 +40,7 @@ class ImageRecipe:
     store: str = ""
     check: str = ""
     moments: bool = False
-    near_duplicates: bool = False
+    near_duplicates: Any = False  # false, true or "together"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,34 @@ class ShardEntry:
     sha256: str
     sidecar: str
     sidecar_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Sums over the records that depend on nothing else: not on shards, order, runner or path.
+
+    Attributes:
+        dataset: of all records, in hex.
+        splits: the same by split.
+        classes: the same by class name; the empty name for records without one label.
+    """
+
+    dataset: str
+    splits: Mapping[str, str]
+    classes: Mapping[str, str]
+
+    @classmethod
+    def of(cls, splits: Mapping[str, RowTotals]) -> Self:
+        """The sums of a dataset with these totals of rows."""
+        rows = RowTotals()
+        for each in splits.values():
+            rows.merge(each)
+        sums = {name: _add_up(each.fingerprints.values()) for name, each in splits.items()}
+        return cls(_add_up(sums.values()), sums, dict(sorted(rows.fingerprints.items())))
+
+
+def _add_up(fingerprints: Iterable[str]) -> str:
+    return f"{add_digests(*(int(each, 16) for each in fingerprints)):064x}"
 
 
 def _by_name(counts: Mapping[str, int]) -> dict[str, int]:
@@ -308,6 +337,7 @@ class Marker:
         features: the features of records, by their keys in the Example.
         labels: class ids by class name.
         splits: by name, in the order of the settings.
+        fingerprint: identifies the records; absent in datasets of format 1.
         ledger: what happened to everything that was listed.
         named: absent if no file names images.
         boxes: boxes by outcome; absent if there are none.
@@ -334,6 +364,7 @@ class Marker:
     features: Mapping[str, FeatureEntry]
     labels: Mapping[str, int]
     splits: Mapping[str, SplitEntry]
+    fingerprint: Fingerprint | None = None
     ledger: Ledger
     named: NamedImages | None = None
     boxes: Mapping[str, int] | None = None

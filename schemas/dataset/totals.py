@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row
+from recordmill.schemas.reference_digest import add_digests, record_digest_of
 
 
 class Totals:
     """A dataclass of counts that can be merged, in any order.
 
-    Numbers, counters and lists are added; of two examples, the first is kept.
+    Numbers, counters and lists are added, and digests in hex modulo 2**256; of two examples, the first is kept.
     """
 
     __slots__ = ()
@@ -28,6 +29,8 @@ def _merge(mine: Any, others: Any) -> Any:
         return min(mine, others)
     if isinstance(mine, int | list):
         return mine + others
+    if isinstance(mine, str):
+        return _add_hex(mine, int(others, 16))
     if isinstance(mine, Totals):
         mine.merge(others)
     elif isinstance(mine, Counter):
@@ -36,6 +39,10 @@ def _merge(mine: Any, others: Any) -> Any:
         for key, each in others.items():
             mine[key] = _merge(mine[key], each) if key in mine else deepcopy(each)
     return mine
+
+
+def _add_hex(total: str, digest: int) -> str:
+    return f"{add_digests(int(total, 16), digest):064x}"
 
 
 @dataclass(slots=True)
@@ -54,6 +61,7 @@ class RowTotals(Totals):
         instances: boxes, or else labels of records with several, by class name; empty if there are none.
         boxes_of_records: `boxes` of records only.
         boxes_of_bare: the same, of records without any box left.
+        fingerprints: the sum of the records' digests by class name, in hex, see `record_digest_of`.
         bare: records that may have boxes and have none.
     """
 
@@ -67,23 +75,24 @@ class RowTotals(Totals):
     instances: Counter[str] = field(default_factory=Counter)
     boxes_of_records: Counter[str] = field(default_factory=Counter)
     boxes_of_bare: Counter[str] = field(default_factory=Counter)
+    fingerprints: dict[str, str] = field(default_factory=dict)
     bare: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, rows: Iterable[Row]) -> Self:
-        """The totals of rows.
+    def of(cls, rows: Iterable[Row], split: str) -> Self:
+        """The totals of rows of a split.
 
         Raises:
             AttributeError, KeyError, TypeError, ValueError: Recordmill did not write them.
         """
         totals = cls()
         for row in rows:
-            totals.add(row)
+            totals.add(row, split)
         return totals
 
-    def add(self, row: Row) -> None:
-        """Adds one row."""
+    def add(self, row: Row, split: str) -> None:
+        """Adds one row of a split."""
         boxes = row.boxes
         if boxes is not None:
             self.boxes.update(boxes)
@@ -96,7 +105,11 @@ class RowTotals(Totals):
             return
         self.records += 1
         self.input_bytes += row.bytes
-        self.classes[row.class_name or ""] += 1
+        name = row.class_name or ""
+        self.classes[name] += 1
+        if row.record:
+            digest = record_digest_of(split, row.key, row.record)
+            self.fingerprints[name] = _add_hex(self.fingerprints.get(name, "0"), digest)
         if row.changes:
             self.changes.update(row.changes)
         if row.classes:

@@ -163,6 +163,12 @@ class DatasetSettings:
         return {key: name for key, name in named.items() if name}
 
     @property
+    def kept_together(self) -> list[str]:
+        """The keys of the settings that keep duplicates in one split."""
+        values = {"duplicates": self.duplicates, "images.near_duplicates": self.images.near_duplicates}
+        return [key for key, value in values.items() if value == "together"]
+
+    @property
     def unit(self) -> Literal["image", "file", "row"]:
         """What an Example is made of, in a word for people."""
         if self.source.contents == "rows":

@@ -85,7 +85,8 @@ class ImageSettings:
         function: `package.module:function` of your own, which takes the upright image in sRGB and returns other pixels,
             before they are resized and encoded. See docs/functions.md.
         near_duplicates: whether to find images that look alike, by the difference hash of their pixels. Files with the
-            same bytes are found without it.
+            same bytes are found without it. `together` also keeps them, and files with the same bytes, in one split,
+            with all groups that share one; each image is then read and decoded twice.
     """
 
     formats: tuple[str, ...] = FORMATS
@@ -101,7 +102,7 @@ class ImageSettings:
     background: tuple[int, int, int] = (255, 255, 255)
     resize: Resize | None = None
     moments: bool = False
-    near_duplicates: bool = False
+    near_duplicates: bool | Literal["together"] = False
     function: str | None = added_setting(None)
 
     def __post_init__(self) -> None:

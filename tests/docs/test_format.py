@@ -20,6 +20,7 @@ SECTIONS = {
     "features": FeatureEntry,
     "splits": marker.SplitEntry,
     "splits.shards": marker.ShardEntry,
+    "fingerprint": marker.Fingerprint,
     "ledger": marker.Ledger,
     "named": marker.NamedImages,
     "images_without_boxes": ImagesWithoutBoxes,

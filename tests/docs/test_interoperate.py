@@ -8,7 +8,7 @@ def test_the_page_does_what_it_says(tmp_path, run_page):
         for animal in ("cat", "dog"):
             (tmp_path / "photos" / animal).mkdir(parents=True, exist_ok=True)
             Image.new("RGB", (16, 12), (20 * number, 90, 90)).save(tmp_path / "photos" / animal / f"{number}.jpg")
-    (done,) = run_page("docs/interoperate.md", tmp_path)
+    done, _, _ = run_page("docs/interoperate.md", tmp_path)
     assert json.loads(done.stdout)["status"] == "published"
     files = {str(path.relative_to(tmp_path / "pets")) for path in (tmp_path / "pets").rglob("*") if path.is_file()}
     assert files >= {
@@ -21,3 +21,5 @@ def test_the_page_does_what_it_says(tmp_path, run_page):
         "sidecars/train-00000-of-00001.tfrecord.idx",
     }
     assert set(json.loads((tmp_path / "pets/recordmill.json").read_bytes())["files"]) <= files
+    (index,) = (tmp_path / "indexes").glob("train-*")
+    assert index.read_bytes() == (tmp_path / f"pets/sidecars/{index.name}").read_bytes()

@@ -19,7 +19,7 @@ def folder(tmp_path):
 
 def test_the_page_is_true(run_page, folder):
     pytest.importorskip("tensorflow")
-    converted, trained, described, opened, listed = run_page("docs/load.md", folder)
+    converted, trained, described, opened, resumed, listed = run_page("docs/load.md", folder)
     assert '"exit_code":0' in converted.stdout
     records, classes, names = described.stdout.splitlines()[0].partition(" ")[0], 2, {0: "cat", 1: "dog"}
     assert trained.stdout.splitlines()[-1] == f"('cat', 'dog') 1 batches of {records}"
@@ -27,6 +27,7 @@ def test_the_page_is_true(run_page, folder):
     assert first == f"{records} {classes} {names}"
     assert set(ast.literal_eval(weights)) == {0, 1}
     assert meaning == "class id, counted from the label map's offset"
+    assert resumed.stdout.splitlines() == ["280 25", "1 18"]
     count, labels, name = opened.stdout.splitlines()
     assert count.startswith(f"{records} (64, 64, 3) ")
     assert set(ast.literal_eval(labels)) <= {0, 1}

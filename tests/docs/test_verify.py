@@ -23,7 +23,7 @@ def somewhere(tmp_path_factory, run_command):
 
 
 def test_the_page_runs_and_gives_what_it_says(run_page, somewhere):
-    whole, frames, pixels, one_file, inspected, record, where, one, images, script = run_page(PAGE, somewhere)
+    whole, frames, pixels, one_file, inspected, record, by_key, where, one, images, script = run_page(PAGE, somewhere)
     for done, level, records in ((whole, "files", 60), (frames, "frames", 60), (pixels, "pixels", 60)):
         said = f"no problems found: {records} records in 2 files, level {level}, "
         assert done.stderr.splitlines()[-1].startswith(said)
@@ -31,6 +31,7 @@ def test_the_page_runs_and_gives_what_it_says(run_page, somewhere):
     assert "in 1 file, level files" in one_file.stderr
     assert "dataset  a dataset of Recordmill, convention default" in inspected.stderr
     assert "train:12  record 12 of train-00000-of-00001.tfrecord" in record.stderr
+    assert where.stderr == by_key.stderr
     assert "from cat/0001.jpg, " in where.stderr
     (path,) = (path for path in (somewhere / "one").rglob("*") if path.is_file())
     assert path.read_bytes() == (somewhere / "photos" / "cat" / "0001.jpg").read_bytes()

@@ -3,7 +3,9 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,3 +120,29 @@ def convert(tmp_path_factory) -> Callable[..., Dataset]:
 def dataset(request, convert) -> Dataset:
     """Each collection in each convention."""
     return convert(*request.param)
+
+
+@pytest.fixture
+def run_block(convert, tmp_path) -> Callable[[str], str]:
+    """`run_block("train_torch.py")`: runs a block of docs/load.md next to a dataset; gives what it prints."""
+
+    def run(name: str) -> str:
+        text = (ROOT / "docs/load.md").read_text(encoding="utf-8")
+        (block,) = re.findall(rf"^```python {name}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        (tmp_path / name).write_text(block, encoding="utf-8")
+        (tmp_path / "dataset").symlink_to(convert("sample", "default", "--set=images.resize.exact=[64,64]").folder)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HOME": str(tmp_path / "hf")}
+        command = [sys.executable, name]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def opened(convert) -> Any:
+    """The split train of the sample, as serialised Examples."""
+    import recordmill
+
+    return recordmill.open(convert("sample").folder, form="raw")["train"]

@@ -29,6 +29,9 @@ def keep_all(image):
 def crop(image):
     return image[2:-2, 3:-3]
 
+def left(image):
+    return image[:, :40]
+
 def gray(image):
     return image[:, :, :1]
 
@@ -163,6 +166,23 @@ def test_pixels_of_arrays_are_changed_too(convert, tmp_path):
     assert done.code == 0, done.stderr
     found = sorted(pixels(data).tobytes() for data in stored(done).values())
     assert found == sorted((255 - image).tobytes() for image in (*images, images[0]))
+
+
+@pytest.mark.usefixtures("own")
+def test_images_that_look_alike_once_prepared_stay_together(convert, tmp_path):
+    (tmp_path / "photos/cat").mkdir(parents=True)
+    for number in range(20):
+        left, right = encode_picture("same", (40, 30), "PNG"), encode_picture(number, (40, 30), "PNG")
+        both = np.concatenate([pixels(left), pixels(right)], axis=1)
+        Image.fromarray(both).save(tmp_path / f"photos/cat/{number}.png")
+    settings = {"images.near_duplicates": "together", "splits.fractions": {"a": 0.5, "b": 0.5}}
+    apart = convert(tmp_path / "photos", settings=settings)
+    assert (apart.code, len(apart.marker["splits"])) == (0, 2)
+    joined = convert(tmp_path / "photos", "--overwrite", settings={**settings, "images.function": "own_hooks:left"})
+    assert joined.code == 1
+    assert "20 of 20 images" in joined.errors[0]
+    failed = convert(tmp_path / "photos", "--overwrite", settings={**settings, "images.function": "own_hooks:fail"})
+    assert failed.errors[0].startswith("images.function: own_hooks:fail failed on cat/")
 
 
 @pytest.mark.usefixtures("own")

@@ -35,6 +35,24 @@ def test_one_record_and_its_source(ours, capsys):
     assert json.loads(capsys.readouterr().out)["records"] == [record]
 
 
+def test_a_record_by_its_key(ours, capsys):
+    assert main([str(ours), "--record", "train:1", "--json"]) == 0
+    records = json.loads(capsys.readouterr().out)["records"]
+    assert main([str(ours), "--record", records[0]["source"]["key"], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["records"] == records
+
+
+def test_indexes_for_dali_and_pytorch(ours, tmp_path, capsys):
+    folder = tmp_path / "indexes"
+    assert main([str(ours), "--index", str(folder), "--json"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == f"2 indexes are in {folder}\n"
+    names = ["train-00000-of-00001.tfrecord.idx", "test-00000-of-00001.tfrecord.idx"]
+    assert json.loads(shown.out)["indexes"] == [f"{folder}/{name}" for name in names]
+    assert sorted(path.name for path in folder.iterdir()) == sorted(names)
+    assert verify([str(ours)]) == 0
+
+
 def test_images_on_request(ours, tmp_path, capsys):
     assert main([str(ours), "--extract", str(tmp_path / "images"), "--limit", "4"]) == 0
     assert "4 images are in " in capsys.readouterr().err
@@ -64,7 +82,13 @@ def test_the_report_is_made_again(ours, capsys):
 @pytest.mark.parametrize(
     ("more", "code", "sentence"),
     [
-        (["--record", "train"], 2, "error: --record is 'train': write a split and a number, such as train:1234"),
+        (["--record", "train"], 1, "error: no record of "),
+        (["--record", "train:10"], 1, "error: train has "),
+        (
+            ["--index", "x", "--report"],
+            2,
+            "error: --index only writes indexes: leave out --record, --where, --extract and ",
+        ),
         (["--record", "val:1"], 1, "error: there is no split and no file 'val' with records: the splits are train,"),
         (["--record", "train:1", "--where", "x"], 2, "error: --record and --where both choose records"),
         (["--where", "nothing.jpg"], 1, "error: no record of "),

@@ -15,6 +15,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
+from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.run import build
 from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.run_settings import RunSettings
@@ -101,6 +102,30 @@ def test_the_index_has_the_place_of_every_record(dataset, records_of):
     for name, split in splits:
         own, entries = entries[: split["records"]], entries[split["records"] :]
         assert [each[2] for each in own] == sorted(each[2] for each in own), name
+
+
+def test_the_fingerprint_is_the_sum_over_all_records_in_any_shards(dataset, convert, photos, tmp_path):
+    def add_up(rows_by_split, label=None):
+        digests = [
+            hashlib.sha256(f"{split}\0{row['record']}\0{row['key']}".encode()).digest()
+            for split, rows in rows_by_split.items()
+            for row in rows
+            if "rejected" not in row and label in (None, row["class"])
+        ]
+        return f"{sum(int.from_bytes(each, 'big') for each in digests) % 2**256:064x}"
+
+    rows = {split: dataset.rows(split) for split in ("train", "test")}
+    assert dataset.marker["fingerprint"] == {
+        "dataset": add_up(rows),
+        "splits": {split: add_up({split: own}) for split, own in rows.items()},
+        "classes": {label: add_up(rows, label) for label in ("cat", "dog")},
+    }
+    settings = {"shards.count": 1, "splits.fractions": {"train": 0.6, "test": 0.4}}
+    resharded = convert(photos, settings=settings, output=tmp_path / "resharded")
+    assert len(resharded.shards()) == 2 < len(dataset.shards())
+    assert resharded.marker["fingerprint"] == dataset.marker["fingerprint"]
+    other = convert(photos, settings=settings | {"labels.offset": 1}, output=tmp_path / "other")
+    assert other.marker["fingerprint"]["dataset"] != dataset.marker["fingerprint"]["dataset"]
 
 
 def test_a_sidecar_row_says_all_of_an_image(dataset, photos):
@@ -381,3 +406,13 @@ def test_a_missing_extra_for_google_is_not_mentioned():
     )
     done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, check=True)
     assert done.stderr == "WARNING:root:told\n"
+
+
+def test_inspect_and_the_card_show_the_fingerprint(dataset, capsys):
+    fingerprint = dataset.marker["fingerprint"]["dataset"]
+    assert f"Fingerprint `{fingerprint}`" in (dataset.output / "README.md").read_text()
+    capsys.readouterr()
+    assert inspect([str(dataset.output)]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["fingerprint"] == fingerprint
+    assert f"fingerprint {fingerprint}" in shown.err

@@ -181,6 +181,7 @@ def _datasets() -> list[Case]:
         ),
         case("duplicates_drop", of.photos, "duplicates=drop", HALVES),
         case("duplicates_together", of.photos, "duplicates=together", HALVES),
+        case("near_duplicates_together", of.photos, "images.near_duplicates=together", HALVES),
         case("duplicates_drop_limit", of.photos, "duplicates=drop", "limit=12", "seed=3", HALVES),
         case("shards_count", of.photos, "shards.count=3"),
         case("shards_size", of.photos, "shards.size=3KiB"),

@@ -20,6 +20,7 @@ from recordmill.schemas.dataset.file_names import (
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import (
     DuplicateCounts,
+    Fingerprint,
     Ledger,
     Marker,
     NamedImages,
@@ -107,6 +108,7 @@ def build_marker(
         features=feature_schema(layout.features),
         labels=plan.label_map.ids,
         splits=splits,
+        fingerprint=Fingerprint.of({name: finished.splits.get(name, RowTotals()) for name in splits}),
         ledger=ledger,
         named=_describe_names(plan.summary),
         boxes=boxes or None,

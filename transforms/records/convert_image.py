@@ -164,7 +164,7 @@ def prepare_loaded(
     try:
         if stored is not None:
             hooks = make_hooks(ref, settings.images, settings.keep, twice)
-            image = reencode_image(stored, settings.images, layout.needs_pixels, hooks)
+            image = reencode_image(stored, settings.images, layout.needs_pixels, hooks=hooks)
             raster = image.raster
         if raster is not None:
             check_kept(raster, settings.keep, ref.key, twice)

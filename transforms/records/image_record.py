@@ -16,7 +16,11 @@ from recordmill.schemas.rejection import Rejected
 
 
 def reencode_image(
-    image: bytes | Pixels, settings: ImageSettings, keep_pixels: bool = False, hooks: Hooks = NO_HOOKS
+    image: bytes | Pixels,
+    settings: ImageSettings,
+    keep_pixels: bool = False,
+    encode: bool = True,
+    hooks: Hooks = NO_HOOKS,
 ) -> PreparedImage:
     """Prepares one image, encoded or decoded, as `imaging.prepare_image` and `prepare_pixels` do.
 
@@ -25,8 +29,8 @@ def reencode_image(
     """
     try:
         if isinstance(image, bytes):
-            return prepare_image(image, settings, keep_pixels, hooks)
-        return prepare_pixels(image, settings, keep_pixels, hooks)
+            return prepare_image(image, settings, keep_pixels, encode, hooks)
+        return prepare_pixels(image, settings, keep_pixels, encode, hooks)
     except Rejected as rejected:
         rejected.sha256 = hashlib.sha256(image if isinstance(image, bytes) else image.tobytes()).hexdigest()
         raise

@@ -123,7 +123,7 @@ class WrittenShard:
 
     def count(self, image: ConvertedImage) -> bytes:
         """Counts one image and gives its line of the sidecar."""
-        self.rows.add(image.row)
+        self.rows.add(image.row, self.split)
         self._seconds += image.seconds
         changes = image.row.changes if isinstance(image.row, SidecarRow) else ()
         for change in changes:

@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from recordmill import storage
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import DamagedExampleError, ParsedExample
 from recordmill.reading.expectations import Expectations, expect
+from recordmill.reading.random_access.records import Records
+from recordmill.reading.random_access.split_index import read_index
 from recordmill.reading.shard import Shard
 from recordmill.reading.verify.verify_pixels import find_image
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
@@ -76,7 +79,7 @@ def read_records(dataset: Dataset) -> Iterator[FoundRecord]:
 
 
 def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
-    """One record by its number in its split, or in a file; earlier files are not read if their counts are known.
+    """One record by its number in its split, or in a file: by the dataset's index, otherwise by reading up to it.
 
     Raises:
         LoadError: there is no such split, or no such record in it, or it or its sidecar is damaged.
@@ -86,6 +89,8 @@ def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
     if not shards:
         known = ", ".join(dataset.splits)
         raise LoadError(f"there is no split and no file {split!r} with records: the splits are {known}")
+    if (at_once := _read_by_index(dataset, shards, number)) is not None:
+        return at_once
     count = sum(shard.records or 0 for shard in shards)
     for found in _walk(shards, number):
         if found.damage and found.number == number:
@@ -95,6 +100,40 @@ def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
             return found
         count = found.number + 1
     raise LoadError(f"{split} has {count:,} records, numbered from 0: there is no {number:,}")
+
+
+def _has_index(dataset: Dataset) -> bool:
+    return dataset.marker is not None and dataset.marker.plan.settings.compression == "none"
+
+
+def _read_by_index(dataset: Dataset, shards: Sequence[Shard], number: int) -> FoundRecord | None:
+    """The record; None if there is no index, or reading up to the record tells more about a damage."""
+    try:
+        records = Records(read_index(dataset, shards)) if _has_index(dataset) else None
+        data = records.raw(number) if records else b""
+    except LoadError:
+        return None
+    if records is None:
+        return None
+    place = bisect_right(records.places.starts, number) - 1
+    shard, offset = shards[place], int(records.places.entries[number, 0])
+    row = next((row for row in shard.rows() if row.offset == offset), None)
+    return FoundRecord(shard, number, number - records.places.starts[place], offset, data, row)
+
+
+def find_key(dataset: Dataset, key: str) -> list[FoundRecord]:
+    """The record of a key, such as `cat/0001.jpg`, by the dataset's index; without one as `find_source`.
+
+    Raises:
+        LoadError: there is none; the message says why if it was rejected.
+        OSError: a file cannot be read.
+    """
+    if not _has_index(dataset):
+        return find_source(dataset, key)
+    for split, shards in dataset.splits.items():
+        if (number := read_index(dataset, shards).find_key(key)) is not None:
+            return [read_record(dataset, split, number)]
+    raise LoadError(_say_why_not(dataset, key))
 
 
 def _walk(shards: Iterable[Shard], first: int = 0) -> Iterator[FoundRecord]:

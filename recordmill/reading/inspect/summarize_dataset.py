@@ -76,10 +76,12 @@ class Summary:
 
     def as_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
+        fingerprint = self.dataset.marker.fingerprint if self.dataset.marker else None
         return {
             "path": self.dataset.folder,
             "kind": self.dataset.kind,
             "convention": self.dataset.marker.convention if self.dataset.marker else "",
+            "fingerprint": fingerprint.dataset if fingerprint else "",
             "scanned": self.scanned,
             "splits": {name: asdict(split) for name, split in self.splits.items()},
             "features": {key: asdict(feature) for key, feature in self.features.items()},

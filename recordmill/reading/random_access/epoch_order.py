@@ -52,7 +52,7 @@ class EpochOrder:
                 f"batch_size is {self.batch_size}, and rank {self.rank} of {self.ranks} ranks: give a positive "
                 "batch_size, and count ranks from 0"
             )
-        if min(self.seed, self.epoch, self.start) < 0 or self.start > self.records:
+        if not 0 <= self.start <= self.records or not (0 <= self.seed < 2**63 and 0 <= self.epoch < 2**63):
             raise LoadError(
                 f"the position is seed {self.seed}, epoch {self.epoch} and {self.start:,} of {self.records:,} records: "
                 "give numbers from 0 that this split has"
@@ -60,8 +60,12 @@ class EpochOrder:
 
     def __iter__(self) -> Iterator[list[int]]:
         """Yields the numbers of each batch, from `start` to the end of the epoch."""
+        return self.share(0, 1)
+
+    def share(self, worker: int, workers: int) -> Iterator[list[int]]:
+        """Yields every `workers`-th batch, from the one of this worker."""
         step = self.batch_size * self.ranks
-        for begin in range(self.start, self.records, step):
+        for begin in range(self.start, self.records, step)[worker::workers]:
             end = min(begin + step, self.records)
             numbers = np.arange(begin + self.rank, end, self.ranks)
             if not len(numbers) or (self.drop_last and end < begin + step):
@@ -78,23 +82,23 @@ class EpochOrder:
         if epoch != self.epoch:
             self.epoch, self.start = epoch, 0
 
-    def state_dict(self, batches: int) -> dict[str, int]:
+    def position(self, batches: int) -> dict[str, int]:
         """The position after this rank took a number of batches since `start`; the same for all ranks."""
         done = self.start + batches * self.batch_size * self.ranks
         over = done >= self.records or (self.drop_last and done + self.batch_size * self.ranks > self.records)
         state = {"epoch": self.epoch + 1, "start": 0} if over else {"epoch": self.epoch, "start": done}
         return {"records": self.records, "shuffle": int(self.shuffle), "seed": self.seed, **state}
 
-    def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Goes on from a position that `state_dict` gave, with any number of ranks and any `batch_size`.
+    def resume(self, position: Mapping[str, int]) -> None:
+        """Goes on from a position that `position` gave, with any number of ranks and any `batch_size`.
 
         Raises:
             LoadError: it is a position in another split, or no position.
         """
-        if set(state) != {"records", "shuffle", "seed", "epoch", "start"} or state["records"] != self.records:
-            raise LoadError(f"{dict(state)} is not a position in this split of {self.records:,} records")
-        self.shuffle, self.seed = bool(state["shuffle"]), state["seed"]
-        self.epoch, self.start = state["epoch"], state["start"]
+        if set(position) != {"records", "shuffle", "seed", "epoch", "start"} or position["records"] != self.records:
+            raise LoadError(f"{dict(position)} is not a position in this split of {self.records:,} records")
+        self.shuffle, self.seed = bool(position["shuffle"]), position["seed"]
+        self.epoch, self.start = position["epoch"], position["start"]
         self.__post_init__()
 
 

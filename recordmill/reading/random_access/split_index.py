@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,7 @@ from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.record_reader import FRAMING_BYTES, RecordFile
-
-INDEX = "records.index"
+from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
 
 _MAGIC = b"RMINDEX2"
 _HEAD = struct.Struct("<8sQQ")
@@ -33,7 +31,10 @@ _ENTRY_BYTES = 24
 _RESTORE = "restore it, or convert the dataset again"
 
 Entries = NDArray[np.uint64]
-"""Of shape (records, 3): offset of the frame, length of the record, and the hash of its key, or 0."""
+"""Of shape (records, 3): offset of the frame, length of the record, and the hash of its key.
+
+Of files without metadata, the third number is 1 for a damaged part, and otherwise 0.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +52,11 @@ class SplitIndex:
     starts: tuple[int, ...]
     entries: Entries
     seed: int | None
+
+    @property
+    def damaged(self) -> bool:
+        """Whether parts of a file without metadata are damaged."""
+        return self.seed is None and bool(self.entries[:, 2].any())
 
     def find_key(self, key: str) -> int | None:
         """The number of the record that was made from a source; None if there is none.
@@ -96,7 +102,8 @@ def read_index(dataset: Dataset, shards: Sequence[Shard]) -> SplitIndex:
     if marker and marker.plan.settings.compression != "none":
         raise _compressed(dataset.folder)
     seed = int(marker.plan.recipe.get("seed", 0)) if marker else None
-    if marker and storage.size_of(path := storage.join(dataset.folder, INDEX)) is not None:
+    path = storage.join(dataset.folder, marker.index) if marker and marker.index else ""
+    if marker and path and storage.size_of(path) is not None:
         parts = _read_companion(path, marker, shards)
     elif all(shard.sidecar and storage.size_of(shard.sidecar) is not None for shard in shards):
         parts = [_read_sidecar(shard, seed or 0) for shard in shards]
@@ -152,9 +159,10 @@ def _read_frames(path: str) -> Entries:
         file = RecordFile(stored)
         if file.compression != "none":
             raise _compressed(path)
-        offsets = np.fromiter((offset for offset, _ in file), np.int64)
+        parts = chain.from_iterable((offset, isinstance(data, Damage)) for offset, data in file)
+        offsets, damaged = np.fromiter(parts, np.int64).reshape(-1, 2).T
         lengths = np.maximum(np.diff(offsets, append=stored.size) - FRAMING_BYTES, 0)
-    entries = np.stack([offsets, lengths, np.zeros_like(offsets)], axis=1).astype("<u8")
+    entries = np.stack([offsets, lengths, damaged], axis=1).astype("<u8")
     with suppress(OSError):  # without a cache, the next reader makes another pass
         storage.write_file(cached, entries.tobytes())
     return entries

@@ -18,7 +18,15 @@ from recordmill.reading.verify.verify_shard import ShardCheck
 from recordmill.schemas.dataset.annotation_counts import count_dropped
 from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, SIDE_FILES
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
-from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes, SplitEntry, plan_id_of
+from recordmill.schemas.dataset.marker import (
+    DuplicateCounts,
+    Fingerprint,
+    LookAlikes,
+    Marker,
+    SameBytes,
+    SplitEntry,
+    plan_id_of,
+)
 from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.schemas.rejection import NOT_KEPT
 from recordmill.storage.dataset_files import read_rows
@@ -72,7 +80,8 @@ def _contradictions(marker: Marker) -> Iterator[str]:
     if labels["listed"] * 2 != labels.total():
         yield "labels_of_images does not add up to the number listed"
     digests = marker.run.digests or {}
-    for name in sorted({*SIDE_FILES, *digests} - {*marker.files}):
+    needed = SIDE_FILES if marker.index is None else (*SIDE_FILES, marker.index)
+    for name in sorted({*needed, *digests} - {*marker.files}):
         yield f"files lacks {name}"
     for name in sorted({*marker.files} - {*digests}) if digests else ():
         yield f"run.digests lacks {name}"
@@ -85,7 +94,7 @@ def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Ro
         return None
     try:
         for name in marker.sidecars_of_nothing:
-            totals.merge(RowTotals.of(read_rows(storage.join(dataset.folder, name))))
+            totals.merge(RowTotals.of(read_rows(storage.join(dataset.folder, name)), ""))
     except (OSError, *FORGED):
         return None
     return totals
@@ -93,17 +102,21 @@ def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Ro
 
 def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) -> Marker:
     """The marker as the sidecars imply it."""
-    splits = {}
-    for name, split in marker.splits.items():
-        own = [check for check in checks if check.shard.split == name]
-        rows = _totals_of(own) or RowTotals()
-        splits[name] = SplitEntry.of(rows, split.shards, bool(totals.instances))
+    by_split = {
+        name: _totals_of([check for check in checks if check.shard.split == name]) or RowTotals()
+        for name in marker.splits
+    }
+    splits = {
+        name: SplitEntry.of(by_split[name], split.shards, bool(totals.instances))
+        for name, split in marker.splits.items()
+    }
     named = totals.records + totals.rejected.total() - totals.rejected_when_listed
     named += sum(marker.ledger.left_out.values())
     listed = {reason: count for reason, count in marker.ledger.left_out.items() if reason not in NOT_KEPT}
     return replace(
         marker,
         splits=splits,
+        fingerprint=marker.fingerprint and Fingerprint.of(by_split),
         named=marker.named and replace(marker.named, images=named),
         ledger=replace(
             marker.ledger,
@@ -144,7 +157,7 @@ def _compare_sums(marker: Marker, totals: RowTotals | None) -> Iterator[str]:
 
 def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | None:
     """The totals of `duplicates.jsonl`; None if it cannot be read, which is reported there."""
-    totals = {"same_bytes": SameBytes(), "look_alike": SameBytes()}
+    totals = {"same_bytes": SameBytes(), "look_alike": SameBytes(), "closest_apart": SameBytes()}
     try:
         with storage.open_to_read(storage.join(dataset.folder, DUPLICATES)) as lines:
             for line in map(orjson.loads, lines):

@@ -100,13 +100,24 @@ class SidecarRows:
                 rows = [row for row in everything if isinstance(row, SidecarRow)]
                 self._by_offset = {row.offset: number for number, row in enumerate(rows)}
                 with suppress(*FORGED):
-                    self.totals = RowTotals.of(everything)
+                    self.totals = RowTotals.of(everything, self._check.shard.split)
                 self._rows, self.sha256 = rows, hashlib.sha256(content).hexdigest() if sidecar else ""
             except FileNotFoundError:
                 self._check.add("missing", f"the sidecar is missing ({sidecar})")
             except (OSError, *FORGED) as error:
                 self._check.add("sidecar", f"the sidecar cannot be read: {error} ({sidecar})")
         return self._rows
+
+    def contradict(self, offset: int, record: memoryview) -> str:
+        """What the row of the record at an offset says otherwise, above level `frames`; else the empty string."""
+        if self._check.level == "frames":
+            return ""
+        rows = self.read()
+        number = self._by_offset.get(offset)
+        expected = None if number is None else rows[number].record
+        if expected is None or hashlib.sha256(record).hexdigest() == expected:
+            return ""
+        return "the record has another sha256 than its row in the sidecar"
 
     def place(self, offset: int, counted: int) -> tuple[int, int, str]:
         """The number of the record that begins at an offset, the offset, and the key of its source.
@@ -219,6 +230,7 @@ def _read_records(
             continue
         offsets.append(offset)
         end = offset + len(data) + FRAMING_BYTES
+        report("sidecar", rows.contradict(offset, data), number, offset)
         try:
             example = ParsedExample(data)
         except DamagedExampleError as error:

@@ -1,3 +1,4 @@
+import hashlib
 import random
 from collections import Counter
 
@@ -59,6 +60,8 @@ def test_totals_come_back_from_json():
 
 ROWS = [
     {
+        "key": "a",
+        "record": "ab" * 32,
         "bytes": 10,
         "class": "cat",
         "changes": ["rotated"],
@@ -81,6 +84,7 @@ EXPECTED = RowTotals(
     instances=Counter(cat=1),
     boxes_of_records=Counter(listed=3, written=1, empty=1, outside=1),
     boxes_of_bare=Counter(listed=1, outside=1),
+    fingerprints={"cat": hashlib.sha256(b"train\0" + b"ab" * 32 + b"\0a").hexdigest()},
     bare=1,
 )
 
@@ -89,8 +93,14 @@ EXPECTED = RowTotals(
 def test_rows_add_up_in_any_parts(cut):
     one, other = RowTotals(), RowTotals()
     for row in ROWS[:cut]:
-        one.add(row_from_json(row))
+        one.add(row_from_json(row), "train")
     for row in ROWS[cut:]:
-        other.add(row_from_json(row))
+        other.add(row_from_json(row), "train")
     one.merge(other)
     assert one == EXPECTED
+
+
+def test_fingerprints_are_added_modulo_2_to_the_256th():
+    one, other = RowTotals(fingerprints={"cat": "f" * 64, "dog": "1"}), RowTotals(fingerprints={"cat": f"{3:064x}"})
+    one.merge(other)
+    assert one.fingerprints == {"cat": f"{2:064x}", "dog": "1"}

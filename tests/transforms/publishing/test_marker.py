@@ -29,6 +29,7 @@ SETTINGS = make_settings(name="pets")
 DUPLICATE_NUMBERS = DuplicateCounts(SameBytes(groups=1), None)
 DUPLICATES_STORED = to_json(DUPLICATE_NUMBERS)
 EMPTY_RUN = {"id": "", "inputs": {}, "versions": "", "finished": "", "shards_reused": 0}
+ZERO = "0" * 64
 LEDGER = Ledger(9, 6, {"empty": 1}, {"hidden": 1}, {"limit": 1})
 
 
@@ -114,6 +115,7 @@ def test_the_marker_is_exact():
         "input_bytes": 200,
         "output_bytes": 600,
         "files": ["labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl", "sidecars/rejected-00000.jsonl"],
+        "fingerprint": {"dataset": ZERO, "splits": {"train": ZERO, "test": ZERO}, "classes": {}},
         "index": "records.index",
         "notes": ["a note"],
         "run": EMPTY_RUN,

@@ -6,7 +6,8 @@ from sidecar_lines import rejected
 
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.expectations import expect
-from recordmill.reading.inspect.find_record import find_source, read_record, read_records
+from recordmill.reading.inspect import find_record
+from recordmill.reading.inspect.find_record import find_key, find_source, read_record, read_records
 from recordmill.schemas.errors import LoadError
 
 
@@ -24,6 +25,22 @@ def test_records_are_numbered_through_the_files_of_a_split(dataset):
             assert read_record(dataset, split, each.number) == each
             assert each.values()["image/filename"] == ("bytes", [each.row.key.rpartition("/")[2].encode()])
             assert read_record(dataset, each.shard.name, each.place).data == each.data
+
+
+def test_a_record_is_read_without_those_before_it(published, monkeypatch):
+    dataset = open_dataset(str(published["none"]))
+    every = list(read_records(dataset))
+    monkeypatch.setattr(find_record, "RecordFile", None)
+    for found in every:
+        assert read_record(dataset, found.shard.split, found.number) == found
+        assert read_record(dataset, found.shard.name, found.place).data == found.data
+        assert find_key(dataset, found.row.key) == [found]
+
+
+def test_a_key_that_is_not_there_is_one_sentence(dataset):
+    with pytest.raises(LoadError, match=r"^no record of .+ comes from cat/none\.jpg$"):
+        find_key(dataset, "cat/none.jpg")
+    assert find_key(dataset, "owl/05.jpg") == find_source(dataset, "owl/05.jpg")
 
 
 def test_the_record_of_a_file_by_name_and_by_bytes(dataset, tmp_path, draw):

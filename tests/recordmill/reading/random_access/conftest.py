@@ -42,8 +42,8 @@ def record_of(folder, row):
     return (folder / row["shard"]).read_bytes()[begin : begin + row["length"]]
 
 
-def write_index(folder):
-    """Writes the index that docs/format.md describes."""
+def index_as_documented(folder):
+    """The index that docs/format.md describes."""
     marker = json.loads((folder / "recordmill.json").read_bytes())
     seed = marker["plan"]["recipe"]["seed"]
     shards, entries = b"", b""
@@ -56,7 +56,7 @@ def write_index(folder):
             hashed = hashlib.sha256(f"{seed}\0key\0{row['key']}".encode()).digest()[16:24]
             entries += struct.pack("<QQ", row["offset"], row["length"]) + hashed[::-1]
     head = struct.pack("<8sQQ", b"RMINDEX2", count, len(entries) // 24)
-    (folder / "records.index").write_bytes(head + shards + entries)
+    return head + shards + entries
 
 
 @pytest.fixture
@@ -70,18 +70,15 @@ def stored_record():
 
 
 @pytest.fixture
-def make_index():
-    return write_index
+def documented_index():
+    return index_as_documented
 
 
 @pytest.fixture(params=["index", "sidecars", "frames"])
 def known_by(request, folder):
     """The dataset's folder, where records are known by its index, its sidecars, or the frames alone."""
-    (folder / "records.index").unlink(missing_ok=True)
-    if request.param == "index":
-        write_index(folder)
-        for path in (folder / "sidecars").iterdir():
-            path.unlink()
-    if request.param == "frames":
+    if request.param != "index":
+        (folder / "records.index").unlink()
+    if request.param != "sidecars":
         shutil.move(folder / "sidecars", folder.parent / "sidecars")
     return folder

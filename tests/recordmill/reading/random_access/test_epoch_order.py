@@ -18,7 +18,7 @@ def read(records, ranks, batch_size, state=None, steps=None, **more):
     ]
     for order in orders:
         if state:
-            order.load_state_dict(state)
+            order.resume(state)
     batches = [list(itertools.islice(order, steps)) for order in orders]
     assert [len(each) for each in batches] == [min(len(order), steps or len(order)) for order in orders]
     read = [
@@ -28,7 +28,7 @@ def read(records, ranks, batch_size, state=None, steps=None, **more):
         for number in turn
         if number is not None
     ]
-    states = [order.state_dict(steps or max(map(len, batches))) for order in orders]
+    states = [order.position(steps or max(map(len, batches))) for order in orders]
     assert all(each == states[0] for each in states)
     return read, states[0]
 
@@ -81,13 +81,19 @@ def test_without_shuffling_the_order_is_that_of_the_records():
 def test_without_a_last_step_that_is_not_full_ranks_take_the_same_number():
     orders = [EpochOrder(records=23, batch_size=3, rank=rank, ranks=2, drop_last=True) for rank in range(2)]
     assert [len(list(order)) for order in orders] == [len(order) for order in orders] == [3, 3]
-    assert orders[0].state_dict(3) == {"records": 23, "shuffle": 1, "seed": 0, "epoch": 1, "start": 0}
+    assert orders[0].position(3) == {"records": 23, "shuffle": 1, "seed": 0, "epoch": 1, "start": 0}
     assert [len(EpochOrder(records=23, batch_size=3, rank=rank, ranks=7)) for rank in (1, 2)] == [2, 1]
+
+
+def test_workers_share_the_batches():
+    order = EpochOrder(records=23, batch_size=2, start=4)
+    shares = [list(order.share(worker, 3)) for worker in range(3)]
+    assert [shares[place % 3][place // 3] for place in range(len(order))] == list(order)
 
 
 def test_an_epoch_begins_once():
     order = EpochOrder(records=10)
-    order.load_state_dict(order.state_dict(4))
+    order.resume(order.position(4))
     order.set_epoch(0)
     assert (order.epoch, order.start, len(order)) == (0, 4, 6)
     order.set_epoch(1)
@@ -95,7 +101,16 @@ def test_an_epoch_begins_once():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"batch_size": 0}, {"rank": 2, "ranks": 2}, {"rank": -1}, {"seed": -1}, {"start": 11}, {"epoch": -1}]
+    "wrong",
+    [
+        {"batch_size": 0},
+        {"rank": 2, "ranks": 2},
+        {"rank": -1},
+        {"seed": -1},
+        {"seed": 2**63},
+        {"start": 11},
+        {"epoch": -1},
+    ],
 )
 def test_wrong_numbers_are_one_sentence(wrong):
     with pytest.raises(LoadError):
@@ -103,10 +118,10 @@ def test_wrong_numbers_are_one_sentence(wrong):
 
 
 def test_a_position_in_another_split_is_refused():
-    state = EpochOrder(records=10).state_dict(3)
+    state = EpochOrder(records=10).position(3)
     for wrong in ({**state, "start": -1}, {**state, "more": 1}, {}):
         with pytest.raises(LoadError):
-            EpochOrder(records=10).load_state_dict(wrong)
+            EpochOrder(records=10).resume(wrong)
     with pytest.raises(LoadError) as caught:
-        EpochOrder(records=11).load_state_dict(state)
+        EpochOrder(records=11).resume(state)
     assert str(caught.value) == f"{state} is not a position in this split of 11 records"

@@ -232,8 +232,7 @@ def test_far_records_are_read_apart(train, monkeypatch):
     assert list(raw) == expected
 
 
-def test_opening_reads_the_index_alone(folder, make_index, monkeypatch):
-    make_index(folder)
+def test_opening_reads_the_index_alone(folder, monkeypatch):
     asked = []
     read_range = storage.read_range
     monkeypatch.setattr(storage, "read_range", lambda path, *range: asked.append(path) or read_range(path, *range))

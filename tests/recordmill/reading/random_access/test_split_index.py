@@ -27,10 +27,11 @@ def test_offsets_and_lengths_are_those_of_the_sidecars(converted, known_by, data
     assert both.starts[-1] == 24
 
 
-def test_every_key_is_found(folder, dataset_rows, make_index):
-    by_sidecars = index_of(folder, "train", "test")
-    make_index(folder)
+def test_every_key_is_found(folder, dataset_rows, documented_index):
+    assert (folder / "records.index").read_bytes() == documented_index(folder)
     by_index = index_of(folder, "train", "test")
+    (folder / "records.index").unlink()
+    by_sidecars = index_of(folder, "train", "test")
     assert by_index.entries.tolist() == by_sidecars.entries.tolist()
     rows = [row for split in ("train", "test") for row in dataset_rows(folder, split)]
     for number, row in enumerate(rows):
@@ -39,6 +40,7 @@ def test_every_key_is_found(folder, dataset_rows, make_index):
 
 
 def test_the_sidecar_tells_keys_of_the_same_hash_apart(folder, dataset_rows, monkeypatch):
+    (folder / "records.index").unlink()
     monkeypatch.setattr(split_index, "hash_key", lambda seed, key: 7)
     index = index_of(folder)
     rows = [row for split in open_dataset(str(folder)).splits for row in dataset_rows(folder, split)]
@@ -46,8 +48,7 @@ def test_the_sidecar_tells_keys_of_the_same_hash_apart(folder, dataset_rows, mon
     assert index.find_key("cat/none.jpg") is None
 
 
-def test_an_index_of_other_shards_is_refused(folder, make_index):
-    make_index(folder)
+def test_an_index_of_other_shards_is_refused(folder):
     path = folder / "records.index"
     content = path.read_bytes()
     head = 24 + 40 * len(open_dataset(str(folder)).shards)
@@ -60,8 +61,7 @@ def test_an_index_of_other_shards_is_refused(folder, make_index):
         )
 
 
-def test_an_index_whose_frames_do_not_follow_each_other_is_refused(folder, make_index):
-    make_index(folder)
+def test_an_index_whose_frames_do_not_follow_each_other_is_refused(folder):
     path = folder / "records.index"
     content = bytearray(path.read_bytes())
     content[24 + 40 * len(open_dataset(str(folder)).shards)] ^= 1
@@ -71,6 +71,7 @@ def test_an_index_whose_frames_do_not_follow_each_other_is_refused(folder, make_
 
 
 def test_a_sidecar_of_another_shard_is_refused(folder):
+    (folder / "records.index").unlink()
     shard = open_dataset(str(folder)).shards_of("train")[0]
     sidecar = Path(shard.sidecar)
     sidecar.write_bytes(sidecar.read_bytes().partition(b"\n")[2])
@@ -111,6 +112,15 @@ def test_a_cache_that_cannot_be_used_is_left_alone(tmp_path, frame, monkeypatch,
     assert index_of(path).entries.tolist() == [[0, 1, 0]]
     monkeypatch.setenv("XDG_CACHE_HOME", str(path))  # a file
     assert index_of(path).entries.tolist() == [[0, 1, 0]]
+
+
+def test_damaged_parts_of_files_without_metadata_are_known(tmp_path, frame):
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(frame(b"one"))
+    assert not index_of(path).damaged
+    path.write_bytes(frame(b"one") + b"?" * 30 + frame(b"two"))
+    assert index_of(path).damaged
+    assert index_of(path).entries.tolist() == [[0, 3, 0], [19, 14, 1], [49, 3, 0]]
 
 
 def test_what_cannot_be_read_at_random_is_one_sentence(tmp_path, convert, frame):

@@ -72,6 +72,21 @@ def test_a_shard_is_walked_at_level_files_only_if_its_digest_differs(ours):
     assert lines(ours, "frames") == lines(ours, "pixels") == walked
 
 
+def test_a_record_other_than_its_row_and_its_fingerprint_is_found(ours):
+    """The digests of files were all computed again, as by somebody who forges a dataset."""
+    sidecar = ours / "sidecars" / "train-00001-of-00002.tfrecord.jsonl"
+    marker = json.loads((ours / "recordmill.json").read_bytes())
+    row = json.loads(sidecar.read_bytes().splitlines()[1])
+    sidecar.write_bytes(sidecar.read_bytes().replace(row["record"].encode(), b"0" * 64))
+    shard = marker["splits"]["train"]["shards"][1]
+    shard["sidecar_sha256"] = hashlib.sha256(sidecar.read_bytes()).hexdigest()
+    (ours / "recordmill.json").write_text(json.dumps(marker))
+    found = [line.partition("fingerprint.")[2].partition(":")[0] for line in lines(ours)]
+    assert found == [f"classes.{row['class']}", "dataset", "splits.train"]
+    place = f"{shard['name']}, record 1 at byte {row['offset']:,} ({row['key']})"
+    assert lines(ours, "pixels")[0] == f"{place}: the record has another sha256 than its row in the sidecar"
+
+
 def test_the_record_count_of_a_shard_with_the_right_digest_is_checked(ours):
     marker = json.loads((ours / "recordmill.json").read_bytes())
     stated = marker["splits"]["train"]["shards"][0]

@@ -169,7 +169,7 @@ def test_an_emptied_list_of_files_is_found(annotated):
         marker["files"] = []
         if without_digests:
             del marker["run"]["digests"]
-            names = ["config.yaml", "duplicates.jsonl", "labels.txt", "rejected.jsonl"]
+            names = ["config.yaml", "duplicates.jsonl", "labels.txt", "records.index", "rejected.jsonl"]
         lines = find(annotated, marker, original)
         assert lines[: len(names)] == [f"recordmill.json: it contradicts itself: files lacks {name}" for name in names]
 

@@ -32,8 +32,9 @@ from recordmill.schemas.settings.listing import Input
 from recordmill.schemas.version import VERSION
 from recordmill.storage.dataset_files import find_marker
 from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.shards.processors import default_processes
 from recordmill.transforms.shards.progress import PROGRESS
-from recordmill.transforms.shards.read_ahead import default_threads
+from recordmill.transforms.shards.shard_writer import fewest_for_processes
 
 
 def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> tuple[Outcome, Job | None]:
@@ -121,7 +122,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         preview=options.plan,
         names_convention=loaded.names_convention,
         threads=options.threads,
-        processes=_processes(options),
+        processes=_processes(options, settings),
+        fewest_for_processes=0 if options.processes else fewest_for_processes(settings),
         notes=tuple(notes),
         facts={"recordmill": VERSION, "beam": version("apache-beam"), "runner": options.runner, "started": started},
     )
@@ -161,11 +163,18 @@ def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> 
         check_dataflow(arguments, [each.path for each in inputs], output, options.outcome_file)
 
 
-def _processes(options: LaunchOptions) -> int:
-    """How many processes write shards: two where no flag decides that, and where forks are safe."""
-    alone = options.alone and options.runner in IN_PROCESS_RUNNERS
+def _processes(options: LaunchOptions, settings: DatasetSettings) -> int:
+    """How many processes write shards: as many as there are processors and memory for, where no flag decides that."""
+    alone = options.runner in IN_PROCESS_RUNNERS and sys.platform == "linux" and bool(sys.executable)
     alone = alone and not any(each.startswith("--direct_") for each in options.beam_arguments)
-    return 2 if alone and not options.threads and default_threads() > 1 and sys.platform == "linux" else 1
+    if options.processes > 1 and not alone:
+        why = "another runner, or another system than Linux, starts its own workers"
+        raise UsageError(f"--processes={options.processes} is for DirectRunner in one process: {why}; remove it")
+    # A function that was typed into a notebook is nowhere else.
+    typed = any(name.startswith("__main__:") for name in settings.user_functions.values())
+    if options.processes or options.threads or not alone or (typed and not options.alone):
+        return options.processes or 1
+    return default_processes()
 
 
 def _choose_sample(options: LaunchOptions, terminal: Terminal) -> LaunchOptions:

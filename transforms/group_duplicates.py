@@ -31,7 +31,7 @@ from recordmill.transforms.publishing.near_duplicates import are_telling, find_n
 from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.records.image_hooks import make_hooks
 from recordmill.transforms.records.image_record import reencode_image
-from recordmill.transforms.shards.read_ahead import default_threads
+from recordmill.transforms.shards.processors import available_processors
 
 READERS = 16
 """Images read at once by one worker thread: what is waited for is the store, not a processor."""
@@ -282,7 +282,7 @@ class _NameContents(beam.DoFn):
 
     def setup(self) -> None:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="recordmill-digest")
-        decoding = BoundedSemaphore(default_threads()) if self._by_look else None
+        decoding = BoundedSemaphore(available_processors()) if self._by_look else None
         self._name = partial(name_content, settings=self._settings, decoding=decoding)
 
     def teardown(self) -> None:

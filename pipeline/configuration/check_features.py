@@ -78,8 +78,7 @@ def _check_functions(layout: ExampleLayout) -> None:
         raise ValueError("features: functions take images or files, and the source holds neither")
     fields = {feature.field: feature for feature in convention.features}
     taken = {feature.key for feature in (*convention.features, *source.features())}
-    own = {f"features.{name}": each.function for name, each in functions.items() if not each.is_built_in}
-    for key, named in {**own, **settings.hooks}.items():
+    for key, named in settings.user_functions.items():
         if ":" not in named:
             raise ValueError(f"{key}.function is {named!r}: write package.module:function")
         try:

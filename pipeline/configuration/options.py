@@ -63,7 +63,8 @@ class LaunchOptions:
         overwrite: whether to replace another dataset.
         discard: whether to delete the unfinished work of earlier runs first.
         wait: whether to wait for a job elsewhere.
-        threads: images decoded at once; 0 for one per processor.
+        threads: images decoded at once in each process; 0 for one per processor.
+        processes: how many processes convert images on DirectRunner; 0 for as many as there are processors and memory.
         summary_json: where the line of JSON is written too.
         outcome_file: the file to which the job itself writes its outcome; it is not deleted.
         json: whether the line of JSON is written to stdout; None: unless that is a terminal.
@@ -84,6 +85,7 @@ class LaunchOptions:
     discard: bool = False
     wait: bool = True
     threads: int = 0
+    processes: int = 0
     summary_json: str | None = None
     outcome_file: str | None = None
     json: bool | None = None
@@ -129,8 +131,10 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     interrupted = "a complete dataset whose publishing was interrupted is published instead"
     _add_switch(run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}")
     _add_switch(run, "wait", "exit as soon as a remote runner has accepted the job", default=True)
-    threads = "images decoded at once (default: one per processor)"
+    threads = "images decoded at once in a process (default: one per processor)"
     run.add_argument("--threads", type=positive, default=0, metavar="N", help=threads)
+    processes = "processes that convert images on DirectRunner (default: one per processor, unless --threads is given)"
+    run.add_argument("--processes", type=positive, default=0, metavar="N", help=processes)
     reports = parser.add_argument_group("what to report")
     _add_path(reports, "summary_json", "also write the JSON of the last line to this file")
     _add_path(reports, "outcome_file", "the file to which the job itself writes its outcome; it is not deleted")

@@ -152,13 +152,19 @@ class DatasetSettings:
             raise ValueError(f"version is {self.version!r}: write three numbers, such as 1.2.0")
 
     @property
+    def user_functions(self) -> dict[str, str]:
+        """The functions of the user's own code that are called while images are converted, by what names them."""
+        own = {f"features.{name}": each.function for name, each in self.features.items() if not each.is_built_in}
+        return {**own, **self.hooks}
+
+    @property
     def holds_images(self) -> bool:
         """Whether Examples have images in them."""
         return self.decode == "images" and self.source.contents == "images"
 
     @property
     def hooks(self) -> dict[str, str]:
-        """The functions of the user's own that decide what is stored, by the part of the settings that names them."""
+        """Those of them that decide what is stored."""
         named = {"images": self.images.function, "keep": self.keep.function}
         return {key: name for key, name in named.items() if name}
 

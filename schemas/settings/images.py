@@ -63,8 +63,7 @@ class ImageSettings:
         max_side: images whose header announces a longer side are rejected without decoding them.
         check: `decode` decodes every image. `header` reads only the headers of images that are stored unchanged: much
             faster, but damage to the pixels goes unseen and there are no moments. Re-encoded images are decoded in any
-            case. On DirectRunner under Linux a second process then writes every other shard, with 200 MB mostly shared
-            with the first; `--threads=1` does without it.
+            case.
         store: how images are stored: `jpeg`; `png`, without loss; `raw`, the pixels as height x width x channels
             bytes; `auto`, as the convention requires: `jpeg`, except for conventions of raw pixels.
         reencode: `when_needed` copies files that already have the required form, if every reader shows them correctly,

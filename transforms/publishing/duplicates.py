@@ -18,6 +18,7 @@ from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, SameBytes
 from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.storage.temporary_files import DigestIndex, Digests, SortedRows
 from recordmill.transforms.publishing.near_duplicates import (
     MOST_BITS,
     are_telling,
@@ -26,7 +27,6 @@ from recordmill.transforms.publishing.near_duplicates import (
     find_near_pairs,
 )
 from recordmill.transforms.publishing.statistics import Sidecar, Statistics, digests_of, read_chunks
-from recordmill.transforms.publishing.temporary_files import DigestIndex, Digests, SortedRows
 
 MOST_LISTED = 1_000
 """Images of one group that are listed by name; `count` says how many there are."""

@@ -13,8 +13,8 @@ import numpy as np
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.storage.dataset_files import read_rows, shard_path
+from recordmill.storage.temporary_files import DigestIndex, Digests
 from recordmill.transforms.planning.key_hashes import hash_key
-from recordmill.transforms.publishing.temporary_files import DigestIndex, Digests
 
 LOSSLESS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff")
 """How the names of files end whose formats keep every pixel, nearly always: sidecars do not say the format."""

@@ -171,7 +171,7 @@ def _processes(options: LaunchOptions, settings: DatasetSettings) -> int:
         why = "another runner, or another system than Linux, starts its own workers"
         raise UsageError(f"--processes={options.processes} is for DirectRunner in one process: {why}; remove it")
     # A function that was typed into a notebook is nowhere else.
-    typed = any(name.startswith("__main__:") for name in settings.user_functions)
+    typed = any(name.startswith("__main__:") for name in settings.user_functions.values())
     if options.processes or options.threads or not alone or (typed and not options.alone):
         return options.processes or 1
     return default_processes()

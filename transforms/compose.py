@@ -19,10 +19,12 @@ from recordmill.schemas.features import encode_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.keep import KeepSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.storage.read_image import read_image
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.splitting import split_bounds, split_by_hash
+from recordmill.transforms.records.image_hooks import make_hooks
 from recordmill.transforms.records.image_record import find_class, image_record, reencode_image
 
 Result = TypeVar("Result")
@@ -71,7 +73,9 @@ class ReencodeImages(beam.PTransform):
         return images | beam.FlatMapTuple(self._prepare).with_output_types(tuple[ImageRef, PreparedImage])
 
     def _prepare(self, ref: ImageRef, data: bytes) -> Iterator[tuple[ImageRef, PreparedImage]]:
-        return ((ref, image) for image in _accepted("undecoded", reencode_image, data, self.settings))
+        hooks = make_hooks(ref, self.settings, KeepSettings())
+        prepare = partial(reencode_image, data, self.settings, hooks=hooks)
+        return ((ref, image) for image in _accepted("undecoded", prepare))
 
 
 @dataclass

@@ -55,6 +55,7 @@ def count_shard(report: ShardReport) -> None:
     """Counts a finished shard in Beam's metrics, which runners show while they work."""
     counts = {"images_written": report.records, "bytes_read": report.rows.input_bytes, "bytes_written": report.bytes}
     counts |= {f"rejected_{reason}": count for reason, count in report.rows.rejected.items()}
+    counts |= {f"left_out_{reason}": count for reason, count in report.rows.left_out.items()}
     for name, count in counts.items():
         Metrics.counter("recordmill", name).inc(count)
     if not (report.reused or report.problem):

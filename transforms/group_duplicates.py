@@ -28,6 +28,8 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.publishing.near_duplicates import are_telling, find_near_pairs
+from recordmill.transforms.records.features.find_function import FunctionError
+from recordmill.transforms.records.image_hooks import make_hooks
 from recordmill.transforms.records.image_record import reencode_image
 from recordmill.transforms.shards.processors import available_processors
 
@@ -91,9 +93,9 @@ def name_content(ref: ImageRef, settings: DatasetSettings, decoding: AbstractCon
     if decoding is not None and content.image is not None:
         # A reduced image has a slightly different hash: where the whole one will be decoded, it is here.
         needs_pixels = ExampleLayout(settings).needs_pixels or settings.images.moments
-        with decoding, suppress(Rejected):
-            images = replace(settings.images, moments=False)
-            look = reencode_image(content.image, images, needs_pixels, encode=False).difference_hash or 0
+        with decoding, suppress(Rejected, FunctionError):  # a function that fails will do so again
+            images, hooks = replace(settings.images, moments=False), make_hooks(ref, settings.images, settings.keep)
+            look = reencode_image(content.image, images, needs_pixels, encode=False, hooks=hooks).difference_hash or 0
             if are_telling(np.array(look, np.uint64)):
                 return f"{_LOOK}{look}"
     return f"sha256:{hashlib.sha256(content.data).hexdigest()}"

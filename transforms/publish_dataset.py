@@ -180,7 +180,8 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
 
 def _tell_losses(finished: FinishedShards, summary: Summary, settings: DatasetSettings) -> list[str]:
     """Notes on splits that were listed and are empty, and on labels that no Example has."""
-    notes = [f"split {name} is empty: its {settings.unit}s were rejected" for name in lost_splits(summary, finished)]
+    fate = "rejected or left out" if finished.rows.left_out else "rejected"
+    notes = [f"split {name} is empty: its {settings.unit}s were {fate}" for name in lost_splits(summary, finished)]
     layout = ExampleLayout(settings)
     if count := lost_labels(finished, summary, layout.fields):
         what = f"{format_count(count, 'label')} of images with several {'is' if count == 1 else 'are'} in no Example"

@@ -14,6 +14,7 @@ CHANGES = {
     "icc_ignored": "an embedded profile was dropped because it is unreadable or made for another kind of image",
     "lab_converted": "CIELAB was converted to RGB",
     "palette_expanded": "palette entries were replaced by their colours",
+    "prepared": "`images.function` changed the pixels",
     "reencoded": "the stored bytes differ from the file's; accompanies every other change",
     "resized": "the image was resized to the configured size",
     "rotated": "the image was rotated as its metadata require",

@@ -14,6 +14,7 @@ from recordmill.schemas.settings.contract import Contract
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
+from recordmill.schemas.settings.keep import KeepSettings
 from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.source import SourceSettings
@@ -98,6 +99,7 @@ class DatasetSettings:
         limit: at most this many images, chosen by hash.
         limit_per_class: at most this many images of each class, chosen by hash. Images without a label count as a
             class. It is applied before `limit`, and before any image is rejected.
+        keep: which images are kept; the name of a function stands for `keep.function` alone. See docs/functions.md.
         max_rejected: when rejected images fail the run.
         expect: what the dataset must be like to be published; see docs/change.md.
         analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is
@@ -132,6 +134,7 @@ class DatasetSettings:
     seed: int = 0
     limit: AtLeastOne | None = None
     limit_per_class: AtLeastOne | None = added_setting(None)
+    keep: KeepSettings = added_setting(default_factory=KeepSettings)
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
     expect: Contract = added_setting(default_factory=Contract)
     analyze: bool = False
@@ -149,14 +152,21 @@ class DatasetSettings:
             raise ValueError(f"version is {self.version!r}: write three numbers, such as 1.2.0")
 
     @property
-    def user_functions(self) -> list[str]:
-        """The functions of the user's own code that are called while images are converted."""
-        return [each.function for each in self.features.values() if not each.is_built_in]
+    def user_functions(self) -> dict[str, str]:
+        """The functions of the user's own code that are called while images are converted, by what names them."""
+        own = {f"features.{name}": each.function for name, each in self.features.items() if not each.is_built_in}
+        return {**own, **self.hooks}
 
     @property
     def holds_images(self) -> bool:
         """Whether Examples have images in them."""
         return self.decode == "images" and self.source.contents == "images"
+
+    @property
+    def hooks(self) -> dict[str, str]:
+        """Those of them that decide what is stored."""
+        named = {"images": self.images.function, "keep": self.keep.function}
+        return {key: name for key, name in named.items() if name}
 
     @property
     def kept_together(self) -> list[str]:

@@ -81,6 +81,8 @@ class ImageSettings:
         moments: whether each channel's sum and sum of squares over the stored image's pixels are computed, for an
             analysis of the dataset (`analyze` sets it). This takes about a third more time: checking a JPEG that is
             stored unchanged needs only its coefficients, and re-encoded images are decoded again.
+        function: `package.module:function` of your own, which takes the upright image in sRGB and returns other pixels,
+            before they are resized and encoded. See docs/functions.md.
         near_duplicates: whether to find images that look alike, by the difference hash of their pixels. Files with the
             same bytes are found without it. `together` also keeps them, and files with the same bytes, in one split,
             with all groups that share one; each image is then read and decoded twice.
@@ -100,6 +102,7 @@ class ImageSettings:
     resize: Resize | None = None
     moments: bool = False
     near_duplicates: bool | Literal["together"] = False
+    function: str | None = added_setting(None)
 
     def __post_init__(self) -> None:
         if not self.formats:
@@ -116,6 +119,7 @@ class ImageSettings:
         for key in ("check", "store", "reencode", "subsampling", "grayscale"):
             _check_choice(key, getattr(self, key), get_args(get_type_hints(ImageSettings)[key]))
         needs = {"store": self.store != "auto", "resize": self.resize, "grayscale": self.grayscale == "expand"}
+        needs["function"] = bool(self.function)
         for key in needs if self.reencode == "never" else ():
             if needs[key]:
                 raise ValueError(f"{key}: needs re-encoding, and reencode is never")
@@ -127,7 +131,8 @@ class ImageSettings:
         """`reencode`, or what its `auto` stands for."""
         if self.reencode != "auto":
             return self.reencode
-        return "when_needed" if self.quality == 95 and self.subsampling == "auto" else "always"
+        changed = self.function or self.quality != 95 or self.subsampling != "auto"
+        return "always" if changed else "when_needed"
 
 
 def _check_choice(key: str, value: str, choices: Collection[str]) -> None:

@@ -20,7 +20,7 @@ from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.records.change_examples import keep_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
-from recordmill.transforms.records.features.compute import FeatureFunctionError
+from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import DecodePool
 from recordmill.transforms.shards.shard_files import (
@@ -57,7 +57,7 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
 def decodes_nothing(settings: DatasetSettings) -> bool:
     """Whether images are stored as they are, and only their headers are read."""
     images = settings.images
-    if settings.features:  # functions may want pixels
+    if settings.features or images.function or settings.keep.needs_pixels:  # features may want pixels
         return False
     if settings.source.gives_pixels:
         return images.store == "raw" and images.resize is None
@@ -147,7 +147,7 @@ class ShardWriter:
             if index == 0 and self.settings.report:
                 keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self.settings)
             return shard
-        except (FeatureFunctionError, WorkerDiedError) as error:
+        except (FunctionError, WorkerDiedError) as error:
             problem = str(error)
         except OSError as error:  # of the output: those of the images are InputErrors
             problem = explain_output_error(error, self.output)

@@ -93,10 +93,16 @@ NOT_KEPT: Mapping[str, str] = {
     "too_small": "its shorter side is less than `keep.min_side`",
     "unwanted": "`keep.function` returned false",
 }
+"""Every reason for which `keep` leaves an image out."""
+
+WHILE_CONVERTED: Mapping[str, str] = {
+    **NOT_KEPT,
+    "excluded": "the file in `exclude` has its key or its digest",
+}
 """Every reason for which something is left out while it is converted."""
 
 LEFT_OUT: Mapping[str, str] = {
-    **NOT_KEPT,
+    **WHILE_CONVERTED,
     "duplicate": "it has the same bytes as another one, and `duplicates` is `drop`",
     "fraction": "`splits.fractions` add up to less than 1, and it is in the remainder",
     "limit": "there are more than `limit`",
@@ -143,7 +149,7 @@ class Rejected(Exception):  # it is an outcome, not an error of the program
 
 
 class LeftOut(Rejected):
-    """An image that the settings leave out while it is converted; its reason is one of `NOT_KEPT`."""
+    """An image that the settings leave out while it is converted; its reason is one of `WHILE_CONVERTED`."""
 
     def __init__(self, reason: str, detail: str) -> None:
         Exception.__init__(self, reason, detail)

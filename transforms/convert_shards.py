@@ -104,7 +104,7 @@ class _ConvertShard(beam.DoFn):
         threads = run.threads or available_processors()
         in_line = not run.threads and (with_workers or decodes_nothing(self._settings))
         threads = 1 if in_line and not with_workers else threads
-        writer = ShardWriter(self._settings, run.output, plan.plan_id, plan.label_map, threads, in_line)
+        writer = ShardWriter(self._settings, run.output, plan.plan_id, plan.label_map, threads, in_line, run.exclusions)
         if with_workers:
             threads = run.threads or max(1, threads // run.processes)
             there = replace(writer, threads=threads, in_line=not run.threads and threads == 1)

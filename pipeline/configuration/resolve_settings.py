@@ -12,6 +12,7 @@ from recordmill.schemas.added_setting import leave_out_added
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.errors import UsageError
+from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe, as_yaml_dict
@@ -84,15 +85,19 @@ def resolve_settings(
     return settings
 
 
-def make_recipe(settings: DatasetSettings, comment: str = "") -> Recipe:
+def make_recipe(settings: DatasetSettings, comment: str = "", exclusions: Exclusions | None = None) -> Recipe:
     """What decides the dataset's bytes, and the text of `config.yaml`, which begins with a comment.
 
-    Functions have a digest of their code: where that has changed, the dataset is another one.
+    Functions have a digest of their code: where that has changed, the dataset is another one. In place of the file of
+    `exclude` is the digest of what it names.
     """
     functions = {name: {**asdict(each), "code": digest_code(each.function)} for name, each in settings.features.items()}
     hooks = {key: digest_code(name) for key, name in settings.hooks.items()}
     codes = {key: values for key, values in (("functions", functions), ("hooks", hooks)) if values}
     values = as_yaml_dict(settings, leave_out_added) | codes
+    values.pop("exclude", None)
+    if exclusions:
+        values["exclude"] = exclusions.digest
     written = yaml.safe_dump(to_json(as_yaml_dict(settings)), sort_keys=False, allow_unicode=True)
     return Recipe(values, comment + written)
 

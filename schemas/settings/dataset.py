@@ -80,6 +80,8 @@ class DatasetSettings:
         include: patterns (gitignore's syntax) of the files to read; empty: all.
         ignore: patterns of files and folders to ignore, in addition to hidden ones and those created by operating
             systems.
+        exclude: a file that names images to leave out, with `key:KEY` or `sha256:DIGEST` in each line; see
+            docs/change.md.
         decode: `images`, or `none` for files of any kind, which get only features that need no pixels.
         images: how images are checked, decoded and re-encoded.
         boxes: how boxes are read, from sources that have them.
@@ -120,6 +122,7 @@ class DatasetSettings:
     source: SourceSettings
     include: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    exclude: str = added_setting("")
     decode: Literal["images", "none"] = "images"
     images: ImageSettings = field(default_factory=ImageSettings)
     boxes: BoxSettings = field(default_factory=BoxSettings)

@@ -34,7 +34,7 @@ def test_the_digest_is_of_the_sorted_lines():
     "line", ["cat/é.jpg", "key:", "sha256:abc", f"sha256:{'x' * 64}", "keys:a", " key:a", "sha256"]
 )
 def test_a_malformed_line_is_named(line):
-    with pytest.raises(ValueError, match="^line 2 is ") as caught:
+    with pytest.raises(ValueError, match=r"^line 2 is ") as caught:
         Exclusions.parse(["# one\n", f"{line}\n"])
     assert str(caught.value) == f"line 2 is {line.strip()!r}: write key:KEY, or sha256: and 64 hex digits"
 
@@ -42,12 +42,13 @@ def test_a_malformed_line_is_named(line):
 @pytest.mark.parametrize(
     ("key", "sha256", "found"),
     [
-        ("cat/é.jpg", None, {"key:cat/é.jpg"}),
-        ("a:b# c", DIGEST, {"key:a:b# c", f"sha256:{DIGEST}"}),
-        ("other", DIGEST, {f"sha256:{DIGEST}"}),
-        ("other", "cd", set()),
-        ("other", None, set()),
+        ("cat/é.jpg", None, ["key:cat/é.jpg"]),
+        ("a:b# c", DIGEST, ["key:a:b# c", f"sha256:{DIGEST}"]),
+        ("other", DIGEST, [f"sha256:{DIGEST}"]),
+        ("other", "cd", []),
+        ("other", None, []),
     ],
 )
 def test_the_lines_that_an_image_fits(key, sha256, found):
-    assert FOUND.find(key, sha256) == found
+    names = tuple(hashlib.sha256(line.encode()).hexdigest()[:16] for line in found)
+    assert FOUND.find(key, sha256) == names

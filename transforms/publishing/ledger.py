@@ -11,7 +11,7 @@ from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.reference_digest import add_digests
-from recordmill.schemas.rejection import NOT_KEPT, OF_WHOLE_FILES
+from recordmill.schemas.rejection import OF_WHOLE_FILES, WHILE_CONVERTED
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.summary import Summary
 
@@ -124,11 +124,13 @@ def check_limits(ledger: Ledger, lost: list[str], settings: DatasetSettings, exa
         unit = "file"
     example, remedy = examples.get(first), {**_REMEDIES, **source.remedies}.get(first, "")
     such_as = f", {'such as ' if rejected > 1 else ''}{example}" if example else ""
-    kept_out = {reason: count for reason, count in ledger.left_out.items() if reason in NOT_KEPT}
+    kept_out = {reason: count for reason, count in ledger.left_out.items() if reason in WHILE_CONVERTED}
+    setting = "exclude" if kept_out.keys() == {"excluded"} else "keep"
     if ledger.written == 0 and kept_out:
         reasons = ", ".join(f"{kept_out[reason]} {reason}" for reason in most_frequent(kept_out))
         others = f", and {rejected} were rejected" if rejected else ""
-        return f"nothing is left: keep leaves out {sum(kept_out.values()):,} {unit}s ({reasons}){others}: relax keep"
+        what = f"{setting} leaves out {sum(kept_out.values()):,} {unit}s ({reasons}){others}"
+        return f"nothing is left: {what}: relax {setting}"
     if ledger.written == 0:
         all_of_them = f"all {rejected:,} {unit}s were" if rejected != 1 else f"the only {unit} was"
         return f"nothing is left: {all_of_them} rejected ({reasons}){such_as}" + (f": {remedy}" if remedy else "")
@@ -141,7 +143,7 @@ def check_limits(ledger: Ledger, lost: list[str], settings: DatasetSettings, exa
     if len(lost) > limits.lost_classes:
         fate = "rejected or left out" if kept_out else "rejected"
         what = f"all {unit}s of {format_count(len(lost), 'class')} were {fate} ({show_names(lost)})"
-        advice = _either(ignore, "relax keep" if kept_out else "", "raise it")
+        advice = _either(ignore, f"relax {setting}" if kept_out else "", "raise it")
         return f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; {advice}"
     return ""
 

@@ -10,10 +10,11 @@ from typing import Any
 from recordmill.imaging import PreparedImage
 from recordmill.schemas.content import Content
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
+from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_boxes import count_boxes
-from recordmill.schemas.rejection import LeftOut, Rejected
+from recordmill.schemas.rejection import LeftOut, Rejected, Stage
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
@@ -38,6 +39,7 @@ class ConvertedImage:
         annotations: counts of its boxes and labels; None where it was not to have any.
         missing: keys of optional features that the record lacks.
         seconds: how long it took to decode and encode.
+        excluded: the lines of `exclude` that it fits; see `Exclusions.find`.
     """
 
     record: bytes | None
@@ -45,6 +47,7 @@ class ConvertedImage:
     annotations: AnnotationCounts | None = None
     missing: tuple[str, ...] = ()
     seconds: float = 0.0
+    excluded: tuple[str, ...] = ()
 
     def size(self) -> int:
         """Bytes that it holds in memory, except for its row."""
@@ -126,6 +129,18 @@ def reject_image(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> Conv
         boxes={"listed": listed, outcome: listed} if listed else None,
     )
     return ConvertedImage(None, row, AnnotationCounts(labels=labels) if labels else None)
+
+
+def exclude_image(ref: ImageRef, image: ConvertedImage, exclusions: Exclusions, label_map: LabelMap) -> ConvertedImage:
+    """The outcome of an image, written or rejected; if `exclude` names it, it is left out, and its row says nothing."""
+    lines = exclusions.find(ref.key, image.row.sha256)
+    if not lines:
+        return image
+    left_out = reject_image(ref, LeftOut("excluded", ""), label_map)
+    stage: Stage = "list" if isinstance(ref, Notice) else "encode"
+    left_out.row = RejectedRow("", None, None, None, None, stage, None, "", "excluded", left_out.row.boxes)
+    left_out.excluded = lines
+    return left_out
 
 
 def load_image(ref: ImageRef, settings: DatasetSettings, label_map: LabelMap, split: str = "") -> LoadedImage:

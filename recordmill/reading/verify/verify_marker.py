@@ -28,7 +28,7 @@ from recordmill.schemas.dataset.marker import (
     plan_id_of,
 )
 from recordmill.schemas.dataset.totals import RowTotals
-from recordmill.schemas.rejection import NOT_KEPT
+from recordmill.schemas.rejection import WHILE_CONVERTED
 from recordmill.storage.dataset_files import read_rows
 
 _MOST_REPORTED = 100
@@ -112,7 +112,7 @@ def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) ->
     }
     named = totals.records + totals.rejected.total() - totals.rejected_when_listed
     named += sum(marker.ledger.left_out.values())
-    listed = {reason: count for reason, count in marker.ledger.left_out.items() if reason not in NOT_KEPT}
+    listed = {reason: count for reason, count in marker.ledger.left_out.items() if reason not in WHILE_CONVERTED}
     return replace(
         marker,
         splits=splits,

@@ -9,11 +9,7 @@ _ENCODING = ("images.quality", "images.subsampling")
 _PIXELS = (
     *("images.formats", "images.max_pixels", "images.max_side", "images.moments", "images.near_duplicates"),
     *("images.store", "images.grayscale", "images.background", "images.resize", *_ENCODING),
-<<<<<<< HEAD
-    *("images.function", "keep"),
-=======
-    "images.metadata",
->>>>>>> main
+    *("images.function", "images.metadata", "keep"),
 )
 _LABELS = (
     *("labels.classes", "labels.catch_all", "labels.ids", "labels.offset"),

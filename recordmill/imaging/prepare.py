@@ -5,12 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-<<<<<<< HEAD
-from PIL import Image
-=======
-from numpy.typing import NDArray
 from PIL import Image, ImageFile
->>>>>>> main
 
 from recordmill.imaging.colour import to_gray_or_srgb
 from recordmill.imaging.dhash import difference_hash, hash_reduction
@@ -43,11 +38,8 @@ from recordmill.imaging.png_soundness import is_sound_png
 from recordmill.imaging.prepared_image import PreparedImage
 from recordmill.imaging.resize import Size, jpeg_reduction, resize_image, target_size
 from recordmill.imaging.stored_form import as_stored, encode_raster, stored_format
-<<<<<<< HEAD
-from recordmill.schemas.content import Pixels
-=======
 from recordmill.imaging.strip_metadata import POSITION, UnstrippableError, find_metadata, strip_metadata
->>>>>>> main
+from recordmill.schemas.content import Pixels
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import STRIPPABLE, ImageSettings
 
@@ -161,19 +153,9 @@ def _prepare_jpeg(
         if never:
             raise Rejected("decode", "bad_header", "JPEG: Pillow cannot open it, and reencode is never")
         untouched = False
-<<<<<<< HEAD
-    if untouched and settings.check == "header" and not keep_pixels:
-        check_end(data, header)
-        return PreparedImage(data, "JPEG", header.height, header.width, header.components, None, ())
-    reduction = jpeg_reduction(size, target) if hooks.change is None else 1
-    if untouched and not settings.moments and not keep_pixels:
-        # The pixels of an image that stays unchanged are not used: to check it, an eighth of each side is enough.
-        reduction = hash_reduction(size) if settings.near_duplicates else SMALLEST_REDUCTION
-=======
     if untouched and (copied := _copy_jpeg(data, header, size, settings, keep_pixels)):
         return copied
-    reduction = jpeg_reduction(size, target)
->>>>>>> main
+    reduction = jpeg_reduction(size, target) if hooks.change is None else 1
     raster = _decode(data, header, reduction)
     pixels = digest_pixels(raster, header.orientation) if reduction == 1 else None
     if fits:
@@ -250,16 +232,10 @@ def _prepare_with_pillow(
     hooks: Hooks,
 ) -> PreparedImage:
     opened = open_image(data, file_format)
-<<<<<<< HEAD
-    width, height = opened.size
-    check_size(width, height, settings)
-    hooks.check_size(width, height)
-    never = settings.reencoding == "never"
-=======
     check_size(*opened.size, settings)
+    hooks.check_size(*opened.size)
     if settings.reencoding == "never":
         return _copy_with_pillow(data, file_format, opened, settings, keep_pixels)
->>>>>>> main
     channels = count_encoded_channels(opened)
     loaded = load_image(opened, file_format)
     pixels = digest_pixels(loaded.image, loaded.orientation)

@@ -84,15 +84,12 @@ class ImageSettings:
         moments: whether each channel's sum and sum of squares over the stored image's pixels are computed, for an
             analysis of the dataset (`analyze` sets it). This takes about a third more time: checking a JPEG that is
             stored unchanged needs only its coefficients, and re-encoded images are decoded again.
-<<<<<<< HEAD
         function: `package.module:function` of your own, which takes the upright image in sRGB and returns other pixels,
             before they are resized and encoded. See docs/functions.md.
-=======
         metadata: what is kept of Exif (which may hold a GPS position), XMP, IPTC, comments, thumbnails and data after
             the end of an image. `keep` copies files with everything in them. `strip` removes all of it from copied
             files, without decoding them; colour profiles stay. `orientation` does the same, but keeps the orientation
             of files that `reencode: never` leaves unrotated. Images that are re-encoded never have metadata.
->>>>>>> main
         near_duplicates: whether to find images that look alike, by the difference hash of their pixels. Files with the
             same bytes are found without it. `together` also keeps them, and files with the same bytes, in one split,
             with all groups that share one; each image is then read and decoded twice.
@@ -112,11 +109,8 @@ class ImageSettings:
     resize: Resize | None = None
     moments: bool = False
     near_duplicates: bool | Literal["together"] = False
-<<<<<<< HEAD
     function: str | None = added_setting(None)
-=======
     metadata: Literal["keep", "strip", "orientation"] = added_setting("keep")
->>>>>>> main
 
     def __post_init__(self) -> None:
         if not self.formats:

@@ -133,7 +133,6 @@ def _images() -> list[Case]:
         case("images_rare_png", of.rare_formats, "images={store: png, grayscale: expand}"),
         case("images_rare_small", of.rare_formats, "images={resize: {longest: 40}, near_duplicates: true}"),
         case("images_rare_exact", of.rare_formats, "images.resize={exact: [31, 17]}"),
-<<<<<<< HEAD
         case(
             "images_function",
             of.formats,
@@ -142,7 +141,6 @@ def _images() -> list[Case]:
             "max_rejected={share: 1, lost_classes: 9}",
         ),
         case("keep_filters", of.formats, "keep={min_sharpness: 20, min_brightness: 90}", "max_rejected.lost_classes=9"),
-=======
         case("images_metadata_strip", of.metadata, "images={metadata: strip, store: png}"),
         case("images_metadata_strip_jpeg", of.metadata, "images={metadata: strip, check: header}"),
         case(
@@ -151,7 +149,6 @@ def _images() -> list[Case]:
             "images={metadata: orientation, reencode: never, formats: [JPEG, PNG, WEBP]}",
         ),
         case("images_metadata_keep", of.metadata),
->>>>>>> main
         case("images_limits", of.formats, "images={max_side: 60, max_pixels: 3000}"),
     ]
 

@@ -9,7 +9,7 @@ _ENCODING = ("images.quality", "images.subsampling")
 _PIXELS = (
     *("images.formats", "images.max_pixels", "images.max_side", "images.moments", "images.near_duplicates"),
     *("images.store", "images.grayscale", "images.background", "images.resize", *_ENCODING),
-    *("images.function", "keep"),
+    *("images.function", "images.metadata", "keep"),
 )
 _LABELS = (
     *("labels.classes", "labels.catch_all", "labels.ids", "labels.offset"),
@@ -76,6 +76,7 @@ def _image_rules(settings: DatasetSettings) -> Sequence[_Rule]:
     unseen = "images.check is header, so that no image is decoded: remove it, or set images.check=decode"
     lossless = f"images are stored as {images.store}, and only JPEG has it: remove it"
     encoded = "the source gives pixels, which are always encoded: remove it"
+    bare = "every image is re-encoded, and such images never have metadata: remove it"
     limit = "shortest" if resize and resize.shortest else "longest"
     shape = f"images.resize.{limit} keeps the shape of images: remove it, or set images.resize.exact"
     files = "the source gives pixels, not files of a format: remove it"
@@ -85,7 +86,8 @@ def _image_rules(settings: DatasetSettings) -> Sequence[_Rule]:
         (holds and opaque, ("images.background",), margin),
         (holds and never and source.gives_pixels, ("images.reencode",), encoded),
         (copies and images.check == "header", ("images.moments",), unseen),
-        (source.gives_pixels, ("images.formats", "images.check"), files),
+        (source.gives_pixels, ("images.formats", "images.check", "images.metadata"), files),
+        (holds and (images.reencoding == "always" or images.store == "raw"), ("images.metadata",), bare),
         (resize and resize.exact is None, ("images.resize.fit",), shape),
     )
 

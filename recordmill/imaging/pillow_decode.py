@@ -8,7 +8,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from PIL import (
@@ -117,7 +117,7 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
     profile = opened.info.get("icc_profile")
     return Loaded(
         opened,
-        1 if file_format == "TIFF" else find_orientation(_exif(opened), _xmp(opened)),
+        read_orientation(opened),
         profile if isinstance(profile, bytes) and profile else None,
         frozenset(changes),
     )
@@ -152,16 +152,17 @@ def _translated(file_format: str, code: str) -> Iterator[None]:
         raise Rejected("decode", "truncated" if early else code, f"{file_format}: {describe_error(error)}") from None
 
 
-def _exif(image: Image.Image) -> bytes | None:
+def read_orientation(opened: ImageFile.ImageFile) -> int:
+    """The orientation, 1 to 8, still to be applied; of a PNG before it is loaded, only from before its pixels."""
+    return 1 if opened.format == "TIFF" else find_orientation(*embedded_metadata(opened))
+
+
+def embedded_metadata(image: Image.Image) -> tuple[bytes, bytes]:
+    """Exif and XMP, each empty if there is none."""
     exif = image.info.get("exif")
     if exif is None and "Raw profile type exif" in image.info:  # ImageMagick's way of storing it in PNGs, as hex digits
-        try:
+        with suppress(ValueError):
             exif = bytes.fromhex("".join(image.info["Raw profile type exif"].split("\n")[3:]))
-        except ValueError:
-            return None
-    return exif if isinstance(exif, bytes) else None
-
-
-def _xmp(image: Image.Image) -> bytes | None:
     xmp = image.info.get("XML:com.adobe.xmp") or image.info.get("xmp")
-    return xmp.encode("utf-8", "replace") if isinstance(xmp, str) else xmp if isinstance(xmp, bytes) else None
+    xmp = xmp.encode("utf-8", "replace") if isinstance(xmp, str) else xmp
+    return exif if isinstance(exif, bytes) else b"", xmp if isinstance(xmp, bytes) else b""

@@ -25,6 +25,7 @@ class ShardReport:
         sidecar_sha256: hex digest of its sidecar.
         missing: Examples that lack an optional feature, by its key.
         excluded: images that were left out, by the line of `exclude` that names them; see `Exclusions.find`.
+        positions: stored images with a GPS position in their metadata.
         milliseconds: how long its images took to decode and encode; not stored.
         reused: whether an earlier run had finished it.
         problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
@@ -42,6 +43,7 @@ class ShardReport:
     sidecar_sha256: str = ""
     missing: Counter[str] = field(default_factory=Counter)
     excluded: Counter[str] = field(default_factory=Counter)
+    positions: int = 0
     milliseconds: int = field(default=0, compare=False)
     reused: bool = False
     problem: str = ""

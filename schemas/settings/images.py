@@ -9,6 +9,9 @@ from recordmill.schemas.added_setting import added_setting
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 
+STRIPPABLE = ("JPEG", "PNG", "WEBP")
+"""The formats whose metadata can be removed without decoding them."""
+
 MAX_JPEG_SIDE = 65_500  # libjpeg's JPEG_MAX_DIMENSION; the marker itself would hold 65,535
 DEFAULT_MAX_PIXELS = 89_478_485
 """Pixels of the largest image that is decoded by default, or that images are enlarged to: seconds of work."""
@@ -83,6 +86,10 @@ class ImageSettings:
             stored unchanged needs only its coefficients, and re-encoded images are decoded again.
         function: `package.module:function` of your own, which takes the upright image in sRGB and returns other pixels,
             before they are resized and encoded. See docs/functions.md.
+        metadata: what is kept of Exif (which may hold a GPS position), XMP, IPTC, comments, thumbnails and data after
+            the end of an image. `keep` copies files with everything in them. `strip` removes all of it from copied
+            files, without decoding them; colour profiles stay. `orientation` does the same, but keeps the orientation
+            of files that `reencode: never` leaves unrotated. Images that are re-encoded never have metadata.
         near_duplicates: whether to find images that look alike, by the difference hash of their pixels. Files with the
             same bytes are found without it. `together` also keeps them, and files with the same bytes, in one split,
             with all groups that share one; each image is then read and decoded twice.
@@ -103,12 +110,14 @@ class ImageSettings:
     moments: bool = False
     near_duplicates: bool | Literal["together"] = False
     function: str | None = added_setting(None)
+    metadata: Literal["keep", "strip", "orientation"] = added_setting("keep")
 
     def __post_init__(self) -> None:
         if not self.formats:
             raise ValueError("formats: name at least one")
         for name in self.formats:
             _check_choice("formats", name, FORMATS)
+        self._check_metadata()
         longest = LARGEST_LIMIT if self.reencode == "never" else MAX_JPEG_SIDE
         most = {"max_bytes": LARGEST_LIMIT, "max_pixels": LARGEST_LIMIT, "max_side": longest, "quality": 100}
         for key, limit in most.items():
@@ -116,7 +125,7 @@ class ImageSettings:
                 raise ValueError(f"{key}: must be 1 to {limit:,}")
         if len(self.background) != 3 or not all(0 <= value <= 255 for value in self.background):
             raise ValueError("background: give red, green and blue, each 0 to 255")
-        for key in ("check", "store", "reencode", "subsampling", "grayscale"):
+        for key in ("check", "store", "reencode", "subsampling", "grayscale", "metadata"):
             _check_choice(key, getattr(self, key), get_args(get_type_hints(ImageSettings)[key]))
         needs = {"store": self.store != "auto", "resize": self.resize, "grayscale": self.grayscale == "expand"}
         needs["function"] = bool(self.function)
@@ -125,6 +134,16 @@ class ImageSettings:
                 raise ValueError(f"{key}: needs re-encoding, and reencode is never")
         if self.near_duplicates and self.check == "header" and self.reencoding != "always":
             raise ValueError("near_duplicates: needs the pixels of all images: set check to decode")
+
+    def _check_metadata(self) -> None:
+        """Raises ValueError if not all metadata of copied files can be removed without changing how these look."""
+        if self.metadata == "keep" or self.reencode != "never":
+            return
+        if self.metadata == "strip":
+            raise ValueError("metadata: strip would lose the orientation, since reencode is never: choose orientation")
+        if others := [name for name in self.formats if name not in STRIPPABLE]:
+            names = f"{', '.join(STRIPPABLE)} only, not from {others[0]}"
+            raise ValueError(f"metadata: can be removed from {names}, and reencode is never: set formats to these")
 
     @property
     def reencoding(self) -> Literal["when_needed", "always", "never"]:

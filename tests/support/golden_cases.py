@@ -141,6 +141,14 @@ def _images() -> list[Case]:
             "max_rejected={share: 1, lost_classes: 9}",
         ),
         case("keep_filters", of.formats, "keep={min_sharpness: 20, min_brightness: 90}", "max_rejected.lost_classes=9"),
+        case("images_metadata_strip", of.metadata, "images={metadata: strip, store: png}"),
+        case("images_metadata_strip_jpeg", of.metadata, "images={metadata: strip, check: header}"),
+        case(
+            "images_metadata_orientation",
+            of.metadata,
+            "images={metadata: orientation, reencode: never, formats: [JPEG, PNG, WEBP]}",
+        ),
+        case("images_metadata_keep", of.metadata),
         case("images_limits", of.formats, "images={max_side: 60, max_pixels: 3000}"),
     ]
 

@@ -25,6 +25,7 @@ from frozen_pictures import (
     store_in_gzip,
     swapped_profile,
 )
+from PIL import Image
 
 from recordmill.schemas.example_proto import Example
 
@@ -87,6 +88,22 @@ def formats() -> Files:
         "png/Thumbs.db": b"made by a system",
     }
     return files | {f"turned/{n}.jpg": draw_jpeg(f"turned {n}", orientation=n) for n in range(2, 9)}
+
+
+def metadata() -> Files:
+    """Images with a position, a comment and more, one of them turned."""
+    exif = Image.Exif()
+    exif[0x010F] = "maker"
+    exif.get_ifd(0x8825).update({1: "N", 2: (48.0, 8.0, 0.0)})
+    turned = Image.Exif()
+    turned.load(exif.tobytes())
+    turned[0x0112] = 6
+    files = {"a/plain.jpg": draw_jpeg("no metadata")}
+    for name, each in (("upright", exif), ("turned", turned)):
+        files[f"a/{name}.jpg"] = encode(draw_image(name), "JPEG", exif=each, comment=b"comment") + b"a motion photo"
+        files[f"b/{name}.png"] = draw_png(name, exif=each)
+        files[f"b/{name}.webp"] = encode(draw_image(name), "WEBP", lossless=True, exif=each, xmp=b"<x/>")
+    return files
 
 
 def rare_formats() -> Files:

@@ -49,6 +49,7 @@ def count_acted(settings: DatasetSettings, changes: Mapping[str, int], left_out:
             "images.resize": resized,
             "images.function": changes.get("prepared", 0),
             "keep": sum(left_out.get(reason, 0) for reason in NOT_KEPT),
+            "images.metadata": reencoded + changes.get("metadata_stripped", 0),
         }
     acted |= {key: left_out.get(key, 0) for key in ("limit", "limit_per_class")}
     if settings.duplicates == "drop":

@@ -65,7 +65,7 @@ class Statistics:
         written: the number of images of each sidecar.
         sizes: width and height of the images; of more than two different ones, two.
         channels: numbers of channels of the images.
-        reencoded: images whose bytes were changed.
+        reencoded: images that were re-encoded.
         lossless: those of them in lossless formats, judging by their names.
         rejected: the keys of the first rejected references of each reason.
     """
@@ -133,7 +133,7 @@ def _look_at_images(found: Statistics, rows: Iterable[SidecarRow]) -> None:
         if len(found.sizes) < 2:
             found.sizes.add((row.width or 0, row.height or 0))
         found.channels.add(row.channels or 0)
-        if row.changes:
+        if "reencoded" in row.changes:
             found.reencoded.add(row)
             if row.key.lower().endswith(LOSSLESS):
                 found.lossless.add(row)

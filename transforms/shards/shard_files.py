@@ -105,7 +105,7 @@ class WrittenShard:
         index: its place in the plan.
         temporary: the paths of its TFRecord file and its sidecar until they are finished.
         rows: totals of the rows so far.
-        changed: the key of the first image with each change; of `reencoded`, with no other.
+        changed: the key of the first image with each change of its pixels; of `reencoded`, with no other.
     """
 
     def __init__(self, staging: str, split: str, index: int, mark: Fingerprint, compression: str) -> None:
@@ -119,6 +119,7 @@ class WrittenShard:
         self._annotations = AnnotationTotals()
         self._missing: Counter[str] = Counter()
         self._excluded: Counter[str] = Counter()
+        self._positions = 0
         self._seconds = 0.0
         self._sidecar_digest = hashlib.sha256()
 
@@ -126,9 +127,10 @@ class WrittenShard:
         """Counts one image and gives its line of the sidecar."""
         self.rows.add(image.row, self.split)
         self._seconds += image.seconds
+        self._positions += image.has_position
         changes = image.row.changes if isinstance(image.row, SidecarRow) else ()
         for change in changes:
-            if change != "reencoded" or len(changes) == 1:
+            if change != "metadata_stripped" and (change != "reencoded" or len(changes) == 1):
                 self.changed.setdefault(change, image.row.key)
         self._excluded.update(image.excluded)
         if image.missing:
@@ -168,6 +170,7 @@ class WrittenShard:
                 sidecar_sha256=self._sidecar_digest.hexdigest(),
                 missing=self._missing,
                 excluded=self._excluded,
+                positions=self._positions,
                 milliseconds=round(1000 * self._seconds),
             )
             note = {

@@ -21,7 +21,8 @@ from recordmill.schemas.rejection import Rejected
 _SIZES = (("image/height", "image/width"), ("height", "width"), ("image_height", "image_width"))
 _DIGEST = "image/key/sha256"
 _HEX = re.compile(rb"[0-9a-f]{64}")
-_UNMISTAKABLE = frozenset({"JPEG", "PNG", "GIF", "WEBP", "TIFF"})
+UNMISTAKABLE = frozenset({"JPEG", "PNG", "GIF", "WEBP", "TIFF"})
+"""Formats that a value is surely of if it begins like them."""
 
 
 def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, bytes]:
@@ -33,7 +34,7 @@ def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, byt
         values = example.values(key) or ()
         if len(values) == 1 and isinstance(values[0], bytes):
             image = values[0]
-            if expected.images_are_stated or sniff(image) in _UNMISTAKABLE:
+            if expected.images_are_stated or sniff(image) in UNMISTAKABLE:
                 return key, image
     return "", b""
 

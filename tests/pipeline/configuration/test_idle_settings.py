@@ -64,6 +64,14 @@ def idle(*overrides, config=None):
          "remove it, or set images.check=decode"),
         ((IDX, "images.formats=[PNG]"),
          "images.formats has no effect, since the source gives pixels, not files of a format: remove it"),
+        ((IDX, "images.metadata=strip"),
+         "images.metadata has no effect, since the source gives pixels, not files of a format: remove it"),
+        (("images.quality=80", "images.metadata=strip"),
+         "images.metadata has no effect, since every image is re-encoded, and such images never have metadata: "
+         "remove it"),
+        (("images.store=raw", "images.metadata=orientation"),
+         "images.metadata has no effect, since every image is re-encoded, and such images never have metadata: "
+         "remove it"),
         ((IDX, NEVER),
          "images.reencode has no effect, since the source gives pixels, which are always encoded: remove it"),
         ((*KEYS, "images.quality=50"),

@@ -17,7 +17,7 @@ from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import plain_table, record_progress
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.verify.find_excluded import find_excluded
+from recordmill.reading.search.find_excluded import find_excluded
 from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
 from recordmill.reading.verify.verify_shard import LEVELS
 from recordmill.schemas.formatting import format_count, format_size

@@ -86,7 +86,7 @@ def _name_value(value: bytes, exclusions: Exclusions) -> str:
 
 
 def _name_text(text: str, exclusions: Exclusions) -> str:
-    """The line of the list that a text is; the empty string if it is none of them."""
+    """The line of the list that a text is; the empty string if there is no such line."""
     if text in exclusions.keys:
         return f"key:{text}"
     return f"sha256:{text.lower()}" if text.lower() in exclusions.digests else ""

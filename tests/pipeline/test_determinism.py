@@ -62,6 +62,16 @@ def test_the_direct_runner_and_none(convert, choose_runner, collection, tmp_path
     assert_same(one, convert(collection, settings=settings, output=tmp_path / "other"))
 
 
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_look_alikes_on_the_direct_runner_and_on_none(convert, choose_runner, look_alikes, tmp_path, processes):
+    settings = {**SETTINGS, "images.near_duplicates": "together"}
+    several = ("--direct_num_workers=2", "--direct_running_mode=multi_processing") if processes > 1 else ()
+    choose_runner(True)
+    one = convert(look_alikes, *several, settings=settings, output=tmp_path / "one")
+    choose_runner(False)
+    assert_same(one, convert(look_alikes, settings=settings, output=tmp_path / "other"))
+
+
 @pytest.mark.runner
 def test_threads(convert, collection, reference, tmp_path):
     assert_same(reference, convert(collection, "--threads=4", settings=SETTINGS, output=tmp_path / "other"))

@@ -1,15 +1,13 @@
 """No image is in two splits, and no patient: whatever was asked to stay together does."""
 
 import hashlib
-import io
 import json
 from collections import Counter
 from itertools import combinations
 
 import pytest
-from PIL import Image, ImageEnhance
+from PIL import Image
 
-from benchmarks.photographs import photograph
 from recordmill.pipeline.command import run_command
 from recordmill.pipeline.run import build
 
@@ -81,27 +79,6 @@ def test_kept_together_contradicts_splits_that_are_given(convert, copies):
     done = convert(copies, settings={"splits.from_folders": {"cat": "train", "dog": "test"}, "duplicates": "together"})
     assert done.code == 2
     assert "duplicates: together contradicts splits that are given" in done.stderr
-
-
-@pytest.fixture(scope="module")
-def look_alikes(tmp_path_factory):
-    """Pictures in the style of photographs, and of each a smaller, a coarser or a brighter copy."""
-    root = tmp_path_factory.mktemp("look-alikes")
-    for label in ("cat", "dog"):
-        (root / label).mkdir()
-    for number in range(24):
-        data = photograph(number, 120, 90)
-        (root / "cat" / f"{number}.jpg").write_bytes(data)
-        image, options = Image.open(io.BytesIO(data)), {"quality": 85}
-        match number % 3:
-            case 0:
-                image = image.resize((80, 60))
-            case 1:
-                options = {"quality": 20}
-            case 2:
-                image = ImageEnhance.Brightness(image).enhance(1.2)
-        image.save(root / "dog" / f"copy_{number}.jpg", **options)
-    return root
 
 
 def crossing(done):

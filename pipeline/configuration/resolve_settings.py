@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 
 import yaml
 
+from recordmill.imaging import find_missing_decoder
 from recordmill.pipeline.configuration.check_features import check_features
 from recordmill.pipeline.configuration.idle_settings import find_idle, find_unused_words
 from recordmill.schemas.added_setting import leave_out_added
@@ -33,6 +34,8 @@ def complete_settings(settings: DatasetSettings) -> DatasetSettings:
     layout = ExampleLayout(settings)
     check_features(layout)
     images = _complete_images(settings.images, layout.convention)
+    if missing := find_missing_decoder(images.formats):
+        raise ValueError(f"images.formats: {missing}")
     compression = layout.convention.compression if settings.compression == "auto" else settings.compression
     if settings.analyze:
         _check_analysis(settings, images, layout)

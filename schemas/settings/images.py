@@ -9,6 +9,9 @@ from recordmill.schemas.added_setting import added_setting
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 
+OPTIONAL_FORMATS = ("AVIF", "JPEG2000", "HEIC")
+"""Formats that are accepted only where `images.formats` names them."""
+
 STRIPPABLE = ("JPEG", "PNG", "WEBP")
 """The formats whose metadata can be removed without decoding them."""
 
@@ -60,7 +63,8 @@ class ImageSettings:
     """Which images are accepted, how they are checked, and what is stored of them.
 
     Attributes:
-        formats: accepted formats, recognised by the first bytes. All other files are rejected unopened.
+        formats: accepted formats, recognised by the first bytes. All other files are rejected unopened. `AVIF`,
+            `JPEG2000` and `HEIC` are accepted only if you add them. HEIC needs `pip install '.[heic]'`.
         max_bytes: larger files are rejected.
         max_pixels: images whose header announces more pixels are rejected without decoding them.
         max_side: images whose header announces a longer side are rejected without decoding them.
@@ -116,7 +120,7 @@ class ImageSettings:
         if not self.formats:
             raise ValueError("formats: name at least one")
         for name in self.formats:
-            _check_choice("formats", name, FORMATS)
+            _check_choice("formats", name, (*FORMATS, *OPTIONAL_FORMATS))
         self._check_metadata()
         longest = LARGEST_LIMIT if self.reencode == "never" else MAX_JPEG_SIDE
         most = {"max_bytes": LARGEST_LIMIT, "max_pixels": LARGEST_LIMIT, "max_side": longest, "quality": 100}

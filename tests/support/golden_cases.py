@@ -141,6 +141,12 @@ def _images() -> list[Case]:
             "max_rejected={share: 1, lost_classes: 9}",
         ),
         case("keep_filters", of.formats, "keep={min_sharpness: 20, min_brightness: 90}", "max_rejected.lost_classes=9"),
+        case("images_optional_formats", of.optional_formats, "images.formats=[AVIF, JPEG2000]"),
+        case(
+            "images_optional_formats_never",
+            of.optional_formats,
+            "images={formats: [AVIF, JPEG2000], reencode: never, check: header}",
+        ),
         case("images_metadata_strip", of.metadata, "images={metadata: strip, store: png}"),
         case("images_metadata_strip_jpeg", of.metadata, "images={metadata: strip, check: header}"),
         case(

@@ -106,6 +106,19 @@ def metadata() -> Files:
     return files
 
 
+def optional_formats() -> Files:
+    """Formats that are accepted only where they are named."""
+    avif = {"quality": 80, "max_threads": 1}
+    return {
+        "avif/plain.avif": encode(draw_image("avif"), "AVIF", **avif),
+        "avif/alpha.avif": encode(draw_image("alpha avif", mode="RGBA"), "AVIF", **avif),
+        "avif/turned.avif": encode(draw_image("turned avif"), "AVIF", exif=exif_of(6), **avif),
+        "jpeg2000/plain.jp2": encode(draw_image("jp2"), "JPEG2000"),
+        "jpeg2000/16_bits.jp2": encode(draw_image("deep jp2", mode="I;16"), "JPEG2000"),
+        "jpeg2000/codestream.j2k": encode(draw_image("j2k"), "JPEG2000", no_jp2=True),
+    }
+
+
 def rare_formats() -> Files:
     """Forms that few collections have."""
     samples = draw_pixels("samples", channels=1)

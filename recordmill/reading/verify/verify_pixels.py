@@ -11,12 +11,13 @@ from functools import partial
 
 import orjson
 
-from recordmill.imaging import ImageSettings, prepare_image
+from recordmill.imaging import ImageSettings, find_missing_decoder, prepare_image
 from recordmill.imaging.sniff import sniff
 from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import Expectations
 from recordmill.reading.verify.child_process import ChildDiedError, ChildProcesses, serve_answers
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.images import FORMATS, OPTIONAL_FORMATS
 
 _SIZES = (("image/height", "image/width"), ("height", "width"), ("image_height", "image_width"))
 _DIGEST = "image/key/sha256"
@@ -72,7 +73,9 @@ def check_pixels(expected: Expectations, decoders: ImageDecoders, example: Parse
 
 def serve(max_pixels: int) -> None:
     """Runs in the process: answers each image with its height, its width, and why it cannot be decoded, if so."""
-    serve_answers(partial(_decode, ImageSettings(reencode="never", max_bytes=2**31, max_pixels=max_pixels)))
+    formats = tuple(name for name in (*FORMATS, *OPTIONAL_FORMATS) if not find_missing_decoder([name]))
+    settings = ImageSettings(formats=formats, reencode="never", max_bytes=2**31, max_pixels=max_pixels)
+    serve_answers(partial(_decode, settings))
 
 
 def _decode(settings: ImageSettings, image: bytes, answer: Callable[[bytes], None]) -> None:

@@ -9,6 +9,7 @@ from recordmill.schemas.settings.images import ImageSettings, Resize
     [
         ({"formats": ()}, "formats"),
         ({"formats": ("JPEG", "MPO")}, "formats"),
+        ({"metadata": "orientation", "reencode": "never", "formats": ("JPEG", "AVIF")}, "metadata"),
         ({"max_bytes": 0}, "max_bytes"),
         ({"max_pixels": -1}, "max_pixels"),
         ({"max_side": 0}, "max_side"),

@@ -414,6 +414,19 @@ def test_what_is_left_out_does_not_count_as_rejected(convert, tmp_path, class_fo
     assert (done.code, done.marker["ledger"]["left_out"]) == (0, {"too_small": 30})
 
 
+@pytest.mark.runner
+@pytest.mark.usefixtures("own")
+def test_beams_writer_leaves_the_same_images_out(convert, photos):
+    Image.new("RGB", (24, 16), (9, 9, 9)).save(photos / "cat/black.png")
+    Image.new("RGB", (9, 9), (200, 9, 9)).save(photos / "cat/small.png")
+    settings = {**ALL, "images.function": "own_hooks:reject_dark", "keep.min_side": 10, "shards.count": 1}
+    done = convert(photos, "--writer=beam", settings=settings)
+    assert (done.code, done.line["ledger"]) == (
+        0,
+        {"listed": 12, "written": 10, "rejected": {"function": 1}, "ignored": {}, "left_out": {"too_small": 1}},
+    )
+
+
 def test_changed_code_is_another_dataset(convert, photos, own):
     settings = {**ALL, "images.function": "own_hooks:invert", "keep": "own_hooks:wanted"}
     done = convert(photos, settings=settings)

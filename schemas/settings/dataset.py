@@ -155,6 +155,16 @@ class DatasetSettings:
             raise ValueError(f"version is {self.version!r}: write three numbers, such as 1.2.0")
 
     @property
+    def decodes_nothing(self) -> bool:
+        """Whether images are stored as they are, and only their headers are read."""
+        images = self.images
+        if self.features or images.function or self.keep.needs_pixels:  # features may want pixels
+            return False
+        if self.source.gives_pixels:
+            return images.store == "raw" and images.resize is None
+        return images.check == "header" and images.reencoding != "always" and images.store in ("auto", "jpeg")
+
+    @property
     def user_functions(self) -> dict[str, str]:
         """The functions of the user's own code that are called while images are converted, by what names them."""
         own = {f"features.{name}": each.function for name, each in self.features.items() if not each.is_built_in}

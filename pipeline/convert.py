@@ -92,7 +92,10 @@ def _parse(
     try:
         parsed = parse_options([*_input_flags(inputs), *_as_flags(options), *_set_flags(settings)], _PROG)
         # The caller's process may have threads, which would not survive a fork.
-        return replace(check_options(parsed, _PROG), alone=False)
+        parsed = replace(check_options(parsed, _PROG), alone=False)
+        if parsed.writer == "beam":
+            raise UsageError("--writer=beam makes no dataset that could be opened: run it as a command")
+        return parsed
     except UsageError as error:
         raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
 

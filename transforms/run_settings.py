@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +18,7 @@ class RunSettings:
         overwrite: whether another dataset in the output may be replaced.
         preview: whether to plan only.
         names_convention: whether the user, or the layout, names a convention: only then may it have no place for boxes.
+        writer: what writes the files: `recordmill`, or Beam's `WriteToTFRecord` (`beam`).
         threads: images decoded at once in one process; 0 for one a processor.
         processes: how many processes convert images, this one included.
         fewest_for_processes: references below which this one converts them alone.
@@ -33,6 +34,7 @@ class RunSettings:
     overwrite: bool = False
     preview: bool = False
     names_convention: bool = True
+    writer: Literal["recordmill", "beam"] = "recordmill"
     threads: int = 0
     processes: int = 1
     fewest_for_processes: int = 0

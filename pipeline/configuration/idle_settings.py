@@ -17,6 +17,11 @@ _LABELS = (
 )
 _BOXES = ("boxes.drawn_on", "boxes.invalid", "max_rejected.boxes")
 
+_OF_DATASETS = (
+    *("images.moments", "images.near_duplicates", "index_files", "analyze"),
+    *("expect", "licence", "creator", "version", "citation"),
+)
+
 _Rule = tuple[object, Sequence[str], str]
 """Whether settings cannot act, their keys, and the reason with what to do."""
 
@@ -41,6 +46,17 @@ def find_idle(settings: DatasetSettings) -> list[str]:
         if settings.differs(f"source.{name}"):
             found[f"source.{name}"] = f"source.{name} has no effect, since {why}: remove it"
     return list(found.values())
+
+
+def find_idle_with_beam(settings: DatasetSettings) -> list[str]:
+    """A sentence for each setting that has no effect, or lacks one that it needs, with `--writer=beam`."""
+    # An analysis sets images.moments, so that only the former is to be named; together acts before anything is read.
+    acts = {"images.moments": settings.analyze, "images.near_duplicates": settings.images.near_duplicates == "together"}
+    why = "has no effect with --writer=beam, which writes neither recordmill.json nor sidecars: remove it"
+    idle = [f"{key} {why}" for key in _OF_DATASETS if settings.differs(key) and not acts.get(key)]
+    if settings.shards.count is None:
+        idle.append("shards.count is not set, and --writer=beam needs the number of each split's files: set it")
+    return idle
 
 
 def find_unused_words(settings: DatasetSettings) -> list[str]:

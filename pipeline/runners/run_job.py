@@ -77,7 +77,9 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
         if not (stop := _find_stop(error)):
             raise
         in_process = options.runner in IN_PROCESS_RUNNERS
-        cancelled = "" if in_process else _cancel(result, options.runner, pipeline.options)
+        cancelled = (
+            "" if in_process else _cancel(result, options.runner, pipeline.options, resumes=options.writer != "beam")
+        )
         if end_server:
             end_server()
         raise type(stop)(*([] if options.runner in LOCAL_RUNNERS else [cancelled])) from None
@@ -138,7 +140,7 @@ def _find_stop(error: BaseException | None) -> BaseException | None:
     return error
 
 
-def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
+def _cancel(result: Any, runner: str, options: PipelineOptions, resumes: bool = True) -> str:
     """Cancels a job that would continue without this process; returns a sentence about it."""
     if result is None:
         return f"the job may have reached {runner} already: look there, and stop it if it runs"
@@ -153,7 +155,8 @@ def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
         problem = "stopped while asking"
     except Exception as error:  # noqa: BLE001  # whatever a runner raises is reported
         problem = last_line(error)
-    again = "run the same command again to continue from its finished shards"
+    how = "to continue from its finished shards" if resumes else "with --discard to start over"
+    again = f"run the same command again {how}"
     if certain and (not problem or has_server):
         return f"the job on {runner} was cancelled; {again}"
     if problem:

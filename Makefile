@@ -59,8 +59,9 @@ test-stores: setup ## Convert from and to object-store emulators, in a separate 
 	$(BIN)/uv pip install --quiet --python .venv-stores/bin/python --constraint requirements.lock \
 		gcp-storage-emulator hypothesis 'moto[server]' pytest
 	$(BIN)/uv pip install --quiet --python .venv-stores/bin/python --constraint requirements.lock \
-		--editable '.[aws,gcp]'
-	.venv-stores/bin/python -m pytest -W default tests/stores tests/recordmill/storage/stores tests/docs/test_object_stores.py
+		--editable '.[aws,gcp,heic]'
+	.venv-stores/bin/python -m pytest -W default tests/stores tests/recordmill/storage/stores tests/docs/test_object_stores.py \
+		tests/recordmill/imaging/test_box_formats.py
 
 # Without tests/conftest.py, which imports Recordmill: Airflow's environment does not have it.
 test-airflow: setup ## Run the DAG with Airflow, in a separate environment; takes ten minutes

@@ -1,9 +1,9 @@
-"""Recordmill's steps in your own pipeline: read, decode, convert, split, and write with Beam's WriteToTFRecord.
+"""Recordmill's steps in your own pipeline: read, re-encode, convert, split, and write with Beam's WriteToTFRecord.
 
-    python examples/compose.py --input photos --output dataset
+    python examples/compose.py --input photos --output composed
 
-Start from this example to add steps of your own in between. Pixels pass through Beam's shuffle, and shards differ from
-run to run; `python -m pipeline.run` avoids both.
+Add steps of your own between them. Pixels pass through Beam's shuffle, and shards differ from run to run;
+`python -m pipeline.run` avoids both, and with `--writer=beam` runs these very steps on any input.
 """
 
 import argparse
@@ -24,25 +24,35 @@ def main() -> None:
     flags = parser.parse_args()
 
     classes = sorted(entry.name for entry in os.scandir(flags.input) if entry.is_dir())
-    label_ids = {name: index for index, name in enumerate(classes)}
+    labels = recordmill.LabelMap({name: index for index, name in enumerate(classes)})
+    images = recordmill.ImageSettings(quality=90)
+    settings = recordmill.DatasetSettings(source=recordmill.ClassFolders(), images=images)
     with beam.Pipeline(runner=FnApiRunner()) as root:
-        splits = (
+        prepared, tallies = (
             root
             | beam.Create([recordmill.Input(flags.input)])
-            | recordmill.ListImages(recordmill.ClassFolders(), recordmill.ListingSettings())
-            | recordmill.ReadImages()  # (reference, bytes)
-            | recordmill.ReencodeImages(recordmill.ImageSettings(quality=90))  # (reference, image)
-            | recordmill.BuildExamples(label_ids)  # (key, serialised tf.train.Example)
-            | recordmill.SplitExamples({"train": 0.9, "test": 0.1})
+            | recordmill.ListReferences(settings.source, settings.listing)
+            | recordmill.AssignSplits(settings)  # (split, reference)
+            | recordmill.ReadImages(settings, labels)  # (split, reference, content)
+            | recordmill.ReencodeImages(settings)  # (split, reference, content, image, features)
         )
-        for name, examples in splits.items():
-            prefix = os.path.join(flags.output, name)
-            examples | f"Write{name.capitalize()}" >> beam.io.WriteToTFRecord(
-                prefix, file_name_suffix=".tfrecord", num_shards=flags.shards
-            )
-    counters = root.result.metrics().query(beam.metrics.MetricsFilter().with_namespace("recordmill"))["counters"]
-    left_out = [f", {counter.committed} left out ({counter.key.metric.name})" for counter in counters]
-    print(f"the Examples are in {flags.output}{''.join(sorted(left_out))}")
+        # A step of your own may change the images here: prepared = prepared | ...
+        (
+            (prepared, tallies)
+            | recordmill.BuildExamples(settings, labels)  # (split, serialised tf.train.Example)
+            | recordmill.SplitExamples(settings)
+            | recordmill.WriteExamples(settings, flags.output, flags.shards)  # reads the files back
+            | beam.Map(report, flags.output)
+        )
+
+
+def report(tally: recordmill.Tally, output: str) -> None:
+    """Reports the outcome of the images; fails the pipeline if the files lack some."""
+    if problem := tally.find_problem():
+        raise ValueError(problem)
+    rejected = [example.text for _, example in sorted(tally.rejected_such.items())]
+    such = f"; rejected, such as {', '.join(rejected)}" if rejected else ""
+    print(f"{sum(file.records for file in tally.files)} Examples are in {output}{such}")
 
 
 if __name__ == "__main__":

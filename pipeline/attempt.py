@@ -17,6 +17,7 @@ from typing import Any
 from recordmill import storage
 from recordmill.pipeline.configuration import preflight
 from recordmill.pipeline.configuration.config import load_settings
+from recordmill.pipeline.configuration.idle_settings import find_idle_with_beam
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions, Parser
 from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
@@ -32,8 +33,9 @@ from recordmill.schemas.settings.listing import Input
 from recordmill.schemas.version import VERSION
 from recordmill.storage.dataset_files import find_marker
 from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.shards.processors import default_processes
 from recordmill.transforms.shards.progress import PROGRESS
-from recordmill.transforms.shards.read_ahead import default_threads
+from recordmill.transforms.shards.shard_writer import fewest_for_processes
 
 
 def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> tuple[Outcome, Job | None]:
@@ -59,21 +61,23 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
     except RecordmillError as error:
         outcome = Outcome("failed", str(error), error.exit_code)
     except KeyboardInterrupt as error:
-        outcome = Outcome("failed", _stopped("interrupted", str(error)), INTERRUPTED)
+        outcome = Outcome("failed", _stopped("interrupted", str(error), options), INTERRUPTED)
     except Terminated as error:
-        outcome = Outcome("failed", _stopped("stopped by a signal", str(error)), TERMINATED)
+        outcome = Outcome("failed", _stopped("stopped by a signal", str(error), options), TERMINATED)
     except Exception as error:  # noqa: BLE001  # whatever a runner or a store raises is reported in one sentence
         if options.traceback:
             traceback.print_exc()
-        where = "--traceback shows where; a rerun goes on from finished shards"
+        again = "starts over" if options.writer == "beam" else "goes on from finished shards"
+        where = f"--traceback shows where; a rerun {again}"
         outcome = Outcome("failed", f"unexpected {type(error).__name__}: {last_line(error)} ({where})", FAILED)
     return outcome, job
 
 
-def _stopped(how: str, what_was_done: str) -> str:
+def _stopped(how: str, what_was_done: str, options: LaunchOptions) -> str:
     if what_was_done:
         return f"{how}: {what_was_done}"
-    return f"{how} after {format_count(PROGRESS.done, PROGRESS.unit)}: run the same command again to go on from there"
+    again = "start over" if options.writer == "beam" else "go on from there"
+    return f"{how} after {format_count(PROGRESS.done, PROGRESS.unit)}: run the same command again to {again}"
 
 
 def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
@@ -110,6 +114,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
 
     for line in discard_staging(output) if options.discard and not options.plan else ():
         terminal.say(line)
+    if options.writer == "beam":
+        notes.append(_check_for_beam(settings, output))
     run_id, started = uuid.uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds")
     run = RunSettings(
         run_id=run_id,
@@ -120,14 +126,27 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         overwrite=options.overwrite,
         preview=options.plan,
         names_convention=loaded.names_convention,
+        writer=options.writer,
         threads=options.threads,
-        processes=_processes(options),
+        processes=_processes(options, settings),
+        fewest_for_processes=0 if options.processes else fewest_for_processes(settings),
         notes=tuple(notes),
         facts={"recordmill": VERSION, "beam": version("apache-beam"), "runner": options.runner, "started": started},
     )
     job = Job(settings, inputs, recipe, run, finder.found)
     check_analysis_is_possible(job, here=options.wait or options.is_here)
     return job
+
+
+def _check_for_beam(settings: DatasetSettings, output: str) -> str:
+    """Fails where `--writer=beam` cannot write what the settings demand; gives a note on what it leaves out."""
+    from recordmill.transforms.write_with_beam import find_others  # needs Beam
+
+    if problem := "\n".join(find_idle_with_beam(settings)):
+        raise UsageError(problem)
+    if storage.is_local(output) and (problem := find_others(output)):
+        raise RecordmillError(problem)
+    return "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
 
 
 def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:
@@ -161,11 +180,18 @@ def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> 
         check_dataflow(arguments, [each.path for each in inputs], output, options.outcome_file)
 
 
-def _processes(options: LaunchOptions) -> int:
-    """How many processes write shards: two where no flag decides that, and where forks are safe."""
-    alone = options.alone and options.runner in IN_PROCESS_RUNNERS
+def _processes(options: LaunchOptions, settings: DatasetSettings) -> int:
+    """How many processes write shards: as many as there are processors and memory for, where no flag decides that."""
+    alone = options.runner in IN_PROCESS_RUNNERS and sys.platform == "linux" and bool(sys.executable)
     alone = alone and not any(each.startswith("--direct_") for each in options.beam_arguments)
-    return 2 if alone and not options.threads and default_threads() > 1 and sys.platform == "linux" else 1
+    if options.processes > 1 and not alone:
+        why = "another runner, or another system than Linux, starts its own workers"
+        raise UsageError(f"--processes={options.processes} is for DirectRunner in one process: {why}; remove it")
+    # A function that was typed into a notebook is nowhere else.
+    typed = any(name.startswith("__main__:") for name in settings.user_functions)
+    if options.processes or options.threads or not alone or (typed and not options.alone):
+        return options.processes or 1
+    return default_processes()
 
 
 def _choose_sample(options: LaunchOptions, terminal: Terminal) -> LaunchOptions:

@@ -15,6 +15,7 @@ from recordmill.schemas.version import VERSION
 HELP = """\
 usage: recordmill run --input DIR --output DIR [flags]
        recordmill verify | inspect | analyze PATH [flags]
+       recordmill diff PATH OTHER [flags]
 
 Turns image and label collections into sharded TFRecords of tf.train.Example.
 
@@ -22,14 +23,15 @@ commands:
   run       convert a collection; the default command: recordmill --input photos --output dataset
   verify    check a dataset, or any TFRecord file: is it complete and consistent?
   inspect   show what is in a dataset, or in any TFRecord file
+  diff      compare two datasets, or a dataset and a folder of images
   analyze   compute statistics and a preprocessing model for training and serving with TensorFlow
 
 try it:
   recordmill run --sample          converts 250 generated pictures, to out/quickstart
-  recordmill run --help            shows all flags; so do verify, inspect and analyze
+  recordmill run --help            shows all flags; so do the other commands
 """
 
-_COMMANDS = ("run", "verify", "inspect", "analyze")
+_COMMANDS = ("run", "verify", "inspect", "diff", "analyze")
 
 
 def run_command(argv: Sequence[str], build: Callable[..., Any]) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from recordmill.pipeline.attempt import attempt
-from recordmill.pipeline.configuration.options import check_options, parse_options
+from recordmill.pipeline.configuration.options import LaunchOptions, check_options, parse_options
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners.job_server import QUIET_LOGGERS
 from recordmill.pipeline.terminal.terminal import Terminal
@@ -37,6 +37,7 @@ def convert(
     overwrite: bool = False,
     discard: bool = False,
     threads: int = 0,
+    processes: int = 0,
     quiet: bool = False,
     traceback: bool = False,
     **settings: Any,
@@ -55,7 +56,8 @@ def convert(
         against: the dataset with which `expect` compares; None for the one in the output.
         overwrite: whether to replace another dataset in the output.
         discard: whether to delete the unfinished work of earlier runs first.
-        threads: number of images decoded at once; 0 for one per processor.
+        threads: number of images decoded at once in a process; 0 for one per processor.
+        processes: number of processes on DirectRunner; 0 for one per processor, or one if `threads` is given.
         quiet: whether to write nothing to stderr.
         traceback: whether to show where an unexpected error comes from.
         settings: the dataset's settings, as in YAML; a mapping sets only the keys in it: `images={"quality": 90}`.
@@ -69,15 +71,11 @@ def convert(
     """
     terminal = Terminal(None if quiet else sys.stderr)
     places = {"output": output, "config": config, "against": against}
-    switches = {"overwrite": overwrite, "discard": discard, "traceback": traceback}
     paths = {name: os.fspath(place) for name, place in places.items() if place}
-    options = {**paths, "runner": runner, "threads": threads or None, **switches, **(runner_options or {})}
-    try:
-        parsed = parse_options([*_input_flags(inputs), *_as_flags(options), *_set_flags(settings)], _PROG)
-        # The caller's process may have threads, which would not survive a fork.
-        parsed = replace(check_options(parsed, _PROG), alone=False)
-    except UsageError as error:
-        raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
+    numbers = {"threads": threads or None, "processes": processes or None}
+    switches = {"overwrite": overwrite, "discard": discard, "traceback": traceback}
+    options = {**paths, "runner": runner, **numbers, **switches, **(runner_options or {})}
+    parsed = _parse(inputs, options, settings)
     with _ONE_AT_A_TIME, _callers_logging():
         outcome, job = attempt(parsed, build, terminal)
     if outcome.exit_code == INTERRUPTED:
@@ -86,6 +84,20 @@ def convert(
         raise ConversionError(outcome)
     terminal.tell(outcome, job.run.output)
     return open_dataset(job.run.output)
+
+
+def _parse(
+    inputs: Path | Sequence[Path] | Mapping[str, Path], options: Mapping[str, Any], settings: Mapping[str, Any]
+) -> LaunchOptions:
+    try:
+        parsed = parse_options([*_input_flags(inputs), *_as_flags(options), *_set_flags(settings)], _PROG)
+        # The caller's process may have threads, which would not survive a fork.
+        parsed = replace(check_options(parsed, _PROG), alone=False)
+        if parsed.writer == "beam":
+            raise UsageError("--writer=beam makes no dataset that could be opened: run it as a command")
+        return parsed
+    except UsageError as error:
+        raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
 
 
 def _input_flags(inputs: Path | Sequence[Path] | Mapping[str, Path]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What `verify`, `inspect` and `analyze` share: their parser, errors in one sentence, and the line of JSON."""
+"""What the commands that read datasets share: their parser, errors in one sentence, and the line of JSON."""
 
 import argparse
 import json
@@ -32,6 +32,7 @@ def run_reader(
     argv: Sequence[str] | None,
     work: Callable[[argparse.Namespace], Mapping[str, Any]],
     interrupted: str = "interrupted",
+    failed: int = FAILED,
 ) -> int:
     """Runs a command, and reports what a user can fix: in a sentence on stderr, and in a line of JSON on stdout.
 
@@ -40,6 +41,7 @@ def run_reader(
         argv: the flags; None for those of the process.
         work: does the work; returns the content of the line, which may have an `exit_code`.
         interrupted: what to say after Ctrl-C.
+        failed: the exit code if something cannot be read.
 
     Returns:
         The exit code.
@@ -49,12 +51,12 @@ def run_reader(
         flags = parser.parse_args(_with_values(sys.argv[1:] if argv is None else argv))
         line = {"exit_code": DONE, **work(flags)}
     except RecordmillError as error:
-        line = _failure(error.exit_code, str(error))
+        line = _failure(failed if error.exit_code == FAILED else error.exit_code, str(error))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        line = _failure(FAILED, f"{error.filename or flags.path} cannot be read: {reason}")
+        line = _failure(failed, f"{error.filename or flags.path} cannot be read: {reason}")
     except ValueError as error:  # Beam's, for a path that none of its file systems takes
-        line = _failure(FAILED, f"{flags.path} cannot be read: {' '.join(str(error).split())}")
+        line = _failure(failed, f"{flags.path} cannot be read: {' '.join(str(error).split())}")
     except KeyboardInterrupt:
         line = _failure(INTERRUPTED, interrupted)
     if wants_json(flags.json, sys.stdout):

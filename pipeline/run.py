@@ -30,6 +30,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
     from recordmill.transforms.publish_dataset import PublishDataset
     from recordmill.transforms.summarize_images import SummarizeImages
+    from recordmill.transforms.write_with_beam import write_with_beam
 
     settings, run = job.settings, job.run
     inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed side by side
@@ -38,7 +39,10 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     limits = (settings.limit, settings.limit_per_class)
     selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, *limits))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row
-    plan = AsSingleton(summary | PlanShards(settings, job.recipe, run, selection) | ClaimOutput(run))
+    plans = summary | PlanShards(settings, job.recipe, run, selection)
+    if run.writer == "beam":
+        return write_with_beam(refs, plans, settings, run)  # pixels flow
+    plan = AsSingleton(plans | ClaimOutput(run))
     return (
         refs
         | ShuffleReferences(settings, plan)  # ((split, index), batches): the one shuffle

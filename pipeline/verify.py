@@ -48,6 +48,11 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
     parser.add_argument(
         "--threads", type=positive, default=0, metavar="N", help="files at once (default: one per processor)"
     )
+    parser.add_argument(
+        "--no-metadata",
+        action="store_true",
+        help="also find metadata in JPEG, PNG and WebP images, such as GPS positions; reads all records",
+    )
     return run_reader(parser, argv, _verify)
 
 
@@ -56,7 +61,7 @@ def _verify(flags: argparse.Namespace) -> dict[str, Any]:
     console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
     dataset = open_dataset(flags.path)
     with record_progress(console, "verifying", dataset) as progress:
-        verification = verify_dataset(dataset, flags.level, flags.threads, progress)
+        verification = verify_dataset(dataset, flags.level, flags.threads, progress, flags.no_metadata)
     seconds = time.monotonic() - started
     _report(console, verification, seconds)
     code = FAILED if verification.failed else DONE

@@ -32,13 +32,22 @@ if TYPE_CHECKING:
     )
     from recordmill.schemas.image_ref import ImageRef
     from recordmill.schemas.label_map import LabelMap
+    from recordmill.schemas.settings.dataset import DatasetSettings
     from recordmill.schemas.settings.listing import Input, ListingSettings
     from recordmill.storage.record_bytes import StoredFile
     from recordmill.storage.record_reader import Damage, RecordFile
-    from recordmill.transforms.compose import BuildExamples, ReadImages, ReencodeImages, SplitExamples
+    from recordmill.transforms.compose import (
+        AssignSplits,
+        BuildExamples,
+        ReadImages,
+        ReencodeImages,
+        SplitExamples,
+        Tally,
+        WriteExamples,
+    )
     from recordmill.transforms.inputs.sources.class_folders import ClassFolders
     from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
-    from recordmill.transforms.list_images import ListImages
+    from recordmill.transforms.list_images import ListReferences
 
 _NAMES = {
     "imaging": ("ImageSettings", "PreparedImage", "prepare_image"),
@@ -56,13 +65,16 @@ _NAMES = {
     "schemas.features": ("Feature", "describe_features", "encode_example", "parse_example", "tensorflow_features"),
     "schemas.image_ref": ("ImageRef",),
     "schemas.label_map": ("LabelMap",),
+    "schemas.settings.dataset": ("DatasetSettings",),
     "schemas.settings.listing": ("Input", "ListingSettings"),
     "storage.record_bytes": ("StoredFile",),
     "storage.record_reader": ("Damage", "RecordFile"),
-    "transforms.compose": ("BuildExamples", "ReadImages", "ReencodeImages", "SplitExamples"),
+    "transforms.compose": (
+        *("AssignSplits", "BuildExamples", "ReadImages", "ReencodeImages", "SplitExamples", "Tally", "WriteExamples"),
+    ),
     "transforms.inputs.sources.class_folders": ("ClassFolders",),
     "transforms.inputs.sources.filename_labels": ("FilenameLabels",),
-    "transforms.list_images": ("ListImages",),
+    "transforms.list_images": ("ListReferences",),
 }
 """The public names by the modules that define them."""
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Status = Literal["published", "kept", "planned", "submitted", "built", "refused", "failed"]
+Status = Literal["published", "kept", "written", "planned", "submitted", "built", "refused", "failed"]
 
 DONE, FAILED, WRONG_USAGE, TOO_MANY_REJECTED, NOT_AS_EXPECTED = 0, 1, 2, 3, 4
 """The exit code of a process."""
@@ -22,9 +22,9 @@ class Outcome:
     """How a run ended; the same in the outcome file, in the marker and on stdout.
 
     Attributes:
-        status: `published` a dataset; `kept` the same one that was there; `planned` and wrote
-            nothing; `submitted` to a remote runner and not waited for; `built`, to be started by another program;
-            `refused` to touch the output; `failed`.
+        status: `published` a dataset; `kept` the same one that was there; `written` by Beam, without a marker;
+            `planned` and wrote nothing; `submitted` to a remote runner and not waited for; `built`, to be started by
+            another program; `refused` to touch the output; `failed`.
         sentence: one sentence for people.
         exit_code: 0 done, 1 failed, 2 wrong usage or configuration, 3 too many rejected, 4 not as
             `expect` says.

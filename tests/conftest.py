@@ -54,11 +54,11 @@ def _cheap_conversions() -> Iterator[None]:
     """Leaves out what takes long in small conversions and changes nothing in them.
 
     The disk may keep files in its cache, since no test turns the machine off. Beam looks at the signatures of all
-    methods of a DoFn again and again. The sample is drawn once.
+    methods of a DoFn again and again. The sample is drawn once. Only tests that ask for processes start them.
     """
     from apache_beam.transforms import userstate
 
-    from recordmill.pipeline import sample
+    from recordmill.pipeline import attempt, sample
 
     inspect, known = userstate.get_dofn_specs, {}
 
@@ -72,6 +72,7 @@ def _cheap_conversions() -> Iterator[None]:
         patch.setattr(os, "fsync", lambda file: None)
         patch.setattr(userstate, "get_dofn_specs", look_once)
         patch.setattr(sample, "_files", cache(sample._files))
+        patch.setattr(attempt, "default_processes", lambda: 1)
         yield
 
 

@@ -28,7 +28,7 @@ LAYERS = {
 }
 """Each layer, and those that it may import."""
 TENSORFLOW = {"keras", "tensorflow", "tensorflow_datasets", "tensorflow_metadata", "tensorflow_transform", "tfx_bsl"}
-USERS_EXTRAS = ("aws", "gcp", "tensorflow", "torch")
+USERS_EXTRAS = ("aws", "gcp", "heic", "tensorflow", "torch")
 FORBIDDEN_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 MOST_CODE_LINES = 400
 MOST_CODE_LINES_IN_ALL = 23_000
@@ -162,7 +162,7 @@ def test_imported_packages_are_declared_dependencies():
     wrong = {}
     for path in SOURCES:
         foreign = roots(ast.walk(parse(path))) - sys.stdlib_module_names - {PACKAGE}
-        names = {root: {name.lower() for name in installed.get(root, [root])} for root in foreign}
+        names = {root: {name.lower() for name in installed.get(root, [root.replace("_", "-")])} for root in foreign}
         if undeclared := {root for root in foreign if declared_distributions().isdisjoint(names[root])}:
             wrong[str(path)] = undeclared
     assert not wrong

@@ -80,7 +80,7 @@ def dataset(run, project):
 
 def test_the_wheel_installs_only_below_the_package(wheel):
     names = zipfile.ZipFile(wheel).namelist()
-    entries = {f"pipeline/{name}.py" for name in ("__init__", "analyze", "inspect", "run", "verify")}
+    entries = {f"pipeline/{name}.py" for name in ("__init__", "analyze", "diff", "inspect", "run", "verify")}
     assert {name for name in names if not name.startswith(("recordmill/", "recordmill-"))} == entries
     assert {"recordmill/reading/dataset.py", "recordmill/configs/coco.yaml"} < set(names)
     assert {f"recordmill/reading/report/{name}" for name in ("report.css", "report.html.jinja")} < set(names)

@@ -7,7 +7,7 @@ optimisation: with two worker threads such a prototype lost half its records whi
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import apache_beam as beam
@@ -18,17 +18,14 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill import storage
 from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.run_settings import RunSettings
-from recordmill.transforms.shards.read_ahead import DecodePool, default_threads
-from recordmill.transforms.shards.second_process import SecondProcess
-from recordmill.transforms.shards.shard_writer import ShardWriter, decodes_nothing
-
-FEWEST_FOR_TWO = 2_000
-"""References below which a second process would take as long to begin as it saves."""
-
+from recordmill.transforms.shards.processors import available_processors
+from recordmill.transforms.shards.shard_writer import ShardWriter, decodes_nothing, needs_unpacking
+from recordmill.transforms.shards.worker_processes import WorkerProcesses
 
 coders.registry.register_coder(ShardReport, coders.PickleCoder)
 
@@ -70,19 +67,17 @@ class _ConvertShard(beam.DoFn):
     def __init__(self, settings: DatasetSettings, run: RunSettings) -> None:
         self._settings = settings
         self._run = run
-        self._in_line = not run.threads and decodes_nothing(settings)
+        self._writer: ShardWriter | None = None
+        self._workers: WorkerProcesses | None = None
 
     def setup(self) -> None:
-        # Chosen here: the launcher's processors are not the worker's.
-        self._readers = DecodePool.of(1 if self._in_line else self._run.threads or default_threads())
         self._finisher = ThreadPoolExecutor(1, thread_name_prefix="recordmill-finish")
-        self._second: SecondProcess | None = None
 
     def teardown(self) -> None:
-        if self._second is not None:
-            self._second.close()
+        if self._workers is not None:
+            self._workers.close()
         self._finisher.shutdown()
-        del self._readers
+        self._writer = self._workers = None
 
     def start_bundle(self) -> None:
         self._under_way: deque[Future[ShardReport]] = deque()
@@ -91,27 +86,29 @@ class _ConvertShard(beam.DoFn):
     def process(self, element: tuple[tuple[str, int], Iterable[ReferenceBatch]], plan: Plan) -> None:
         (split, index), batches = element
         refs = [ref for batch in batches for ref in (*batch.refs, *batch.notices)]
-        writer = ShardWriter(
-            self._settings, self._run.output, plan.plan_id, plan.label_map, self._readers, self._in_line
-        )
-        if self._second is None and self._pays_for_two(plan):
-            self._second = SecondProcess(lambda *shard: writer.finish(writer.write(*shard)))
-        # Clients of stores do not survive a fork.
-        if self._second and self._second.is_idle() and all(storage.is_local(ref.uri) for ref in refs):
-            self._under_way.append(self._second.submit(split, index, refs))
-        else:
-            self._under_way.append(self._finisher.submit(writer.finish, writer.write(split, index, refs)))
+        writer = self._writer = self._writer or self._start(plan, refs)
+        report = self._workers.submit(split, index, refs) if self._workers else None
+        if report is None:
+            helped = self._workers and all(storage.is_local(ref.uri) for ref in refs)
+            convert = self._workers.convert if self._workers and helped else writer.convert
+            report = self._finisher.submit(writer.finish, writer.write(split, index, refs, convert))
+        self._under_way.append(report)
         self._collect(wait=False)
 
-    def _pays_for_two(self, plan: Plan) -> bool:
-        """Whether a second process, writing some of the shards, would save more time than it takes to begin."""
-        return (
-            self._run.processes > 1
-            and self._in_line
-            and storage.is_local(self._run.output)
-            and sum(map(len, plan.starts.values())) > 1
-            and plan.summary.references >= FEWEST_FOR_TWO
-        )
+    def _start(self, plan: Plan, refs: list[ImageRef]) -> ShardWriter:
+        """What writes shards here; starts workers where they save more time than they take."""
+        run, references = self._run, plan.summary.references
+        with_workers = run.processes > 1 and references >= run.fewest_for_processes and not needs_unpacking(refs)
+        # Chosen here: the launcher's processors are not the worker's.
+        threads = run.threads or available_processors()
+        in_line = not run.threads and (with_workers or decodes_nothing(self._settings))
+        threads = 1 if in_line and not with_workers else threads
+        writer = ShardWriter(self._settings, run.output, plan.plan_id, plan.label_map, threads, in_line)
+        if with_workers:
+            threads = run.threads or max(1, threads // run.processes)
+            there = replace(writer, threads=threads, in_line=not run.threads and threads == 1)
+            self._workers = WorkerProcesses(writer, there, run.processes - 1, references)
+        return writer
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         self._collect(wait=True)

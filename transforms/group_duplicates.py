@@ -1,51 +1,116 @@
-"""GroupDuplicates: images with the same bytes share a split, or one of them stays.
+"""GroupDuplicates: images with the same bytes, or that look alike, share a split, or one of them stays.
 
-Every image is read once more for it, before anything is planned; a source that states digests saves the reading.
+Every image is read once more for it, before anything is planned; a source that states digests saves the reading. For
+images that look alike each is decoded too. Their difference hashes are cut into six bands: where two differ in at most
+five bits, one band is the same, so that only hashes that have a band in common are compared.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from threading import BoundedSemaphore
+from typing import Any
 
 import apache_beam as beam
-from apache_beam.pvalue import AsSingleton
+import numpy as np
+from apache_beam import coders
+from apache_beam.pvalue import AsIter, AsSingleton
 from apache_beam.transforms.combiners import ToList
 
+from recordmill.schemas.formatting import show_names
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.reference_batch import RecordCoder, ReferenceBatch
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.transforms.publishing.near_duplicates import are_telling, find_near_pairs
+from recordmill.transforms.records.image_record import reencode_image
+from recordmill.transforms.shards.processors import available_processors
 
 READERS = 16
 """Images read at once by one worker thread: what is waited for is the store, not a processor."""
 
 CHUNK = 256
 
+BANDS = (0, 11, 22, 33, 44, 54, 64)
+"""The first bit of each band of a difference hash, and the end."""
 
-def digest_image(ref: ImageRef, settings: DatasetSettings) -> str:
-    """The SHA-256 of an image's bytes, in hex; the empty string where they cannot be read, which is reported later."""
-    if ref.sha256:
-        return ref.sha256.lower()
+MOST_JOINED, LARGEST_SHARE = 10, 0.01
+"""Images, and share of all images, that look-alikes may join; more than both fail the run."""
+
+MOST_COMPARISONS = 1_000_000_000
+"""Hashes of one band that are compared at most; where that does not do, all in the band count as look-alikes."""
+
+EXAMPLES = 3
+"""Images of a chain that are named."""
+
+_LOOK = "dhash:"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A difference hash, and the images that have it.
+
+    Attributes:
+        hash: the hash.
+        group: one of their groups.
+        images: how many they are.
+        keys: the first of their keys.
+    """
+
+    hash: int
+    group: str
+    images: int
+    keys: list[str]
+
+
+coders.registry.register_coder(Look, RecordCoder)
+
+
+def name_content(ref: ImageRef, settings: DatasetSettings, decoding: AbstractContextManager[Any] | None = None) -> str:
+    """Names what an image holds; the empty string where it cannot be read, which is reported later.
+
+    Args:
+        ref: the image.
+        settings: what the dataset is.
+        decoding: entered while pixels are in memory; None where they do not matter.
+
+    Returns:
+        The SHA-256 of its bytes; or, where they are decoded and show anything, the hash that its sidecar row will have.
+    """
+    if ref.sha256 and decoding is None:
+        return f"sha256:{ref.sha256.lower()}"
     try:
-        return hashlib.sha256(settings.source.read(ref, settings.images.max_bytes).data).hexdigest()
+        content = settings.source.read(ref, settings.images.max_bytes)
     except Rejected:
         return ""
+    if decoding is not None and content.image is not None:
+        # A reduced image has a slightly different hash: where the whole one will be decoded, it is here.
+        needs_pixels = ExampleLayout(settings).needs_pixels or settings.images.moments
+        with decoding, suppress(Rejected):
+            images = replace(settings.images, moments=False)
+            look = reencode_image(content.image, images, needs_pixels, encode=False).difference_hash or 0
+            if are_telling(np.array(look, np.uint64)):
+                return f"{_LOOK}{look}"
+    return f"sha256:{hashlib.sha256(content.data).hexdigest()}"
 
 
-def link_groups(linked: Iterable[Sequence[str]]) -> dict[str, str]:
+def link_groups(linked: Iterable[Sequence[Any]]) -> dict[Any, Any]:
     """Joins groups that are linked, directly or by way of others.
 
     Args:
-        linked: groups that belong together.
+        linked: groups that belong together: texts or numbers.
 
     Returns:
         For each of those groups the first, by code point, of all that it is joined with.
     """
-    parents: dict[str, str] = {}
+    parents: dict[Any, Any] = {}
 
-    def find(group: str) -> str:
+    def find(group: Any) -> Any:
         while (parent := parents.setdefault(group, group)) != group:
             parents[group] = group = parents[parent]
         return group
@@ -57,33 +122,92 @@ def link_groups(linked: Iterable[Sequence[str]]) -> dict[str, str]:
     return {group: find(group) for group in list(parents)}
 
 
+def link_looks(band: tuple[int, int], looks: Iterable[Look]) -> Iterator[tuple[Look, Look]]:
+    """Links the hashes that share a band and are near each other, as few times as will do.
+
+    Images of one hash link it to itself. Pairs that share an earlier band, or whose group is the same, are left out.
+
+    Args:
+        band: its number, and its bits.
+        looks: all hashes with it.
+    """
+    ordered = sorted(looks, key=lambda look: look.hash)
+    if band[0] == 0:
+        yield from ((look, look) for look in ordered if look.images > 1 and look.group.startswith(_LOOK))
+    hashes = np.array([look.hash for look in ordered], np.uint64)
+    near = find_near_pairs(hashes, len(hashes) ** 2, MOST_COMPARISONS)
+    pairs = near.pairs if near.complete else np.arange(len(hashes)).repeat(2)[1:-1].reshape(-1, 2)
+    for number in range(band[0]) if near.complete else ():
+        pairs = pairs[_cut(hashes[pairs[:, 0]] ^ hashes[pairs[:, 1]], number) != 0]
+    apart = (pair for pair in pairs.tolist() if ordered[pair[0]].group != ordered[pair[1]].group)
+    yield from ((ordered[first], ordered[place]) for place, first in link_groups(apart).items() if place != first)
+
+
+def find_long_chain(links: Iterable[tuple[Look, Look]], images: int) -> dict[str, str]:
+    """Why the run fails, by the key of the image to tell it of, where look-alikes would join too many images.
+
+    Args:
+        links: hashes that are near each other.
+        images: the number of all images.
+    """
+    looks = {look.hash: look for link in links for look in link}
+    chains = link_groups([(one.hash, other.hash) for one, other in links])
+    sizes = Counter[int]()
+    for each, chain in chains.items():
+        sizes[chain] += looks[each].images
+    longest = max(sizes, key=lambda chain: (sizes[chain], -chain), default=0)
+    if sizes[longest] <= max(MOST_JOINED, LARGEST_SHARE * images):
+        return {}
+    keys = sorted(key for look in looks.values() if chains[look.hash] == longest for key in look.keys)
+    why = (
+        f"images.near_duplicates: together would put {sizes[longest]:,} of {images:,} images into one split, because "
+        f"each looks like the next ({show_names(keys, EXAMPLES)}), and more than {LARGEST_SHARE:.0%} is too many: "
+        "set it to true and look at duplicates.jsonl; if they belong together, name such groups with splits.group"
+    )
+    return {keys[0]: why}
+
+
 @dataclass
 class GroupDuplicates(beam.PTransform):
     """Sees to it that no image of a PCollection of batches is in two splits, or in the dataset twice.
 
     Attributes:
-        settings: what the dataset is; `duplicates` says what to do with images with the same bytes.
+        settings: what the dataset is; `duplicates` says what to do with images with the same bytes, and
+            `images.near_duplicates` with those that look alike.
     """
 
     settings: DatasetSettings
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[ReferenceBatch]:
         """PCollection[ReferenceBatch] -> PCollection[ReferenceBatch], of as many references, or notices of them."""
-        if self.settings.duplicates == "report":
+        settings, together = self.settings, self.settings.kept_together
+        if settings.duplicates == "drop":
+            by_digest = batches | "DigestImages" >> _name_contents(settings) | "GroupByDigest" >> beam.GroupByKey()
+            batches = by_digest | "KeepOne" >> beam.FlatMapTuple(_keep_one).with_output_types(ReferenceBatch)
+        if not together:
             return batches
-        digested = batches | "DigestImages" >> beam.ParDo(_DigestImages(self.settings)).with_output_types(
-            tuple[str, ReferenceBatch]
+        named = batches | "NameContents" >> _name_contents(settings, "images.near_duplicates" in together)
+        by_content = named | "GroupByContent" >> beam.GroupByKey()
+        near = (
+            by_content
+            | "CutHashes" >> beam.FlatMapTuple(_cut_hash).with_output_types(tuple[tuple[int, int], Look])
+            | "GroupByBand" >> beam.GroupByKey()
+            | "LinkLooks" >> beam.FlatMapTuple(link_looks).with_output_types(tuple[Look, Look])
         )
-        by_digest = digested | "GroupByDigest" >> beam.GroupByKey()
-        if self.settings.duplicates == "drop":
-            return by_digest | "KeepOne" >> beam.FlatMapTuple(_keep_one).with_output_types(ReferenceBatch)
+        images = AsSingleton(named | "CountImages" >> beam.MapTuple(_count) | "AddUp" >> beam.CombineGlobally(sum))
+        chain = AsSingleton(near | "GatherLooks" >> ToList() | "FindChain" >> beam.Map(find_long_chain, images))
         joined = (
-            by_digest
+            by_content
             | "LinkGroups" >> beam.FlatMapTuple(_links).with_output_types(list[str])
             | "GatherLinks" >> ToList()  # few: only duplicates in several groups link them
-            | "JoinGroups" >> beam.Map(link_groups).with_output_types(dict[str, str])
+            | "JoinGroups" >> beam.Map(_join, AsIter(near)).with_output_types(dict[str, str])
         )
-        return digested | "SetGroups" >> beam.Map(_set_group, AsSingleton(joined)).with_output_types(ReferenceBatch)
+        set_group = beam.Map(_set_group, AsSingleton(joined), chain).with_output_types(ReferenceBatch)
+        return named | "SetGroups" >> set_group
+
+
+def _name_contents(settings: DatasetSettings, by_look: bool = False) -> beam.ParDo:
+    return beam.ParDo(_NameContents(settings, by_look)).with_output_types(tuple[str, ReferenceBatch])
 
 
 def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[ReferenceBatch]:
@@ -103,32 +227,61 @@ def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[Refere
     yield ReferenceBatch([first], notices)
 
 
-def _own_group(digest: str, ref: ImageRef) -> str:
-    return f"group:{ref.group}" if ref.group else f"sha256:{digest}"
+def _count(_: str, batch: ReferenceBatch) -> int:
+    return len(batch.refs)
 
 
-def _links(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[list[str]]:
-    groups = {_own_group(digest, ref) for batch in batches for ref in batch.refs} if digest else set()
+def _join(links: list[list[str]], near: Iterable[tuple[Look, Look]]) -> dict[str, str]:
+    return link_groups([*links, *([one.group, other.group] for one, other in near)])
+
+
+def _own_group(content: str, ref: ImageRef) -> str:
+    return f"group:{ref.group}" if ref.group else content
+
+
+def _links(content: str, batches: Iterable[ReferenceBatch]) -> Iterator[list[str]]:
+    groups = {_own_group(content, ref) for batch in batches for ref in batch.refs} if content else set()
     if len(groups) > 1:
         yield sorted(groups)
 
 
-def _set_group(element: tuple[str, ReferenceBatch], joined: Mapping[str, str]) -> ReferenceBatch:
-    digest, batch = element
-    if not digest:
+def _cut(look: Any, number: int) -> Any:
+    """One of the bands of a hash, or of an array of them."""
+    first, end = BANDS[number : number + 2]
+    return look >> first & (1 << end - first) - 1
+
+
+def _cut_hash(content: str, batches: Iterable[ReferenceBatch]) -> Iterator[tuple[tuple[int, int], Look]]:
+    if content.startswith(_LOOK):
+        refs = [ref for batch in batches for ref in batch.refs]
+        group, keys = min(_own_group(content, ref) for ref in refs), sorted(ref.key for ref in refs)
+        look = Look(int(content.removeprefix(_LOOK)), group, len(refs), keys[: EXAMPLES + 1])
+        yield from (((number, _cut(look.hash, number)), look) for number in range(len(BANDS) - 1))
+
+
+def _set_group(
+    element: tuple[str, ReferenceBatch], joined: Mapping[str, str], chain: Mapping[str, str]
+) -> ReferenceBatch:
+    content, batch = element
+    if not content:
         return batch
-    own = _own_group(digest, batch.refs[0])
-    return ReferenceBatch([batch.refs[0].replace(group=joined.get(own, own))])
+    (ref,) = batch.refs
+    own = _own_group(content, ref)
+    problems = [ref.notice("fatal", "long_chain", chain[ref.key])] if ref.key in chain else []
+    return ReferenceBatch([ref.replace(group=joined.get(own, own))], problems)
 
 
-class _DigestImages(beam.DoFn):
-    """Pairs each reference with its digest, and all else with the empty string: it goes where its key sends it."""
+class _NameContents(beam.DoFn):
+    """Pairs each reference with what it is grouped by, and all else with the empty string, which groups nothing."""
 
-    def __init__(self, settings: DatasetSettings) -> None:
+    def __init__(self, settings: DatasetSettings, by_look: bool) -> None:
         self._settings = settings
+        self._by_look = by_look
 
     def setup(self) -> None:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="recordmill-digest")
+        decoding = BoundedSemaphore(available_processors()) if self._by_look else None
+        self._name = partial(name_content, settings=self._settings, decoding=decoding)
 
     def teardown(self) -> None:
         self._readers.shutdown()
@@ -138,5 +291,5 @@ class _DigestImages(beam.DoFn):
             yield "", ReferenceBatch([], batch.notices, batch.classes)
         for start in range(0, len(batch.refs), CHUNK):
             refs = batch.refs[start : start + CHUNK]
-            digests = self._readers.map(partial(digest_image, settings=self._settings), refs)
-            yield from ((digest, ReferenceBatch([ref])) for digest, ref in zip(digests, refs, strict=True))
+            names = self._readers.map(self._name, refs)
+            yield from ((name, ReferenceBatch([ref])) for name, ref in zip(names, refs, strict=True))

@@ -1,4 +1,4 @@
-"""ListImages: the inputs become references, one an image, and every other thing found there is named.
+"""ListReferences: the inputs become references, one an image, and every other thing found there is named.
 
 Listing happens in the pipeline, not in the launcher: no list of files is part of the job's graph.
 """
@@ -193,19 +193,3 @@ class ListReferences(beam.PTransform):
         while chunk := list(islice(listed, BATCH_SIZE)):
             PROGRESS.add_listed(len(chunk))
             yield ReferenceBatch.of(chunk)
-
-
-class ListImages(ListReferences):
-    """Lists the images of a PCollection of inputs; rejected files are counted. For pipelines of your own."""
-
-    def expand(self, inputs: beam.PCollection[Input]) -> beam.PCollection[ImageRef]:  # type: ignore[override]
-        """PCollection[Input] -> PCollection[ImageRef]."""
-        return super().expand(inputs) | beam.FlatMap(self._images).with_output_types(ImageRef)
-
-    def _images(self, batch: ReferenceBatch) -> list[ImageRef]:
-        for notice in batch.notices:
-            if notice.status == "fatal":
-                raise ValueError(f"{notice.uri}: {notice.detail}")
-            if notice.status == "rejected":
-                beam.metrics.Metrics.counter("recordmill", "unlisted").inc()
-        return batch.refs

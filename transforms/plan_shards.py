@@ -26,7 +26,8 @@ from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.records.features.compute import FeatureFunctionError
 from recordmill.transforms.run_settings import RunSettings
-from recordmill.transforms.shards.read_ahead import ReadAhead, default_threads
+from recordmill.transforms.shards.processors import available_processors
+from recordmill.transforms.shards.read_ahead import ReadAhead
 
 ShardId = tuple[str, int]
 
@@ -52,7 +53,7 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
     numbers = class_numbers(summary, settings)
     labels = {*numbers, *(ref.label for _, _, ref in summary.sample)}
     label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers)
-    decoding, layout = BoundedSemaphore(default_threads()), ExampleLayout(settings)
+    decoding, layout = BoundedSemaphore(available_processors()), ExampleLayout(settings)
 
     def measure(ref: ImageRef) -> tuple[int, int]:
         record = convert_image(ref, layout, label_map, decoding).record

@@ -1,6 +1,6 @@
 """PublishDataset: finished shards become a dataset, all at once, or nothing changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +10,7 @@ import apache_beam as beam
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import DUPLICATES, OUTCOME, REJECTED, REPORT
 from recordmill.schemas.dataset.json_values import as_json, to_json
+from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport, gather_reports
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, Outcome
@@ -76,6 +77,11 @@ def publish(
             storage.write_file(storage.join(staging, OUTCOME), as_json(to_json(outcome)))
     if settings.report and outcome.status in ("published", "kept"):
         outcome = _add_report(outcome, run, write_report)
+    return write_outcome(outcome, plan, run)
+
+
+def write_outcome(outcome: Outcome, plan: Plan, run: RunSettings) -> Outcome:
+    """Writes the outcome file; gives the outcome with the notes of the run."""
     outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
     storage.write_file(run.outcome_file, as_json({**to_json(outcome), "run_id": run.run_id}))
     return outcome
@@ -131,20 +137,14 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     if problems:
         return _failed(problems[0], plan, run)
     ledger, rows = balance_ledger(plan.summary, finished), finished.rows
-    lost = lost_classes(plan.summary, rows.classes, plan.label_map)
-    examples = list_rejected(reports, plan, run)
-    if problem := (
-        check_limits(ledger, lost, settings, examples)
-        or check_boxes(finished, settings, plan.label_map)
-        or check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
-    ):
+    if problem := find_excess(finished, plan, ledger, settings, list_rejected(reports, plan, run)):
         boxes = balance_boxes(plan.summary, finished)
-        lost = lost[:5]  # stdout's line stays short
+        lost = lost_classes(plan.summary, rows.classes, plan.label_map)[:5]  # stdout's line stays short
         numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
         rejected = storage.join(staging_folder(run.output, plan.plan_id), REJECTED)
         sentence = f"{problem}: {rejected} lists what was rejected" if ledger.rejected else problem
         return Outcome("failed", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
-    plan = replace(plan, notes=[*plan.notes, *_tell_losses(finished, plan.summary, settings)])
+    plan = replace(plan, notes=[*plan.notes, *list_losses(finished, plan.summary, settings)])
     layout = ExampleLayout(settings)
     if note := note_background(plan.label_map.ids, rows.class_counts, layout.convention.label_map_file):
         plan.notes.append(note)
@@ -152,7 +152,8 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     folder = staging_folder(run.output, plan.plan_id)
     sidecars = list_sidecars(reports, folder)
     statistics = gather_statistics(sidecars, settings.seed)
-    duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics)
+    apart = "images.near_duplicates" in settings.kept_together
+    duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics, apart)
     records = {name: finished.splits[name].records for name in sorted(finished.splits)}
     moved, replaced = "", find_marker(run.output)
     if replaced is not None and replaced.plan.id != plan.plan_id:
@@ -177,7 +178,27 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), notes)
 
 
-def _tell_losses(finished: FinishedShards, summary: Summary, settings: DatasetSettings) -> list[str]:
+def find_excess(
+    finished: FinishedShards, plan: Plan, ledger: Ledger, settings: DatasetSettings, examples: Mapping[str, str]
+) -> str:
+    """Why too much was rejected or dropped; the empty string if it was not.
+
+    Args:
+        finished: what all shards add up to.
+        plan: what was planned.
+        ledger: the outcome of everything.
+        settings: what the dataset is.
+        examples: something rejected for each reason, in words.
+    """
+    lost = lost_classes(plan.summary, finished.rows.classes, plan.label_map)
+    return (
+        check_limits(ledger, lost, settings, examples)
+        or check_boxes(finished, settings, plan.label_map)
+        or check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
+    )
+
+
+def list_losses(finished: FinishedShards, summary: Summary, settings: DatasetSettings) -> list[str]:
     """Notes on splits that were listed and are empty, and on labels that no Example has."""
     notes = [f"split {name} is empty: its {settings.unit}s were rejected" for name in lost_splits(summary, finished)]
     layout = ExampleLayout(settings)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,9 +18,10 @@ class RunSettings:
         overwrite: whether another dataset in the output may be replaced.
         preview: whether to plan only.
         names_convention: whether the user, or the layout, names a convention: only then may it have no place for boxes.
+        writer: what writes the files: `recordmill`, or Beam's `WriteToTFRecord` (`beam`).
         threads: images decoded at once in one process; 0 for one a processor.
-        processes: how many processes may write shards at once where nothing is decoded; more than one only where the
-            process that runs the pipeline is alone in doing so, and may be forked.
+        processes: how many processes convert images, this one included.
+        fewest_for_processes: references below which this one converts them alone.
         notes: what was found out before the job, for the user.
         facts: what else the marker's `run` part says: runner, versions, start.
     """
@@ -33,7 +34,9 @@ class RunSettings:
     overwrite: bool = False
     preview: bool = False
     names_convention: bool = True
+    writer: Literal["recordmill", "beam"] = "recordmill"
     threads: int = 0
     processes: int = 1
+    fewest_for_processes: int = 0
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)

@@ -9,12 +9,18 @@ _ENCODING = ("images.quality", "images.subsampling")
 _PIXELS = (
     *("images.formats", "images.max_pixels", "images.max_side", "images.moments", "images.near_duplicates"),
     *("images.store", "images.grayscale", "images.background", "images.resize", *_ENCODING),
+    "images.metadata",
 )
 _LABELS = (
     *("labels.classes", "labels.catch_all", "labels.ids", "labels.offset"),
     *("limit_per_class", "max_rejected.lost_classes"),
 )
 _BOXES = ("boxes.drawn_on", "boxes.invalid", "max_rejected.boxes")
+
+_OF_DATASETS = (
+    *("images.moments", "images.near_duplicates", "index_files", "analyze"),
+    *("expect", "licence", "creator", "version", "citation"),
+)
 
 _Rule = tuple[object, Sequence[str], str]
 """Whether settings cannot act, their keys, and the reason with what to do."""
@@ -40,6 +46,17 @@ def find_idle(settings: DatasetSettings) -> list[str]:
         if settings.differs(f"source.{name}"):
             found[f"source.{name}"] = f"source.{name} has no effect, since {why}: remove it"
     return list(found.values())
+
+
+def find_idle_with_beam(settings: DatasetSettings) -> list[str]:
+    """A sentence for each setting that has no effect, or lacks one that it needs, with `--writer=beam`."""
+    # An analysis sets images.moments, so that only the former is to be named; together acts before anything is read.
+    acts = {"images.moments": settings.analyze, "images.near_duplicates": settings.images.near_duplicates == "together"}
+    why = "has no effect with --writer=beam, which writes neither recordmill.json nor sidecars: remove it"
+    idle = [f"{key} {why}" for key in _OF_DATASETS if settings.differs(key) and not acts.get(key)]
+    if settings.shards.count is None:
+        idle.append("shards.count is not set, and --writer=beam needs the number of each split's files: set it")
+    return idle
 
 
 def find_unused_words(settings: DatasetSettings) -> list[str]:
@@ -75,6 +92,7 @@ def _image_rules(settings: DatasetSettings) -> Sequence[_Rule]:
     unseen = "images.check is header, so that no image is decoded: remove it, or set images.check=decode"
     lossless = f"images are stored as {images.store}, and only JPEG has it: remove it"
     encoded = "the source gives pixels, which are always encoded: remove it"
+    bare = "every image is re-encoded, and such images never have metadata: remove it"
     limit = "shortest" if resize and resize.shortest else "longest"
     shape = f"images.resize.{limit} keeps the shape of images: remove it, or set images.resize.exact"
     files = "the source gives pixels, not files of a format: remove it"
@@ -84,7 +102,8 @@ def _image_rules(settings: DatasetSettings) -> Sequence[_Rule]:
         (holds and opaque, ("images.background",), margin),
         (holds and never and source.gives_pixels, ("images.reencode",), encoded),
         (copies and images.check == "header", ("images.moments",), unseen),
-        (source.gives_pixels, ("images.formats", "images.check"), files),
+        (source.gives_pixels, ("images.formats", "images.check", "images.metadata"), files),
+        (holds and (images.reencoding == "always" or images.store == "raw"), ("images.metadata",), bare),
         (resize and resize.exact is None, ("images.resize.fit",), shape),
     )
 
@@ -94,7 +113,6 @@ def _other_rules(settings: DatasetSettings) -> Sequence[_Rule]:
     boxless = not settings.holds_images or "boxes" not in annotations
     no_ids = layout.fields.isdisjoint(("label", "labels", "box_labels"))
     why = _why_no_group(settings)
-    together = ("duplicates",) if settings.duplicates == "together" else ()
     fractions = f"{why}: remove it, or set splits.fractions instead of given splits"
     second = f"{why}: remove it, or add a split to splits.fractions"
     return (
@@ -103,7 +121,7 @@ def _other_rules(settings: DatasetSettings) -> Sequence[_Rule]:
         (not settings.source.gives_labels, _LABELS, "the source gives no labels: remove it"),
         ("labels" not in annotations, ("max_rejected.labels",), f"no {settings.unit} has several labels: remove it"),
         (why and splits.given, ("splits.group",), fractions),
-        (why and not splits.given, ("splits.stratify", *together), second),
+        (why and not splits.given, ("splits.stratify", *settings.kept_together), second),
         (settings.shards.count, ("shards.size",), "shards.count says how many files there are: remove one of them"),
     )
 

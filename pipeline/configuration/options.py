@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, Literal, NoReturn, TextIO
 
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.version import VERSION
@@ -26,6 +26,14 @@ IN_PROCESS_RUNNERS = ("DirectRunner", "FnApiRunner")
 
 LOCAL_RUNNERS = (*IN_PROCESS_RUNNERS, "PrismRunner")
 """Runners that work on this machine, in this process or in another."""
+
+_IDLE_WITH_BEAM = {
+    "plan": "run it without --writer, since splits and counts are the same",
+    "overwrite": "choose an empty output",
+    "against": "only datasets with a recordmill.json are compared",
+    "threads": "the runner decides how many images are decoded at once",
+    "processes": "the runner decides how many there are",
+}
 
 EXAMPLES = """\
 examples:
@@ -63,7 +71,9 @@ class LaunchOptions:
         overwrite: whether to replace another dataset.
         discard: whether to delete the unfinished work of earlier runs first.
         wait: whether to wait for a job elsewhere.
-        threads: images decoded at once; 0 for one per processor.
+        writer: what writes the files; see `RunSettings`.
+        threads: images decoded at once in each process; 0 for one per processor.
+        processes: how many processes convert images on DirectRunner; 0 for as many as there are processors and memory.
         summary_json: where the line of JSON is written too.
         outcome_file: the file to which the job itself writes its outcome; it is not deleted.
         json: whether the line of JSON is written to stdout; None: unless that is a terminal.
@@ -83,7 +93,9 @@ class LaunchOptions:
     overwrite: bool = False
     discard: bool = False
     wait: bool = True
+    writer: Literal["recordmill", "beam"] = "recordmill"
     threads: int = 0
+    processes: int = 0
     summary_json: str | None = None
     outcome_file: str | None = None
     json: bool | None = None
@@ -129,8 +141,12 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     interrupted = "a complete dataset whose publishing was interrupted is published instead"
     _add_switch(run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}")
     _add_switch(run, "wait", "exit as soon as a remote runner has accepted the job", default=True)
-    threads = "images decoded at once (default: one per processor)"
+    writer = "recordmill (default); beam: shuffle pixels, write with Beam's WriteToTFRecord (docs/beam_writer.md)"
+    run.add_argument("--writer", choices=("recordmill", "beam"), default="recordmill", metavar="NAME", help=writer)
+    threads = "images decoded at once in a process (default: one per processor)"
     run.add_argument("--threads", type=positive, default=0, metavar="N", help=threads)
+    processes = "processes that convert images on DirectRunner (default: one per processor, unless --threads is given)"
+    run.add_argument("--processes", type=positive, default=0, metavar="N", help=processes)
     reports = parser.add_argument_group("what to report")
     _add_path(reports, "summary_json", "also write the JSON of the last line to this file")
     _add_path(reports, "outcome_file", "the file to which the job itself writes its outcome; it is not deleted")
@@ -225,6 +241,9 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
         raise UsageError(unknown)
     if options.sample and options.input:
         raise UsageError("--sample and --input both name what to convert: remove one of them")
+    for name, remedy in _IDLE_WITH_BEAM.items() if options.writer == "beam" else ():
+        if getattr(options, name):
+            raise UsageError(f"--{name} has no effect with --writer=beam: {remedy}")
     sample = options.sample
     if sample is None:
         sample = prog == MODULE and not (options.input or options.output or options.config)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 
 import yaml
 
+from recordmill.imaging import find_missing_decoder
 from recordmill.pipeline.configuration.check_features import check_features
 from recordmill.pipeline.configuration.idle_settings import find_idle, find_unused_words
 from recordmill.schemas.added_setting import leave_out_added
@@ -33,14 +34,17 @@ def complete_settings(settings: DatasetSettings) -> DatasetSettings:
     layout = ExampleLayout(settings)
     check_features(layout)
     images = _complete_images(settings.images, layout.convention)
+    if missing := find_missing_decoder(images.formats):
+        raise ValueError(f"images.formats: {missing}")
     compression = layout.convention.compression if settings.compression == "auto" else settings.compression
     if settings.analyze:
         _check_analysis(settings, images, layout)
         images = replace(images, moments=True)
     if settings.splits.group:
         compile_pattern(settings.splits.group, "splits.group", "group")
-    if settings.duplicates == "together" and settings.splits.given:
-        raise ValueError("duplicates: together contradicts splits that are given: use duplicates: drop, or report")
+    for key in settings.kept_together if settings.splits.given else ():
+        instead = "use duplicates: drop, or report" if key == "duplicates" else "set it to true, which only reports"
+        raise ValueError(f"{key}: together contradicts splits that are given: {instead}")
     if settings.splits.stratify and settings.source.late_labels:
         raise ValueError("splits.stratify needs labels that are known before the images are read: remove it")
     if settings.limit_per_class is not None:

@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import apache_beam as beam
@@ -23,6 +23,7 @@ from recordmill.schemas.errors import UsageError
 from recordmill.schemas.outcome import FAILED, Outcome, Terminated
 from recordmill.transforms.planning.output_lock import release_claims
 from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.worker_processes import workers_allowed
 
 Build = Callable[[beam.Pipeline, Job], Any]
 
@@ -58,7 +59,7 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
     build(pipeline, job)
     result, end_server = None, None
     try:
-        with terminal.watch(PROGRESS) if here else nullcontext():
+        with _workers_for(job, options), terminal.watch(PROGRESS) if here else nullcontext():
             result, end_server = _start(pipeline)
             if is_dataflow(options.runner):
                 if sentence := explain_built(pipeline.options):
@@ -76,11 +77,22 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
         if not (stop := _find_stop(error)):
             raise
         in_process = options.runner in IN_PROCESS_RUNNERS
-        cancelled = "" if in_process else _cancel(result, options.runner, pipeline.options)
+        cancelled = (
+            "" if in_process else _cancel(result, options.runner, pipeline.options, resumes=options.writer != "beam")
+        )
         if end_server:
             end_server()
         raise type(stop)(*([] if options.runner in LOCAL_RUNNERS else [cancelled])) from None
     return _read_outcome(job, options.runner, state, keep=bool(options.outcome_file))
+
+
+def _workers_for(job: Job, options: LaunchOptions) -> AbstractContextManager[None]:
+    """Worker processes for a job; only a launcher without threads and without clients of stores is forked for them."""
+    if job.run.processes == 1:
+        return nullcontext()
+    places = [job.run.output, job.run.outcome_file, *(each.path for each in job.inputs)]
+    has_no_threads = options.alone and not job.settings.user_functions  # whose modules may have started some
+    return workers_allowed(fork=has_no_threads and all(map(storage.is_local, places)))
 
 
 def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pipeline, bool]:
@@ -128,7 +140,7 @@ def _find_stop(error: BaseException | None) -> BaseException | None:
     return error
 
 
-def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
+def _cancel(result: Any, runner: str, options: PipelineOptions, resumes: bool = True) -> str:
     """Cancels a job that would continue without this process; returns a sentence about it."""
     if result is None:
         return f"the job may have reached {runner} already: look there, and stop it if it runs"
@@ -143,7 +155,8 @@ def _cancel(result: Any, runner: str, options: PipelineOptions) -> str:
         problem = "stopped while asking"
     except Exception as error:  # noqa: BLE001  # whatever a runner raises is reported
         problem = last_line(error)
-    again = "run the same command again to continue from its finished shards"
+    how = "to continue from its finished shards" if resumes else "with --discard to start over"
+    again = f"run the same command again {how}"
     if certain and (not problem or has_server):
         return f"the job on {runner} was cancelled; {again}"
     if problem:

@@ -2,7 +2,15 @@
 
 from recordmill.imaging.prepare import prepare_image, prepare_pixels
 from recordmill.imaging.prepared_image import PreparedImage
-from recordmill.imaging.versions import imaging_versions
+from recordmill.imaging.versions import find_missing_decoder, imaging_versions
 from recordmill.schemas.settings.images import ImageSettings, Resize
 
-__all__ = ["ImageSettings", "PreparedImage", "Resize", "imaging_versions", "prepare_image", "prepare_pixels"]
+__all__ = [
+    "ImageSettings",
+    "PreparedImage",
+    "Resize",
+    "find_missing_decoder",
+    "imaging_versions",
+    "prepare_image",
+    "prepare_pixels",
+]

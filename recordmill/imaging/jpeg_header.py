@@ -7,6 +7,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Literal
 
+from recordmill.imaging.exif import has_position
 from recordmill.imaging.orientation import find_orientation, is_turned_sideways
 from recordmill.imaging.work_limits import check_directories
 from recordmill.schemas.rejection import Rejected
@@ -17,7 +18,7 @@ _WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})  # TEM, RST0 to RST7
 _WITH_LENGTH = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI}  # except for reserved markers
 _SKIPPED_BY_ALL = frozenset({*range(0xE0, 0xF0), 0xFE})  # APP0 to APP15, COM: libjpeg bears any length of these
 _MARKER = re.compile(rb"\xff[^\x00\xff]")  # any number of 0xFF may precede a marker; 0xFF00 is not a marker
-_SEGMENT = struct.Struct(">BBH")  # 0xFF, the marker, the length of what follows with these two bytes
+SEGMENT = struct.Struct(">BBH")  # 0xFF, the marker, the length of what follows with these two bytes
 _APP0, _APP1, _APP2, _APP13, _APP14 = 0xE0, 0xE1, 0xE2, 0xED, 0xEE
 _READ = _FRAME_HEADERS | {_APP0, _APP1, _APP2, _APP13, _APP14}  # the segments that are read; all others are skipped
 _HUFFMAN_DCT = frozenset({0xC0, 0xC1, 0xC2})  # baseline, extended sequential, progressive
@@ -34,8 +35,10 @@ _SUBSAMPLINGS: dict[tuple[float, float], Subsampling] = {
 }
 _TURNED: dict[Subsampling, Subsampling] = {"4:2:2": "4:4:0", "4:4:0": "4:2:2", "4:1:1": "4:2:0"}
 
-# JFIF, tables, restarts, and Adobe's marker for the colour space.
-_NEEDED = _FRAME_HEADERS | {_APP0, 0xC4, 0xCC, 0xDB, 0xDD, _APP14}
+DECODING = _FRAME_HEADERS | {0xC4, 0xCC, 0xDB, 0xDD}
+"""The markers of frame headers, tables and restarts."""
+
+_NEEDED = DECODING | {_APP0, _APP14}  # and JFIF and Adobe's marker for the colour space
 
 _EXIF = b"Exif\0"
 _XMP = b"http://ns.adobe.com/xap/1.0/\0"
@@ -73,6 +76,7 @@ class JpegHeader:
             be encoded counts as 4:4:4, which loses nothing.
         orientation: 1 to 8, see `imaging.orientation`.
         icc_profile: None if there is none, or only part of one.
+        has_position: whether Exif or XMP have a GPS position.
         scan_start: the offset of the first scan's marker.
         soundness: whether readers other than libjpeg can be expected to read it.
     """
@@ -85,6 +89,7 @@ class JpegHeader:
     subsampling: Subsampling
     orientation: int
     icc_profile: bytes | None
+    has_position: bool
     scan_start: int
     soundness: Soundness
 
@@ -114,7 +119,7 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
         Rejected: `truncated` if the data end before the first scan, `too_much_work` if there is far more
             before it than in any real file, otherwise `bad_header`.
     """
-    segments, scan_start, soundness = _read_segments(data, _READ)
+    segments, scan_start, soundness = read_segments(data, _READ)
     if soundness is Soundness.PLAIN and not _are_plain(segments):
         soundness = Soundness.UNUSUAL
     frames = [(marker, *_read_frame(payload)) for marker, payload in segments if marker in _FRAME_HEADERS]
@@ -126,7 +131,8 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
         _check_exif(exif)
     xmp = next((payload for payload in metadata if payload.startswith(_XMP)), None) if metadata else None
     orientation = find_orientation(exif[0] if exif else None, xmp) if metadata else 1
-    return JpegHeader(*frames[0], orientation, _icc_profile(segments), scan_start, soundness)
+    located = any(map(has_position, metadata))
+    return JpegHeader(*frames[0], orientation, _icc_profile(segments), located, scan_start, soundness)
 
 
 def _check_exif(parts: list[bytes]) -> None:
@@ -141,22 +147,26 @@ def plain_copy(data: bytes, header: JpegHeader) -> bytes:
     For a decoder that treats stray bytes, and versions of JFIF that it does not know, as damage.
     """
     kept = [b"\xff\xd8"]
-    for marker, payload in _read_segments(data, _NEEDED)[0]:
+    for marker, payload in read_segments(data, _NEEDED)[0]:
         if marker == _APP0:
             if not payload.startswith(b"JFIF\0") or len(payload) < 14:
                 continue
             payload = payload[:5] + b"\1\1" + payload[7:12] + bytes(2)
-        kept.append(_SEGMENT.pack(0xFF, marker, 2 + len(payload)) + payload)
+        kept.append(SEGMENT.pack(0xFF, marker, 2 + len(payload)) + payload)
     return b"".join(kept) + data[header.scan_start :]
 
 
-def _read_segments(data: bytes, kept: frozenset[int]) -> tuple[list[tuple[int, bytes]], int, Soundness]:
-    """Markers and payloads of the segments to keep, the offset of the first scan's marker, and the soundness."""
+def read_segments(data: bytes, kept: frozenset[int]) -> tuple[list[tuple[int, bytes]], int, Soundness]:
+    """Markers and payloads of the segments to keep, the offset of the first scan's marker, and the soundness.
+
+    Raises:
+        Rejected: as `read_jpeg_header` does.
+    """
     segments: list[tuple[int, bytes]] = []
     position, stray, size, soundness = 2, 0, len(data), Soundness.PLAIN
     for _ in range(MAX_SEGMENTS):
-        start = position + _SEGMENT.size
-        fill, marker, length = _SEGMENT.unpack_from(data, position) if start <= size else (0, 0, 0)
+        start = position + SEGMENT.size
+        fill, marker, length = SEGMENT.unpack_from(data, position) if start <= size else (0, 0, 0)
         end = position + 2 + length
         if fill != 0xFF or marker not in _WITH_LENGTH or length < 2 or end > size:
             marker, start, end = _search_segment(data, position)

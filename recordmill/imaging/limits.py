@@ -4,7 +4,7 @@ import re
 
 from recordmill.imaging.sniff import sniff, sniff_other
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.images import ImageSettings
+from recordmill.schemas.settings.images import OPTIONAL_FORMATS, ImageSettings
 
 
 def accepted_format(data: bytes, settings: ImageSettings) -> str:
@@ -25,7 +25,9 @@ def accepted_format(data: bytes, settings: ImageSettings) -> str:
         text = re.match(rb"[ -~]{4,24}", data)  # a page, a table, a pointer of Git LFS
         shown = f" ({text[0].decode()!r})" if text else ""
         raise Rejected("decode", "unknown_format", f"unknown format: the file begins with {data[:8].hex(' ')}{shown}")
-    raise Rejected("decode", "format_not_allowed", f"{other}; accepted are {', '.join(settings.formats)}")
+    remedy = f"; to accept it, add {other} to images.formats" if other in OPTIONAL_FORMATS else ""
+    accepted = f"{other}; accepted are {', '.join(settings.formats)}{remedy}"
+    raise Rejected("decode", "format_not_allowed", accepted)
 
 
 def check_size(width: int, height: int, settings: ImageSettings) -> None:

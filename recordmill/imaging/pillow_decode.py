@@ -8,14 +8,16 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from PIL import (
+    AvifImagePlugin,
     BmpImagePlugin,
     GifImagePlugin,
     Image,
     ImageFile,
+    Jpeg2KImagePlugin,
     JpegImagePlugin,
     PngImagePlugin,
     PpmImagePlugin,
@@ -23,6 +25,7 @@ from PIL import (
     WebPImagePlugin,
 )
 
+from recordmill.imaging.box_formats import avif_depth, check_blocks, jpeg2000_depth, jpeg2000_profile
 from recordmill.imaging.depth import is_deep
 from recordmill.imaging.gif_frames import has_second_frame
 from recordmill.imaging.jpeg_header import JpegHeader
@@ -44,6 +47,8 @@ _PLUGINS: dict[str, Callable[[io.BytesIO], ImageFile.ImageFile]] = {
     "BMP": BmpImagePlugin.BmpImageFile,
     "TIFF": TiffImagePlugin.TiffImageFile,
     "PPM": PpmImagePlugin.PpmImageFile,
+    "AVIF": AvifImagePlugin.AvifImageFile,
+    "JPEG2000": Jpeg2KImagePlugin.Jpeg2KImageFile,
 }
 
 _ENDS_EARLY = re.compile(
@@ -75,10 +80,21 @@ def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
         Rejected: `truncated`, `bad_header` or `too_much_work`.
     """
     check_structure(data, file_format)
+    if file_format == "JPEG2000":
+        check_blocks(data)
+    if file_format == "HEIC" and file_format not in _PLUGINS:
+        from pillow_heif import HeifImageFile  # an extra; missing on a worker, it fails the run
+
+        _PLUGINS[file_format] = HeifImageFile
     with _translated(file_format, "bad_header"):
         opened = _PLUGINS[file_format](CountedReads(data, file_format))
-    if file_format == "PNG":
-        check_packed_pixels(data, *opened.size)
+    match file_format:
+        case "PNG":
+            check_packed_pixels(data, *opened.size)
+        case "AVIF":
+            opened.info["bit_depth"] = avif_depth(data)
+        case "JPEG2000":
+            opened.info.update(bit_depth=jpeg2000_depth(data), icc_profile=jpeg2000_profile(data))
     return opened
 
 
@@ -104,6 +120,7 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
         if file_format == "PPM":
             read_samples(opened)
         deep = any(";16" in str(tile.args) for tile in opened.tile)  # Pillow drops the low bytes of colours silently
+        deep |= opened.info.get("bit_depth", 8) > 8
         if getattr(opened, "tag_v2", {}).get(0x0112, 1) in range(2, 9):
             changes.add("rotated")  # Pillow turns TIFFs while it loads them
         opened.load()
@@ -117,7 +134,7 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
     profile = opened.info.get("icc_profile")
     return Loaded(
         opened,
-        1 if file_format == "TIFF" else find_orientation(_exif(opened), _xmp(opened)),
+        read_orientation(opened),
         profile if isinstance(profile, bytes) and profile else None,
         frozenset(changes),
     )
@@ -152,16 +169,17 @@ def _translated(file_format: str, code: str) -> Iterator[None]:
         raise Rejected("decode", "truncated" if early else code, f"{file_format}: {describe_error(error)}") from None
 
 
-def _exif(image: Image.Image) -> bytes | None:
+def read_orientation(opened: ImageFile.ImageFile) -> int:
+    """The orientation, 1 to 8, still to be applied; of a PNG before it is loaded, only from before its pixels."""
+    return 1 if opened.format == "TIFF" else find_orientation(*embedded_metadata(opened))
+
+
+def embedded_metadata(image: Image.Image) -> tuple[bytes, bytes]:
+    """Exif and XMP, each empty if there is none."""
     exif = image.info.get("exif")
     if exif is None and "Raw profile type exif" in image.info:  # ImageMagick's way of storing it in PNGs, as hex digits
-        try:
+        with suppress(ValueError):
             exif = bytes.fromhex("".join(image.info["Raw profile type exif"].split("\n")[3:]))
-        except ValueError:
-            return None
-    return exif if isinstance(exif, bytes) else None
-
-
-def _xmp(image: Image.Image) -> bytes | None:
     xmp = image.info.get("XML:com.adobe.xmp") or image.info.get("xmp")
-    return xmp.encode("utf-8", "replace") if isinstance(xmp, str) else xmp if isinstance(xmp, bytes) else None
+    xmp = xmp.encode("utf-8", "replace") if isinstance(xmp, str) else xmp
+    return exif if isinstance(exif, bytes) else b"", xmp if isinstance(xmp, bytes) else b""

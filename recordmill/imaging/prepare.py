@@ -4,10 +4,11 @@ from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageFile
 
 from recordmill.imaging.colour import to_gray_or_srgb
 from recordmill.imaging.dhash import difference_hash, hash_reduction
+from recordmill.imaging.exif import has_position
 from recordmill.imaging.icc import apply_profile, judge_profile
 from recordmill.imaging.jpeg_codec import SMALLEST_REDUCTION, UnusualJpeg, check_end, check_scans, decode_jpeg
 from recordmill.imaging.jpeg_header import JpegHeader, Soundness, plain_copy, read_jpeg_header
@@ -16,21 +17,26 @@ from recordmill.imaging.orientation import is_turned_sideways, turn
 from recordmill.imaging.pillow_decode import (
     Loaded,
     count_encoded_channels,
+    embedded_metadata,
     has_more_frames,
     load_image,
     open_image,
     opens_elsewhere,
+    read_orientation,
 )
 from recordmill.imaging.pixels import Raster, count_channels, digest_pixels, moments, to_image, to_raster
 from recordmill.imaging.png_soundness import is_sound_png
 from recordmill.imaging.prepared_image import PreparedImage
 from recordmill.imaging.resize import Size, jpeg_reduction, resize_image, target_size
 from recordmill.imaging.stored_form import as_stored, encode_raster, stored_format
+from recordmill.imaging.strip_metadata import POSITION, UnstrippableError, find_metadata, strip_metadata
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.images import ImageSettings
+from recordmill.schemas.settings.images import STRIPPABLE, ImageSettings
 
 
-def prepare_image(data: bytes, settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:
+def prepare_image(
+    data: bytes, settings: ImageSettings, keep_pixels: bool = False, encode: bool = True
+) -> PreparedImage:
     """Checks an image and brings it into the form that is stored.
 
     A pure function of its arguments and of `imaging_versions()`: same bytes in, same bytes out, on any thread of any
@@ -40,28 +46,32 @@ def prepare_image(data: bytes, settings: ImageSettings, keep_pixels: bool = Fals
         data: the file.
         settings: limits, size and encoding.
         keep_pixels: whether the result has the decoded pixels; then every image is decoded in full.
+        encode: whether pixels are encoded; else the result has no bytes where they would be, and all the rest.
 
     Raises:
         Rejected: the image is rejected, for one of `REASONS`. Nothing else is raised, whatever the bytes are.
     """
     file_format = accepted_format(data, settings)
     if file_format != "JPEG":
-        return _prepare_with_pillow(data, file_format, None, settings, keep_pixels)
+        return _prepare_with_pillow(data, file_format, None, settings, keep_pixels, encode)
     header = read_jpeg_header(data)
     check_size(header.width, header.height, settings)
     check_scans(data, header, settings.max_pixels)
     if not header.is_widely_readable:
-        return _prepare_with_pillow(data, file_format, header, settings, keep_pixels)
-    return _prepare_jpeg(data, header, settings, keep_pixels)
+        return _prepare_with_pillow(data, file_format, header, settings, keep_pixels, encode)
+    return _prepare_jpeg(data, header, settings, keep_pixels, encode)
 
 
-def prepare_pixels(pixels: NDArray[np.uint8], settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:
+def prepare_pixels(
+    pixels: NDArray[np.uint8], settings: ImageSettings, keep_pixels: bool = False, encode: bool = True
+) -> PreparedImage:
     """Brings decoded pixels into the form that is stored; they are always encoded, whatever `reencode` says.
 
     Args:
         pixels: height x width x 1 or 3 channels, red first.
         settings: limits, size and encoding.
         keep_pixels: whether the result has them too.
+        encode: as for `prepare_image`.
 
     Raises:
         Rejected: there are too many of them.
@@ -74,10 +84,12 @@ def prepare_pixels(pixels: NDArray[np.uint8], settings: ImageSettings, keep_pixe
         return PreparedImage(pixels.tobytes(), "RAW", height, width, channels, None, ("reencoded",))
     whole = Image.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
     image, changes = _arrange(whole, 1, target_size((width, height), settings.resize), settings)
-    return _encode(to_raster(image), changes, None, settings, keep_pixels)
+    return _encode(to_raster(image), changes, None, settings, keep_pixels, None, encode)
 
 
-def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep_pixels: bool) -> PreparedImage:
+def _prepare_jpeg(
+    data: bytes, header: JpegHeader, settings: ImageSettings, keep_pixels: bool, encode: bool
+) -> PreparedImage:
     """The path that nearly all images take."""
     size = (header.height, header.width) if is_turned_sideways(header.orientation) else (header.width, header.height)
     target = target_size(size, settings.resize)
@@ -96,24 +108,63 @@ def _prepare_jpeg(data: bytes, header: JpegHeader, settings: ImageSettings, keep
         if never:
             raise Rejected("decode", "bad_header", "JPEG: Pillow cannot open it, and reencode is never")
         untouched = False
-    if untouched and settings.check == "header" and not keep_pixels:
-        check_end(data, header)
-        return PreparedImage(data, "JPEG", header.height, header.width, header.components, None, ())
+    if untouched and (copied := _copy_jpeg(data, header, size, settings, keep_pixels)):
+        return copied
     reduction = jpeg_reduction(size, target)
-    if untouched and not settings.moments and not keep_pixels:
-        # The pixels of an image that stays unchanged are not used: to check it, an eighth of each side is enough.
-        reduction = hash_reduction(size) if settings.near_duplicates else SMALLEST_REDUCTION
     raster = _decode(data, header, reduction)
     pixels = digest_pixels(raster, header.orientation) if reduction == 1 else None
-    if untouched:
-        shape = (header.height, header.width, header.components)
-        return _describe(data, "JPEG", shape, (), raster, raster, settings, keep_pixels, pixels)
     if fits:
         ignored = {"icc_ignored"} if profile == "unusable" else set()
-        return _encode(raster, ignored, header, settings, keep_pixels, pixels)
+        return _encode(raster, ignored, header, settings, keep_pixels, pixels, encode)
     image, changes = apply_profile(to_image(raster), header.icc_profile)
     image, more_changes = _arrange(image, header.orientation, target, settings)
-    return _encode(to_raster(image), changes | more_changes, header, settings, keep_pixels, pixels)
+    return _encode(to_raster(image), changes | more_changes, header, settings, keep_pixels, pixels, encode)
+
+
+def _copy_jpeg(
+    data: bytes, header: JpegHeader, size: Size, settings: ImageSettings, keep_pixels: bool
+) -> PreparedImage | None:
+    """A JPEG that is not re-encoded, checked as the settings ask; None as for `_copy`."""
+    raster = pixels = None
+    if settings.check == "header" and not keep_pixels:
+        check_end(data, header)
+    else:
+        reduction = 1
+        if not settings.moments and not keep_pixels:
+            # The pixels of an image that stays unchanged are not used: to check it, an eighth of each side is enough.
+            reduction = hash_reduction(size) if settings.near_duplicates else SMALLEST_REDUCTION
+        raster = _decode(data, header, reduction)
+        pixels = digest_pixels(raster, header.orientation) if reduction == 1 else None
+    shape = (header.height, header.width, header.components)
+    copied = _copy(data, "JPEG", shape, header.orientation, header.has_position, settings)
+    return copied and _measure(copied, raster, raster, settings, keep_pixels, pixels)
+
+
+def _copy(
+    data: bytes,
+    file_format: str,
+    shape: tuple[int, int, int],
+    orientation: int,
+    has_position: bool,
+    settings: ImageSettings,
+) -> PreparedImage | None:
+    """A file that is not re-encoded, without the metadata that are not wanted.
+
+    Returns:
+        None if it has to be re-encoded, since it is not certain where its metadata are.
+
+    Raises:
+        Rejected: the same, with `reencode: never`.
+    """
+    if settings.metadata == "keep":
+        return PreparedImage(data, file_format, *shape, None, (), has_position=has_position)
+    try:
+        stripped = strip_metadata(data, file_format, orientation if settings.metadata == "orientation" else 1)
+    except UnstrippableError as error:
+        if settings.reencoding != "never":
+            return None
+        raise Rejected("decode", "bad_header", f"{error}, so metadata may remain, and reencode is never") from None
+    return PreparedImage(stripped, file_format, *shape, None, () if stripped is data else ("metadata_stripped",))
 
 
 def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
@@ -127,39 +178,64 @@ def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
 
 
 def _prepare_with_pillow(
-    data: bytes, file_format: str, header: JpegHeader | None, settings: ImageSettings, keep_pixels: bool
+    data: bytes, file_format: str, header: JpegHeader | None, settings: ImageSettings, keep_pixels: bool, encode: bool
 ) -> PreparedImage:
     opened = open_image(data, file_format)
-    width, height = opened.size
-    check_size(width, height, settings)
-    never = settings.reencoding == "never"
+    check_size(*opened.size, settings)
+    if settings.reencoding == "never":
+        return _copy_with_pillow(data, file_format, opened, settings, keep_pixels)
     channels = count_encoded_channels(opened)
-    if never and settings.check == "header" and not keep_pixels:
-        return PreparedImage(data, file_format, height, width, channels, None, ())
     loaded = load_image(opened, file_format)
     pixels = digest_pixels(loaded.image, loaded.orientation)
-    if never:
-        if file_format == "PNG" and not is_sound_png(data):
-            raise Rejected("decode", "decode_error", "PNG: damaged, although Pillow decodes it, and reencode is never")
-        read = to_raster(loaded.image) if settings.moments and _shows_as_it_is(loaded, file_format) else None
-        shown = None
-        if settings.near_duplicates or keep_pixels:
-            shown = to_raster(to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)[0])
-        return _describe(data, file_format, (height, width, channels), (), shown, read, settings, keep_pixels, pixels)
     image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
     size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
     image, more_changes = _arrange(image, loaded.orientation, target_size(size, settings.resize), settings)
     changes |= loaded.changes | more_changes
     if has_more_frames(data, opened):
         changes.add("first_frame")
+    raster = to_raster(image)
     passes = settings.reencoding == "when_needed" and stored_format(settings) == file_format == "PNG"
     fits = not changes and _shows_as_it_is(loaded, file_format) and channels == len(image.getbands())
     if passes and fits and is_sound_png(data):
-        raster = to_raster(image)
-        return _describe(
-            data, file_format, (height, width, channels), (), raster, raster, settings, keep_pixels, pixels
-        )
-    return _encode(to_raster(image), changes, header, settings, keep_pixels, pixels)
+        shape = (image.height, image.width, channels)
+        if copied := _copy(data, file_format, shape, 1, _has_position(data, file_format, opened), settings):
+            return _measure(copied, raster, raster, settings, keep_pixels, pixels)
+    return _encode(raster, changes, header, settings, keep_pixels, pixels, encode)
+
+
+def _copy_with_pillow(
+    data: bytes, file_format: str, opened: ImageFile.ImageFile, settings: ImageSettings, keep_pixels: bool
+) -> PreparedImage:
+    """What `reencode: never` stores of an opened image."""
+    (width, height), channels = opened.size, count_encoded_channels(opened)
+    late = file_format == "PNG" and settings.metadata == "orientation"  # a PNG may have it after its pixels
+    shown = read = pixels = None
+    if settings.check == "header" and not keep_pixels and not late:
+        orientation = read_orientation(opened)
+    else:
+        loaded = load_image(opened, file_format)
+        orientation = loaded.orientation
+        pixels = digest_pixels(loaded.image, orientation)
+        if file_format == "PNG" and not is_sound_png(data):
+            raise Rejected("decode", "decode_error", "PNG: damaged, although Pillow decodes it, and reencode is never")
+        if settings.moments and _shows_as_it_is(loaded, file_format):
+            read = to_raster(loaded.image)
+        if settings.near_duplicates or keep_pixels:
+            shown = to_raster(to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)[0])
+    located = _has_position(data, file_format, opened)
+    copied = _copy(data, file_format, (height, width, channels), orientation, located, settings)
+    assert copied is not None  # it raises with `reencode: never`
+    return _measure(copied, shown, read, settings, keep_pixels, pixels)
+
+
+def _has_position(data: bytes, file_format: str, opened: ImageFile.ImageFile) -> bool:
+    """Whether a file has a GPS position in its metadata, as far as these can be found."""
+    if file_format not in STRIPPABLE:
+        return any(map(has_position, (data if file_format == "TIFF" else b"", *embedded_metadata(opened))))
+    try:
+        return POSITION in find_metadata(data, file_format)
+    except UnstrippableError:
+        return False
 
 
 def _shows_as_it_is(loaded: Loaded, file_format: str) -> bool:
@@ -192,29 +268,29 @@ def _encode(
     header: JpegHeader | None,
     settings: ImageSettings,
     keep_pixels: bool,
-    pixels: str | None = None,
+    pixels: str | None,
+    encode: bool,
 ) -> PreparedImage:
-    encoded = encode_raster(raster, settings, header)
-    shape = (*raster.shape[:2], count_channels(raster))
+    encoded = encode_raster(raster, settings, header) if encode else b""
+    height, width, _ = raster.shape
     read = as_stored(raster, encoded, settings) if settings.moments else None
     names = tuple(sorted(changes | {"reencoded"}))
-    return _describe(encoded, stored_format(settings), shape, names, raster, read, settings, keep_pixels, pixels)
+    image = PreparedImage(encoded, stored_format(settings), height, width, count_channels(raster), None, names)
+    return _measure(image, raster, read, settings, keep_pixels, pixels)
 
 
-def _describe(
-    encoded: bytes,
-    form: str,
-    shape: tuple[int, ...],
-    changes: tuple[str, ...],
+def _measure(
+    image: PreparedImage,
     shown: Raster | None,
     read: Raster | None,
     settings: ImageSettings,
     keep_pixels: bool,
     pixels: str | None,
 ) -> PreparedImage:
-    """What is stored, with what the settings ask for of the pixels as people see them, and as readers do."""
-    taken = moments(read) if settings.moments and read is not None else None
-    hashed = difference_hash(shown) if settings.near_duplicates and shown is not None else None
-    height, width, channels = shape
-    kept = shown if keep_pixels else None
-    return PreparedImage(encoded, form, height, width, channels, taken, changes, hashed, pixels, kept)
+    """Adds what the settings ask for of the pixels as people see them, and as readers do."""
+    if settings.moments and read is not None:
+        image.moments = moments(read)
+    if settings.near_duplicates and shown is not None:
+        image.difference_hash = difference_hash(shown)
+    image.pixels, image.raster = pixels, shown if keep_pixels else None
+    return image

@@ -13,8 +13,9 @@ CHANGES = {
     "icc_converted": "colours were converted from the embedded profile to sRGB",
     "icc_ignored": "an embedded profile was dropped because it is unreadable or made for another kind of image",
     "lab_converted": "CIELAB was converted to RGB",
+    "metadata_stripped": "metadata were removed without re-encoding the image",
     "palette_expanded": "palette entries were replaced by their colours",
-    "reencoded": "the stored bytes differ from the file's; accompanies every other change",
+    "reencoded": "the stored bytes differ from the file's; accompanies every change except `metadata_stripped`",
     "resized": "the image was resized to the configured size",
     "rotated": "the image was rotated as its metadata require",
 }
@@ -25,8 +26,8 @@ class PreparedImage:
     """A checked image that is ready to be stored.
 
     Attributes:
-        encoded: the stored bytes: the file's own bytes if `changes` is empty, otherwise a baseline JPEG, a PNG, or the
-            pixels as height x width x channels bytes.
+        encoded: the stored bytes: the file's own bytes if `changes` is empty, without its metadata if it is
+            `metadata_stripped`, otherwise a baseline JPEG, a PNG, or the pixels as height x width x channels bytes.
         format: of `encoded`: `JPEG`, `PNG` or `RAW`, as `images.store` says; with `reencode: never` any of the
             accepted formats, in upper case.
         height: in pixels, as seen by a reader of `encoded` that ignores metadata.
@@ -40,6 +41,7 @@ class PreparedImage:
         difference_hash: see `imaging.dhash`; None if it was not requested.
         pixels: digest of the file's pixels, see `imaging.pixels.digest_pixels`; None if they were not decoded in full.
         raster: the decoded pixels after all changes except re-encoding; None if they were not requested.
+        has_position: whether the metadata in `encoded` have a GPS position.
     """
 
     encoded: bytes
@@ -52,3 +54,4 @@ class PreparedImage:
     difference_hash: int | None = None
     pixels: str | None = field(default=None, compare=False)
     raster: Raster | None = field(default=None, compare=False, repr=False)
+    has_position: bool = False

@@ -11,13 +11,14 @@ _ACCEPTABLE = (
     ("BMP", re.compile(rb"BM")),
     ("TIFF", re.compile(rb"II[*+]\0|MM\0[*+]")),
     ("PPM", re.compile(rb"P[1-6f]\s|P[1-6]#")),
+    # A brand of its own, or a general one with AVIF among the compatible brands, as far as these were seen in files.
+    ("AVIF", re.compile(rb"....ftyp(?:avi[fs]|m[is]f1.{4}(?:.{4}){0,7}avi[fs])", re.DOTALL)),
+    ("HEIC", re.compile(rb"....ftyp(?:hei[cfmsx]|hev[cmsx]|m[is]f1)", re.DOTALL)),
+    ("JPEG2000", re.compile(rb"\0\0\0\x0cjP {2}\r\n\x87\n|\xff\x4f\xff\x51")),
 )
 
 # Formats that are never decoded, known for a better message than "unknown".
 _OTHERS = (
-    ("AVIF", re.compile(rb"....ftypavi[fs]", re.DOTALL)),
-    ("HEIF", re.compile(rb"....ftyp(?:hei[cfmsx]|hev[cmsx]|mif1|msf1)", re.DOTALL)),
-    ("JPEG 2000", re.compile(rb"\0\0\0\x0cjP {2}\r\n\x87\n|\xff\x4f\xff\x51")),
     ("JPEG XL", re.compile(rb"\xff\x0a|\0\0\0\x0cJXL \r\n\x87\n")),
     ("Photoshop", re.compile(rb"8BPS")),
     ("TGA", re.compile(rb".[\0\x01][\x01-\x03\x09-\x0b].{13}[\x01\x08\x0f\x10\x18\x20]", re.DOTALL)),
@@ -51,7 +52,7 @@ _OTHERS = (
 
 
 def sniff(data: bytes) -> str | None:
-    """The format that the first bytes announce: one of `settings.FORMATS`, or None.
+    """The format that the first bytes announce: one of `settings.FORMATS` or `OPTIONAL_FORMATS`, or None.
 
     The rest of the file may be anything.
     """

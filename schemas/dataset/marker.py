@@ -39,7 +39,7 @@ class ImageRecipe:
     store: str = ""
     check: str = ""
     moments: bool = False
-    near_duplicates: bool = False
+    near_duplicates: Any = False  # false, true or "together"
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +343,7 @@ class Marker:
         dropped_boxes: boxes that are in no record, by reason and class; absent if there are none.
         images_without_boxes: absent if records have no boxes.
         labels_of_images: labels of images that may have several, by outcome; otherwise absent.
+        gps_positions: stored images with a GPS position in their metadata; absent if there are none.
         changes: records by change.
         duplicates: duplicates in the dataset.
         input_bytes: bytes of the sources of all records.
@@ -370,6 +371,7 @@ class Marker:
     dropped_boxes: Mapping[str, Mapping[str, int]] | None = None
     images_without_boxes: ImagesWithoutBoxes | None = None
     labels_of_images: Mapping[str, int] | None = None
+    gps_positions: int | None = None
     changes: Mapping[str, int]
     duplicates: DuplicateCounts
     input_bytes: int
@@ -432,7 +434,8 @@ class Marker:
             for name, split in self.splits.items()
         }
         annotations = ("boxes", "dropped_boxes", "images_without_boxes", "labels_of_images")
-        keys = ("ledger", "named", *annotations, "changes", "duplicates", "input_bytes", "output_bytes", "remarks")
+        changes = ("gps_positions", "changes", "duplicates", "input_bytes", "output_bytes", "remarks")
+        keys = ("ledger", "named", *annotations, *changes)
         stored = to_json(self)
         numbers = {key: stored[key] for key in keys if key in stored}
         return {"unit": self.unit, "splits": splits, "classes": len(self.labels), **numbers}

@@ -24,6 +24,7 @@ class ShardReport:
         sha256: hex digest of the file.
         sidecar_sha256: hex digest of its sidecar.
         missing: Examples that lack an optional feature, by its key.
+        positions: stored images with a GPS position in their metadata.
         milliseconds: how long its images took to decode and encode; not stored.
         reused: whether an earlier run had finished it.
         problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
@@ -40,6 +41,7 @@ class ShardReport:
     sha256: str = ""
     sidecar_sha256: str = ""
     missing: Counter[str] = field(default_factory=Counter)
+    positions: int = 0
     milliseconds: int = field(default=0, compare=False)
     reused: bool = False
     problem: str = ""

@@ -53,10 +53,10 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateGroup:
-    """A line of `duplicates.jsonl`: images of the same bytes, or a pair that looks alike.
+    """A line of `duplicates.jsonl`: images of the same bytes, a pair that looks alike, or the closest pair left.
 
     Attributes:
-        kind: `same_bytes` or `look_alike`.
+        kind: `same_bytes`, `look_alike`, or `closest_apart`: the pair in different splits whose hashes differ least.
         distance: the number of bits by which the difference hashes of a pair differ; absent for the same bytes.
         sha256: SHA-256 of the images' source, in hex; absent for a pair.
         count: number of images; absent for a pair.
@@ -65,7 +65,7 @@ class DuplicateGroup:
         images: the images; of very many, the first ones.
     """
 
-    kind: Literal["same_bytes", "look_alike"]
+    kind: Literal["same_bytes", "look_alike", "closest_apart"]
     distance: int | None = None
     sha256: str | None = None
     count: int | None = None

@@ -149,9 +149,20 @@ class DatasetSettings:
             raise ValueError(f"version is {self.version!r}: write three numbers, such as 1.2.0")
 
     @property
+    def user_functions(self) -> list[str]:
+        """The functions of the user's own code that are called while images are converted."""
+        return [each.function for each in self.features.values() if not each.is_built_in]
+
+    @property
     def holds_images(self) -> bool:
         """Whether Examples have images in them."""
         return self.decode == "images" and self.source.contents == "images"
+
+    @property
+    def kept_together(self) -> list[str]:
+        """The keys of the settings that keep duplicates in one split."""
+        values = {"duplicates": self.duplicates, "images.near_duplicates": self.images.near_duplicates}
+        return [key for key, value in values.items() if value == "together"]
 
     @property
     def unit(self) -> Literal["image", "file", "row"]:

@@ -9,6 +9,12 @@ from recordmill.schemas.added_setting import added_setting
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 
+OPTIONAL_FORMATS = ("AVIF", "JPEG2000", "HEIC")
+"""Formats that are accepted only where `images.formats` names them."""
+
+STRIPPABLE = ("JPEG", "PNG", "WEBP")
+"""The formats whose metadata can be removed without decoding them."""
+
 MAX_JPEG_SIDE = 65_500  # libjpeg's JPEG_MAX_DIMENSION; the marker itself would hold 65,535
 DEFAULT_MAX_PIXELS = 89_478_485
 """Pixels of the largest image that is decoded by default, or that images are enlarged to: seconds of work."""
@@ -57,14 +63,14 @@ class ImageSettings:
     """Which images are accepted, how they are checked, and what is stored of them.
 
     Attributes:
-        formats: accepted formats, recognised by the first bytes. All other files are rejected unopened.
+        formats: accepted formats, recognised by the first bytes. All other files are rejected unopened. `AVIF`,
+            `JPEG2000` and `HEIC` are accepted only if you add them. HEIC needs `pip install '.[heic]'`.
         max_bytes: larger files are rejected.
         max_pixels: images whose header announces more pixels are rejected without decoding them.
         max_side: images whose header announces a longer side are rejected without decoding them.
         check: `decode` decodes every image. `header` reads only the headers of images that are stored unchanged: much
             faster, but damage to the pixels goes unseen and there are no moments. Re-encoded images are decoded in any
-            case. On DirectRunner under Linux a second process then writes every other shard, with 200 MB mostly shared
-            with the first; `--threads=1` does without it.
+            case.
         store: how images are stored: `jpeg`; `png`, without loss; `raw`, the pixels as height x width x channels
             bytes; `auto`, as the convention requires: `jpeg`, except for conventions of raw pixels.
         reencode: `when_needed` copies files that already have the required form, if every reader shows them correctly,
@@ -82,8 +88,13 @@ class ImageSettings:
         moments: whether each channel's sum and sum of squares over the stored image's pixels are computed, for an
             analysis of the dataset (`analyze` sets it). This takes about a third more time: checking a JPEG that is
             stored unchanged needs only its coefficients, and re-encoded images are decoded again.
+        metadata: what is kept of Exif (which may hold a GPS position), XMP, IPTC, comments, thumbnails and data after
+            the end of an image. `keep` copies files with everything in them. `strip` removes all of it from copied
+            files, without decoding them; colour profiles stay. `orientation` does the same, but keeps the orientation
+            of files that `reencode: never` leaves unrotated. Images that are re-encoded never have metadata.
         near_duplicates: whether to find images that look alike, by the difference hash of their pixels. Files with the
-            same bytes are found without it.
+            same bytes are found without it. `together` also keeps them, and files with the same bytes, in one split,
+            with all groups that share one; each image is then read and decoded twice.
     """
 
     formats: tuple[str, ...] = FORMATS
@@ -99,13 +110,15 @@ class ImageSettings:
     background: tuple[int, int, int] = (255, 255, 255)
     resize: Resize | None = None
     moments: bool = False
-    near_duplicates: bool = False
+    near_duplicates: bool | Literal["together"] = False
+    metadata: Literal["keep", "strip", "orientation"] = added_setting("keep")
 
     def __post_init__(self) -> None:
         if not self.formats:
             raise ValueError("formats: name at least one")
         for name in self.formats:
-            _check_choice("formats", name, FORMATS)
+            _check_choice("formats", name, (*FORMATS, *OPTIONAL_FORMATS))
+        self._check_metadata()
         longest = LARGEST_LIMIT if self.reencode == "never" else MAX_JPEG_SIDE
         most = {"max_bytes": LARGEST_LIMIT, "max_pixels": LARGEST_LIMIT, "max_side": longest, "quality": 100}
         for key, limit in most.items():
@@ -113,7 +126,7 @@ class ImageSettings:
                 raise ValueError(f"{key}: must be 1 to {limit:,}")
         if len(self.background) != 3 or not all(0 <= value <= 255 for value in self.background):
             raise ValueError("background: give red, green and blue, each 0 to 255")
-        for key in ("check", "store", "reencode", "subsampling", "grayscale"):
+        for key in ("check", "store", "reencode", "subsampling", "grayscale", "metadata"):
             _check_choice(key, getattr(self, key), get_args(get_type_hints(ImageSettings)[key]))
         needs = {"store": self.store != "auto", "resize": self.resize, "grayscale": self.grayscale == "expand"}
         for key in needs if self.reencode == "never" else ():
@@ -121,6 +134,16 @@ class ImageSettings:
                 raise ValueError(f"{key}: needs re-encoding, and reencode is never")
         if self.near_duplicates and self.check == "header" and self.reencoding != "always":
             raise ValueError("near_duplicates: needs the pixels of all images: set check to decode")
+
+    def _check_metadata(self) -> None:
+        """Raises ValueError if not all metadata of copied files can be removed without changing how these look."""
+        if self.metadata == "keep" or self.reencode != "never":
+            return
+        if self.metadata == "strip":
+            raise ValueError("metadata: strip would lose the orientation, since reencode is never: choose orientation")
+        if others := [name for name in self.formats if name not in STRIPPABLE]:
+            names = f"{', '.join(STRIPPABLE)} only, not from {others[0]}"
+            raise ValueError(f"metadata: can be removed from {names}, and reencode is never: set formats to these")
 
     @property
     def reencoding(self) -> Literal["when_needed", "always", "never"]:

@@ -63,6 +63,23 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
     }
 
 
+def test_the_graph_of_beams_writer(dataflow_flags):
+    flags = ["--writer=beam", "--set=shards.count=2", "--set=splits.fractions={train: 0.9, test: 0.1}"]
+    options = parse_options([*dataflow_flags, *PLACES, *flags, "--dry_run=True"])
+    pipeline, _ = _make_pipeline(options.runner, options.beam_arguments)
+    build(pipeline, prepare_job(options, Terminal(sys.stderr)))
+    transforms = pipeline.run().job.proto_pipeline.components.transforms.values()
+    steps = {each.unique_name for each in transforms if each.unique_name.count("/") == 0}
+    chain = {"AssignSplits", "ReadImages", "ReencodeImages", "BuildExamples", "SplitExamples", "WriteExamples"}
+    assert {*chain, "ListReferences", "PlanShards"} <= steps
+    assert not {"ClaimOutput", "ShuffleReferences", "ConvertShards", "PublishDataset"} & steps
+    written = {each.unique_name for each in transforms if each.unique_name.endswith("/WriteBundles")}
+    write = "WriteExamples/Write {}/Write/WriteImpl/WriteBundles"
+    assert written == {write.format(split) for split in ("train", "test")}
+    for transform in transforms:
+        assert b"pipeline.run" not in transform.spec.payload, transform.unique_name
+
+
 def test_references_are_shuffled_but_not_pixels(job):
     components = job.proto_pipeline.components
     (shuffle,) = [each for each in components.transforms.values() if each.unique_name.endswith("/GroupByShard")]

@@ -6,7 +6,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 TEXT = (Path(__file__).parents[2] / "docs" / "analyze.md").read_text(encoding="utf-8")
 
@@ -16,11 +15,6 @@ def done(tmp_path_factory, run_page):
     if not find_spec("tensorflow_transform"):
         pytest.skip("tensorflow-transform is not installed")
     folder = tmp_path_factory.mktemp("analyze")
-    for number in range(20):
-        for shade, animal in enumerate(("cat", "dog")):
-            path = folder / "photos" / animal / f"{number:04d}.jpg"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            Image.new("RGB", (80 + number, 60), (90 * shade, 5 * number, 70)).save(path, quality=90)
     return folder, run_page("docs/analyze.md", folder)
 
 
@@ -29,7 +23,7 @@ def test_the_commands_do_what_the_page_says(done):
     folder, (converted, analysed, trained) = done
     assert json.loads(converted.stdout)["analysis"] == "analyzed"
     assert json.loads(analysed.stdout)["status"] == "kept"
-    assert trained.stdout == "(1, 2)\n"
+    assert trained.stdout == "(1, 8)\n"  # after the assertion that training and serving give the same scores
     assert (folder / "served" / "saved_model.pb").is_file()
 
 

@@ -1,6 +1,7 @@
-"""docs/change.md: its commands run."""
+"""docs/change.md: its commands run, and print what it shows."""
 
 import json
+from pathlib import Path
 
 from documented_inputs import draw_collections
 
@@ -8,6 +9,10 @@ PAGE = "docs/change.md"
 
 
 def test_the_commands_run(run_page, tmp_path):
-    first, second = run_page(PAGE, draw_collections(tmp_path))
-    for done in (first, second):
+    yesterday, _, today, differ, same, *nights = run_page(PAGE, draw_collections(tmp_path))
+    for done in (yesterday, today, *nights):
         assert json.loads(done.stdout)["status"] == "published"
+    text = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")
+    shown = text.split("The first comparison exits with 1, the second with 0:\n\n```\n")[1].partition("```")[0]
+    assert differ.stderr + same.stderr == shown
+    assert (differ.returncode, same.returncode) == (1, 0)

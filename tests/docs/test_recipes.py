@@ -40,6 +40,8 @@ def test_each_recipe_does_what_it_says(folder):
     assert sum(count_records(folder / "dataset-tutorial").values()) == 40
     exact = list(rows(folder / "dataset-exact"))
     assert [row["changes"] for _, row in exact] == [[]] * 20
+    assert sum(count_records(folder / "dataset-avif").values()) == 40
+    assert sum(count_records(folder / "dataset-private").values()) == 40
     splits = {}
     for split, row in rows(folder / "dataset-grouped"):
         splits.setdefault(re.search("p[0-9]+", row["key"]).group(), set()).add(split)

@@ -9,10 +9,10 @@ import pytest
 
 from benchmarks import scale
 from benchmarks.scale_model import MOVES_AT_ONCE
+from recordmill.storage import temporary_files as contents
 from recordmill.transforms.plan_shards import HELD_REFERENCES
 from recordmill.transforms.planning.hash_histogram import MAX_BINS
 from recordmill.transforms.planning.plan import MOST_PER_SHARD
-from recordmill.transforms.publishing import temporary_files as contents
 from recordmill.transforms.shards.read_ahead import REMOTE_READERS
 
 PAGE = "docs/scale.md"

@@ -23,7 +23,9 @@ def somewhere(tmp_path_factory, run_command):
 
 
 def test_the_page_runs_and_gives_what_it_says(run_page, somewhere):
-    whole, frames, pixels, one_file, inspected, record, by_key, where, one, images, script = run_page(PAGE, somewhere)
+    runs = run_page(PAGE, somewhere)
+    whole, frames, pixels, one_file, bare, inspected, record, by_key, where, one, images, script = runs
+    assert bare.returncode == 0
     for done, level, records in ((whole, "files", 60), (frames, "frames", 60), (pixels, "pixels", 60)):
         said = f"no problems found: {records} records in 2 files, level {level}, "
         assert done.stderr.splitlines()[-1].startswith(said)

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from golden_cases import CASES
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.conventions import convention_names
+from recordmill.storage.record_reader import looks_like_records
+from recordmill.storage.tfrecord_file import read_records
 from recordmill.transforms.inputs.sources import source_names
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -43,7 +46,22 @@ FILES_WITH_WORDS = ("README.md", "config.yaml", "croissant.json", "dataset_info.
 LONGEST_VALUE = 300
 
 
+NOT_WITH_BEAM = ("images.moments", "images.near_duplicates", "index_files", "analyze", "shards")
+"""Settings without which `--writer=beam` is tried; it needs `shards.count`, and has no sidecars."""
+
+ALL_THE_SAME = ("unit", "classes", "ledger", "named", "boxes", "dropped_boxes", "labels_of_images", "changes")
+
+
 def pytest_generate_tests(metafunc):
+    if "beam_flags" in metafunc.fixturenames:
+        everything = metafunc.config.getoption("--on-runner")
+        cases = [case for case in CASES if everything or case.name in ON_DIRECT_RUNNER]
+        ways = ["one process", *(["two processes"] if everything else [])]
+        ways += ["prism"] if os.environ.get("RECORDMILL_PRISM") else []
+        pairs = [(case, FLAGS[way]) for way in ways for case in cases]
+        metafunc.parametrize(
+            ("case", "beam_flags"), pairs, ids=[f"{case.name}-{way}" for way in ways for case in cases]
+        )
     if "way" not in metafunc.fixturenames:
         return
     pairs = []
@@ -174,6 +192,41 @@ def test_golden(case, way, input_of, tmp_path, capsys, monkeypatch, request):
     expected = as_facts(path.read_text(encoding="utf-8"))
     assert found["input"] == expected["input"], "its generator has changed, or a library encodes it differently"
     assert found == expected, differences(expected, found)
+
+
+@pytest.fixture
+def records_of(capsys, monkeypatch):
+    """The line of JSON of a conversion, and all records that it wrote, sorted."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")))
+
+    def run(output, *flags):
+        terminated = signal.getsignal(signal.SIGTERM)
+        try:
+            assert launch([*flags, f"--output={output}"], build) == 0, capsys.readouterr().err
+        finally:
+            signal.signal(signal.SIGTERM, terminated)
+        line = json.loads(capsys.readouterr().out)
+        files = [path for path in output.iterdir() if path.is_file() and looks_like_records(str(path))]
+        assert len(files) == sum(split["shards"] for split in line["splits"].values())
+        return line, sorted(bytes(record) for file in files for record in read_records(str(file)))
+
+    return run
+
+
+def test_beam_writes_the_same_examples(case, beam_flags, input_of, tmp_path, records_of, choose_runner):
+    root, _ = input_of(case)
+    settings = [each for each in case.settings if not each.startswith(NOT_WITH_BEAM)]
+    flags = list(flags_of(replace(case, settings=(*settings, "shards.count=2")), root, tmp_path))[:-1]
+    choose_runner(False)
+    ours, our_records = records_of(tmp_path / "ours", *flags)
+    choose_runner(True)
+    prism = [f"--prism_location={os.environ['RECORDMILL_PRISM']}"] if "--runner=PrismRunner" in beam_flags else []
+    beams, beam_records = records_of(tmp_path / "beams", *flags, "--writer=beam", *beam_flags, *prism)
+    assert beam_records == our_records
+    assert {key: beams.get(key) for key in ALL_THE_SAME} == {key: ours.get(key) for key in ALL_THE_SAME}
+    counts = [{name: split["images"] for name, split in line["splits"].items()} for line in (ours, beams)]
+    assert counts[0] == counts[1]
+    assert (tmp_path / "beams/labels.txt").read_bytes() == (tmp_path / "ours/labels.txt").read_bytes()
 
 
 def test_each_configuration_and_each_convention_has_a_golden():

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageEnhance
 
+from benchmarks.photographs import photograph
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.example_proto import Example
@@ -270,3 +271,25 @@ def convert_folders(capsys) -> Callable[..., Path]:
         return output
 
     return convert
+
+
+@pytest.fixture(scope="session")
+def look_alikes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pictures in the style of photographs, and of each a smaller, a coarser or a brighter copy."""
+    root = tmp_path_factory.mktemp("look-alikes")
+    for label in ("cat", "dog"):
+        (root / label).mkdir()
+    for number in range(24):
+        data = photograph(number, 120, 90)
+        (root / "cat" / f"{number}.jpg").write_bytes(data)
+        image: Image.Image = Image.open(io.BytesIO(data))
+        quality = 85
+        match number % 3:
+            case 0:
+                image = image.resize((80, 60))
+            case 1:
+                quality = 20
+            case 2:
+                image = ImageEnhance.Brightness(image).enhance(1.2)
+        image.save(root / "dog" / f"copy_{number}.jpg", quality=quality)
+    return root

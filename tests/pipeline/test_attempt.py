@@ -106,23 +106,32 @@ def test_a_secret_is_refused_on_any_runner(prepare):
 
 
 @pytest.mark.parametrize(
-    ("flags", "arguments", "processors", "system", "processes"),
+    ("flags", "arguments", "system", "processes"),
     [
-        ((), (), 2, "linux", 2),
-        ((), (), 8, "linux", 2),
-        ((), (), 1, "linux", 1),
-        ((), (), 2, "darwin", 1),
-        (("--threads=2",), (), 2, "linux", 1),
-        (("--runner=PrismRunner",), (), 2, "linux", 1),
-        ((), ("--direct_num_workers=2", "--direct_running_mode=multi_processing"), 2, "linux", 1),
+        ((), (), "linux", 6),
+        ((), (), "darwin", 1),
+        (("--threads=2",), (), "linux", 1),
+        (("--threads=2", "--processes=3"), (), "linux", 3),
+        (("--processes=1",), (), "linux", 1),
+        (("--processes=1", "--runner=PrismRunner"), (), "linux", 1),
+        (("--runner=PrismRunner",), (), "linux", 1),
+        ((), ("--direct_num_workers=2", "--direct_running_mode=multi_processing"), "linux", 1),
     ],
 )
-def test_a_second_process_is_allowed_where_the_launcher_works_alone(
-    prepare, monkeypatch, flags, arguments, processors, system, processes
-):
-    monkeypatch.setattr("recordmill.pipeline.attempt.default_threads", lambda: processors)
+def test_processes_are_used_where_the_launcher_works_alone(prepare, monkeypatch, flags, arguments, system, processes):
+    monkeypatch.setattr("recordmill.pipeline.attempt.default_processes", lambda: 6)
     monkeypatch.setattr("recordmill.pipeline.attempt.sys.platform", system)
-    assert prepare(*flags, arguments=arguments).run.processes == processes
+    run = prepare(*flags, arguments=arguments).run
+    assert run.processes == processes
+    assert (run.fewest_for_processes > 0) == ("--processes" not in "".join(flags))
+
+
+@pytest.mark.parametrize(
+    ("flags", "arguments"), [(("--runner=PrismRunner",), ()), ((), ("--direct_num_workers=2",))], ids=str
+)
+def test_processes_are_refused_where_runners_have_workers(prepare, flags, arguments):
+    with pytest.raises(UsageError, match=r"^--processes=2 is for DirectRunner in one process: .*; remove it$"):
+        prepare("--processes=2", *flags, arguments=arguments)
 
 
 def test_options_stay_as_they_were(photos, monkeypatch):

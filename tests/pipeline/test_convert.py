@@ -5,6 +5,8 @@ import logging
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 from collections import OrderedDict
 from pathlib import Path
@@ -15,6 +17,7 @@ import recordmill
 from recordmill import ConversionError
 from recordmill.pipeline import convert as module
 
+REPO = Path(__file__).parents[2]
 HALVES = {"train": 0.5, "test": 0.5}
 
 
@@ -124,6 +127,38 @@ def test_a_callers_process_is_never_forked(converted, tmp_path, monkeypatch):
     with pytest.raises(ConversionError, match="seen"):
         recordmill.convert(folder / "photos", tmp_path / "dataset")
     assert seen == [False]
+
+
+# Without `if __name__ == "__main__"`, and with a thread, as notebooks and scripts are.
+SCRIPT = """
+import sys, threading, time
+import recordmill
+
+threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+print(recordmill.convert(sys.argv[1], sys.argv[2], quiet=True, processes=2, shards={"count": 4}).counts)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are used on Linux only")
+def test_a_script_without_a_guard_can_use_processes(converted, tmp_path):
+    _, folder = converted
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, tmp_path / "script.py", folder / "photos", tmp_path / "dataset"]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(REPO)}, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("{'train': 9, 'test': 1}\n", "")
+
+
+def test_functions_that_are_only_in_the_callers_main_module_are_called_in_its_process(converted, tmp_path, monkeypatch):
+    _, folder = converted
+    main = sys.modules["__main__"]
+    monkeypatch.setattr(main, "brightness", lambda image: float(image.mean()), raising=False)
+    monkeypatch.setattr("recordmill.pipeline.attempt.default_processes", lambda: 2)
+    monkeypatch.setattr("recordmill.pipeline.attempt.fewest_for_processes", lambda _: 0)
+    feature = {"function": "__main__:brightness", "of": "image", "type": "float", "shape": []}
+    dataset = recordmill.convert(folder / "photos", tmp_path / "out", quiet=True, features={"brightness": feature})
+    assert dataset.counts == {"train": 9, "test": 1}
 
 
 def test_several_inputs_and_a_configuration(converted, class_folders, tmp_path):

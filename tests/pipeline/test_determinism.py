@@ -7,9 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from recordmill.transforms import convert_shards
 from recordmill.transforms.inputs.listing import local_folders
-from recordmill.transforms.shards.read_ahead import default_threads
 
 SETTINGS = {"shards.count": 3, "splits.fractions": {"train": 0.7, "test": 0.3}}
 
@@ -64,28 +62,37 @@ def test_the_direct_runner_and_none(convert, choose_runner, collection, tmp_path
     assert_same(one, convert(collection, settings=settings, output=tmp_path / "other"))
 
 
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_look_alikes_on_the_direct_runner_and_on_none(convert, choose_runner, look_alikes, tmp_path, processes):
+    settings = {**SETTINGS, "images.near_duplicates": "together"}
+    several = ("--direct_num_workers=2", "--direct_running_mode=multi_processing") if processes > 1 else ()
+    choose_runner(True)
+    one = convert(look_alikes, *several, settings=settings, output=tmp_path / "one")
+    choose_runner(False)
+    assert_same(one, convert(look_alikes, settings=settings, output=tmp_path / "other"))
+
+
 @pytest.mark.runner
 def test_threads(convert, collection, reference, tmp_path):
     assert_same(reference, convert(collection, "--threads=4", settings=SETTINGS, output=tmp_path / "other"))
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux" or default_threads() < 2, reason="a second process needs a processor")
-def test_a_second_process(convert, picture, monkeypatch, tmp_path):
-    begun = []
-    real = convert_shards.SecondProcess
-    monkeypatch.setattr(convert_shards, "SecondProcess", lambda write: (begun.append(real(write)), begun[-1])[1])
-    images = [picture(f"{number}", size=(16, 12)) for number in range(20)]
-    for number in range(convert_shards.FEWEST_FOR_TWO):
-        path = tmp_path / f"photos/{number % 7}/{number}.jpg"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(images[number % 20] if number % 99 else b"no picture")
-    settings = {**SETTINGS, "images.check": "header", "max_rejected.share": 0.05}
-    one = convert(tmp_path / "photos", "--threads=1", settings=settings, output=tmp_path / "one")
-    assert begun == []
-    assert_same(one, convert(tmp_path / "photos", settings=settings, output=tmp_path / "two"))
-    assert len(begun) == 1
-    assert one.marker["ledger"]["rejected"] == {"unknown_format": 21}
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are used on Linux only")
+@pytest.mark.parametrize(
+    ("flags", "settings"),
+    [
+        (("--processes=2",), {}),
+        (("--processes=4",), {"images.reencode": "always"}),
+        (("--processes=3", "--threads=2"), {"images.check": "header", "compression": "gzip"}),
+        (("--processes=3",), {"shards.count": 1, "splits.fractions": {"train": 1}}),
+    ],
+    ids=str,
+)
+def test_processes(convert, collection, tmp_path, flags, settings):
+    settings = {**SETTINGS, **settings}
+    one = convert(collection, "--threads=1", settings=settings, output=tmp_path / "one")
+    assert_same(one, convert(collection, *flags, settings=settings, output=tmp_path / "other"))
+    assert one.marker["ledger"]["rejected"] == {"no_class": 1, "unknown_format": 1}
 
 
 @pytest.mark.slow

@@ -21,9 +21,9 @@ def many(class_folders, tmp_path):
     return root
 
 
-def flags(source, output, settings):
+def flags(source, output, settings, processes=1):
     sets = [f"--set={key}={json.dumps(value)}" for key, value in settings.items()]
-    return [f"--input={source}", f"--output={output}", "--threads=1", *sets]
+    return [f"--input={source}", f"--output={output}", "--threads=1", f"--processes={processes}", *sets]
 
 
 # Writes so many shards, and each of the others after three seconds: even on a busy machine it does not come to its end.
@@ -67,9 +67,9 @@ def test_kill_9_while_converting_then_a_rerun_gives_an_undisturbed_dataset(conve
     undisturbed = convert(many, settings=SETTINGS, output=tmp_path / "undisturbed")
     output, chance = tmp_path / "killed", random.Random(1)
     (tmp_path / "tmp").mkdir()
-    for some, shards in ((2, 1), (4, 4), (5, 9)):
+    for some, shards, processes in ((2, 1, 1), (4, 4, 1), (2, 6, 2), (5, 9, 1)):
         environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
-        process = spawn(some, *flags(many, output, SETTINGS), script=WRITE_SOME, env=environment)
+        process = spawn(some, *flags(many, output, SETTINGS, processes), script=WRITE_SOME, env=environment)
         assert wait_until(lambda: finished_shards(output) >= shards, process)  # noqa: B023
         time.sleep(chance.random() / 50)
         process.kill()
@@ -146,13 +146,14 @@ def test_kill_9_at_random_moments(convert, spawn, class_folders, tmp_path):
     assert again.files == undisturbed.files
 
 
+@pytest.mark.parametrize("processes", [1, 3])
 @pytest.mark.parametrize(
     ("number", "code", "how"),
     [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "stopped by a signal")],
 )
-def test_a_signal_ends_a_run_with_one_sentence(spawn, convert, many, tmp_path, number, code, how):
+def test_a_signal_ends_a_run_with_one_sentence(spawn, convert, many, tmp_path, number, code, how, processes):
     output = tmp_path / "stopped"
-    process = spawn(3, *flags(many, output, SETTINGS), script=WRITE_SOME)
+    process = spawn(3, *flags(many, output, SETTINGS, processes), script=WRITE_SOME)
     assert wait_until(lambda: finished_shards(output) >= 3, process)
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=120)

@@ -1,9 +1,16 @@
 """What a runner's page shows of a running job comes to what the ledger says."""
 
 import apache_beam as beam
+import pytest
 
 
-def test_the_metrics_of_two_processes_add_up_to_the_ledger(convert, class_folders, picture, tmp_path, monkeypatch):
+@pytest.mark.runner
+@pytest.mark.parametrize(
+    "flags", [("--direct_running_mode=multi_processing", "--direct_num_workers=2"), ("--processes=2",)], ids=str
+)
+def test_the_metrics_of_two_processes_add_up_to_the_ledger(
+    flags, convert, class_folders, picture, tmp_path, monkeypatch
+):
     root = class_folders(tmp_path / "photos", {"cat": 12, "dog": 9})
     for number in range(3):
         (root / "cat" / f"text{number}.jpg").write_bytes(b"plain text")
@@ -15,7 +22,6 @@ def test_the_metrics_of_two_processes_add_up_to_the_ledger(convert, class_folder
         return results[-1]
 
     monkeypatch.setattr(beam.Pipeline, "run", keep)
-    flags = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
     settings = {"shards.count": 3, "images.reencode": "always"}
     done = convert(root, *flags, settings=settings)
     assert done.code == 0

@@ -52,6 +52,14 @@ def test_stratified_splits_on_prism(prism, convert, convert_in_child, class_fold
     assert other.deterministic_files == one.deterministic_files
 
 
+def test_look_alikes_stay_together_on_prism(prism, convert, convert_in_child, look_alikes, tmp_path):
+    settings = {"images.near_duplicates": "together", "splits.fractions": {"train": 0.5, "test": 0.5}}
+    one = convert(look_alikes, settings=settings, output=tmp_path / "fn_api")
+    other = convert_in_child(look_alikes, *on(prism), settings=settings, output=tmp_path / "prism")
+    assert (one.code, other.code) == (0, 0)
+    assert other.deterministic_files == one.deterministic_files
+
+
 def test_a_failure_on_prism_is_one_sentence_too(prism, convert_in_child, tmp_path):
     (tmp_path / "photos").mkdir()
     done = convert_in_child(tmp_path / "photos", *on(prism))

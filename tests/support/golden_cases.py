@@ -133,6 +133,20 @@ def _images() -> list[Case]:
         case("images_rare_png", of.rare_formats, "images={store: png, grayscale: expand}"),
         case("images_rare_small", of.rare_formats, "images={resize: {longest: 40}, near_duplicates: true}"),
         case("images_rare_exact", of.rare_formats, "images.resize={exact: [31, 17]}"),
+        case("images_optional_formats", of.optional_formats, "images.formats=[AVIF, JPEG2000]"),
+        case(
+            "images_optional_formats_never",
+            of.optional_formats,
+            "images={formats: [AVIF, JPEG2000], reencode: never, check: header}",
+        ),
+        case("images_metadata_strip", of.metadata, "images={metadata: strip, store: png}"),
+        case("images_metadata_strip_jpeg", of.metadata, "images={metadata: strip, check: header}"),
+        case(
+            "images_metadata_orientation",
+            of.metadata,
+            "images={metadata: orientation, reencode: never, formats: [JPEG, PNG, WEBP]}",
+        ),
+        case("images_metadata_keep", of.metadata),
         case("images_limits", of.formats, "images={max_side: 60, max_pixels: 3000}"),
     ]
 
@@ -173,6 +187,7 @@ def _datasets() -> list[Case]:
         ),
         case("duplicates_drop", of.photos, "duplicates=drop", HALVES),
         case("duplicates_together", of.photos, "duplicates=together", HALVES),
+        case("near_duplicates_together", of.photos, "images.near_duplicates=together", HALVES),
         case("duplicates_drop_limit", of.photos, "duplicates=drop", "limit=12", "seed=3", HALVES),
         case("shards_count", of.photos, "shards.count=3"),
         case("shards_size", of.photos, "shards.size=3KiB"),

@@ -25,6 +25,7 @@ from frozen_pictures import (
     store_in_gzip,
     swapped_profile,
 )
+from PIL import Image
 
 from recordmill.schemas.example_proto import Example
 
@@ -87,6 +88,35 @@ def formats() -> Files:
         "png/Thumbs.db": b"made by a system",
     }
     return files | {f"turned/{n}.jpg": draw_jpeg(f"turned {n}", orientation=n) for n in range(2, 9)}
+
+
+def metadata() -> Files:
+    """Images with a position, a comment and more, one of them turned."""
+    exif = Image.Exif()
+    exif[0x010F] = "maker"
+    exif.get_ifd(0x8825).update({1: "N", 2: (48.0, 8.0, 0.0)})
+    turned = Image.Exif()
+    turned.load(exif.tobytes())
+    turned[0x0112] = 6
+    files = {"a/plain.jpg": draw_jpeg("no metadata")}
+    for name, each in (("upright", exif), ("turned", turned)):
+        files[f"a/{name}.jpg"] = encode(draw_image(name), "JPEG", exif=each, comment=b"comment") + b"a motion photo"
+        files[f"b/{name}.png"] = draw_png(name, exif=each)
+        files[f"b/{name}.webp"] = encode(draw_image(name), "WEBP", lossless=True, exif=each, xmp=b"<x/>")
+    return files
+
+
+def optional_formats() -> Files:
+    """Formats that are accepted only where they are named."""
+    avif = {"quality": 80, "max_threads": 1}
+    return {
+        "avif/plain.avif": encode(draw_image("avif"), "AVIF", **avif),
+        "avif/alpha.avif": encode(draw_image("alpha avif", mode="RGBA"), "AVIF", **avif),
+        "avif/turned.avif": encode(draw_image("turned avif"), "AVIF", exif=exif_of(6), **avif),
+        "jpeg2000/plain.jp2": encode(draw_image("jp2"), "JPEG2000"),
+        "jpeg2000/16_bits.jp2": encode(draw_image("deep jp2", mode="I;16"), "JPEG2000"),
+        "jpeg2000/codestream.j2k": encode(draw_image("j2k"), "JPEG2000", no_jp2=True),
+    }
 
 
 def rare_formats() -> Files:

@@ -1,78 +1,242 @@
-from dataclasses import replace
+from pathlib import Path
 
 import apache_beam as beam
 import pytest
+from apache_beam.io import tfrecordio
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
+from make_settings import make_settings
 
-from recordmill.imaging import ImageSettings, prepare_image
+from recordmill.imaging import prepare_image
 from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.reference_digest import add_digests, digest_of
+from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.images import ImageSettings
+from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.transforms.compose import BuildExamples, ReadImages, ReencodeImages, SplitExamples
+from recordmill.storage.tfrecord_file import DamagedFileError, read_records
+from recordmill.transforms.compose import (
+    AssignSplits,
+    BuildExamples,
+    ReadImages,
+    ReencodeImages,
+    SplitExamples,
+    Tally,
+    WriteExamples,
+    read_written,
+)
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
+from recordmill.transforms.records.convert_image import ConvertedImage, reject_image
 
-EXAMPLES = [(f"cat/{number}", b"%d" % number) for number in range(200)]
+LABELS = LabelMap({"cat": 5})
 
 
-def check(elements, transform, expected, counter):
-    """What a transform makes of elements, of which it leaves out and counts one."""
+@pytest.fixture
+def refs(tmp_path, draw):
+    """Twenty JPEGs, a PNG and what is rejected: a file that is gone, one without an image, and one of another class."""
+    files = {f"cat/{number}.jpg": draw(number) for number in range(20)}
+    files |= {"cat/20.png": draw(20, kind="PNG"), "cat/text.jpg": b"no image", "dog/1.jpg": draw(1)}
+    found = []
+    for key, content in files.items():
+        path = tmp_path / "photos" / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        found.append(ImageRef(key, str(path), len(content), label=key.partition("/")[0]))
+    return [*found, ImageRef("cat/gone.jpg", str(tmp_path / "gone.jpg"), 10, label="cat")]
+
+
+def chain(root, listed, settings, folder):
+    return (
+        root
+        | beam.Create([ReferenceBatch.of(listed[:9]), ReferenceBatch.of(listed[9:])])
+        | AssignSplits(settings)
+        | ReadImages(settings, LABELS)
+        | ReencodeImages(settings)
+        | BuildExamples(settings, LABELS)
+        | SplitExamples(settings)
+        | WriteExamples(settings, str(folder), settings.shards.count)
+    )
+
+
+def run_chain(listed, settings, folder):
+    """What the steps tally."""
+    found = []
     pipeline = beam.Pipeline(runner=FnApiRunner())
-    assert_that(pipeline | beam.Create(elements) | transform, equal_to(expected))
-    (found,) = pipeline.run().metrics().query(beam.metrics.MetricsFilter().with_name(counter))["counters"]
-    assert found.committed == 1
+    _FOUND.clear()
+    chain(pipeline, listed, settings, folder) | beam.Map(_keep)
+    pipeline.run().wait_until_finish()
+    (found,) = _FOUND
+    return found
 
 
-def test_images_are_read_and_missing_ones_left_out(tmp_path):
-    path = tmp_path / "a[1].gz"
-    path.write_bytes(b"0123456789")
-    ref = ImageRef("a", str(path), 10)
-    check([ref, replace(ref, key="gone", uri=f"{ref.uri}x")], ReadImages(), [(ref, b"0123456789")], "unread")
+_FOUND = []
 
 
-def test_images_are_prepared_and_bad_ones_left_out(draw):
-    settings = ImageSettings(reencode="always", quality=50)
-    images = [
-        (ImageRef("a", "a"), draw(1)),
-        (ImageRef("b", "b"), b"no image"),
-        (ImageRef("c", "c"), draw(2, kind="PNG")),
+def _keep(tally):
+    _FOUND.append(tally)
+
+
+def written_name(split, index, count):
+    return f"{split}-{index:05d}-of-{count:05d}.tfrecord"
+
+
+def written(folder):
+    return {path.name: [bytes(each) for each in read_records(str(path))] for path in sorted(folder.glob("*"))}
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_examples_are_exact_and_counted_where_they_are_written(refs, tmp_path, compression):
+    images = ImageSettings(reencode="always", quality=50)
+    settings = make_settings(
+        images=images, shards=ShardSettings(count=2), compression=compression, convention="tutorial"
+    )
+    tally = run_chain(refs, settings, tmp_path / "out")
+    splitter, convention = ImageSplitter(0, settings.splits, SplitCutoffs()), load_convention("tutorial")
+    expected = {"train": [], "test": []}
+    for ref in refs[:21]:
+        image = prepare_image(Path(ref.uri).read_bytes(), images)
+        size = {"height": image.height, "width": image.width, "channels": 3, "label": 5, "encoded": image.encoded}
+        expected[splitter.place(ref)[1]].append(encode_example(convention.features, size))
+    assert expected["train"]
+    assert expected["test"]
+    files = written(tmp_path / "out")
+    assert list(files) == [written_name(split, index, 2) for split in ("test", "train") for index in (0, 1)]
+    for split, examples in expected.items():
+        found = [files[written_name(split, index, 2)] for index in (0, 1)]
+        assert sorted([*found[0], *found[1]]) == sorted(examples)
+        counts = {file.index: file.records for file in tally.files if file.split == split}
+        assert counts == {0: len(found[0]), 1: len(found[1])}
+        assert tally.splits[split].records == len(examples)
+    assert tally.find_problem() == ""
+    assert {reason: example.key for reason, example in tally.rejected_such.items()} == {
+        "vanished": "cat/gone.jpg",
+        "unknown_format": "cat/text.jpg",
+        "unknown_label": "dog/1.jpg",
+    }
+
+
+def test_an_image_without_a_class_id_is_not_read(refs, tmp_path):
+    dog = next(ref for ref in refs if ref.label == "dog")
+    tally = run_chain(
+        [dog.replace(uri=str(tmp_path / "nowhere"))], make_settings(shards=ShardSettings(count=1)), tmp_path / "out"
+    )
+    assert list(tally.rejected_such) == ["unknown_label"]
+
+
+def test_what_was_rejected_or_ignored_when_it_was_listed(refs, tmp_path):
+    notices = [
+        refs[0].replace(key="a").notice("rejected", "no_class", "why"),
+        refs[0].replace(key="b").notice("ignored", "hidden"),
+        refs[0].replace(key="c").notice("left_out", "duplicate"),
     ]
-    expected = [(ref, prepare_image(data, settings)) for ref, data in images if ref.key != "b"]
-    check(images, ReencodeImages(settings), expected, "undecoded")
+    tally = run_chain([refs[0], *notices], make_settings(shards=ShardSettings(count=1)), tmp_path / "out")
+    assert tally.splits[""].rejected == {"no_class": 1}
+    assert tally.rejected_such["no_class"].text == "a (why)"
+    assert sum(file.records for file in tally.files) == 1
 
 
-def test_examples_are_exact_and_unknown_labels_left_out(draw):
-    image = prepare_image(draw(1), ImageSettings())
-    images = [(ImageRef("cat/1", "", label="cat"), image), (ImageRef("dog/1", "", label="dog"), image)]
-    record = {"height": 6, "width": 8, "channels": 3, "label": 5, "encoded": draw(1)}
-    expected = ("cat/1", encode_example(load_convention("tutorial").features, record))
-    check(images, BuildExamples({"cat": 5}, "tutorial"), [expected], "unlabelled")
-
-
-def test_an_unknown_convention_raises_when_the_pipeline_is_written():
-    with pytest.raises(ValueError, match="there is no convention 'x'"):
-        BuildExamples({}, "x")
+def test_a_listing_that_fails_raises():
+    step = AssignSplits(make_settings())
+    batch = ReferenceBatch.of([ImageRef("", "photos").notice("fatal", "missing_input", "the input cannot be read")])
+    pipeline = beam.Pipeline(runner=FnApiRunner())
+    pipeline | beam.Create([batch]) | step
+    with pytest.raises(ValueError, match="photos: the input cannot be read"):
+        pipeline.run()
 
 
 @pytest.mark.parametrize("fractions", [{"train": 0.8, "test": 0.2}, {"train": 0.5, "validation": 0.2}, {"all": 1.0}])
-def test_examples_are_split_as_the_main_job_splits(fractions):
-    splitter = ImageSplitter(4, SplitSettings(fractions=fractions), SplitCutoffs())
-    expected = {name: [] for name in fractions}
-    for key, example in EXAMPLES:
-        if split := splitter.place(ImageRef(key, key))[1]:
-            expected[split].append(example)
-    assert all(expected.values())
+def test_images_are_split_as_the_main_job_splits(fractions):
+    settings = make_settings(splits=SplitSettings(fractions=fractions), seed=4)
+    refs = [ImageRef(f"cat/{number}", "") for number in range(200)]
+    splitter = ImageSplitter(4, settings.splits, SplitCutoffs())
+    placed = [(splitter.place(ref)[1], ref) for ref in refs]
     with beam.Pipeline(runner=FnApiRunner()) as root:
-        splits = root | beam.Create(EXAMPLES) | SplitExamples(fractions, seed=4)
-        assert list(splits) == list(fractions)
-        for name, examples in splits.items():
-            assert_that(examples, equal_to(expected[name]), label=name)
+        found, _ = root | beam.Create([ReferenceBatch.of(refs)]) | AssignSplits(settings)
+        assert_that(found, equal_to([each for each in placed if each[0]]))
 
 
-def test_impossible_fractions_raise_when_the_pipeline_is_built():
-    pipeline = beam.Pipeline(runner=FnApiRunner())
-    with pytest.raises(ValueError, match=r"sum to 1\.5"):
-        pipeline | beam.Create(EXAMPLES) | SplitExamples({"a": 0.9, "b": 0.6})
-    with pytest.raises(ValueError, match=r"b is -0\.2: give a share above 0"):
-        pipeline | "More" >> beam.Create(EXAMPLES) | "Negative" >> SplitExamples({"a": 0.9, "b": -0.2})
+def test_a_failing_function_is_a_problem_and_no_rejection(refs, tmp_path, monkeypatch):
+    from recordmill.schemas.settings.feature_function import FeatureFunction
+
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "own_features.py").write_text("def fail(image):\n    raise KeyError('x')\n")
+    features = {"f": FeatureFunction(function="own_features:fail")}
+    settings = make_settings(features=features, shards=ShardSettings(count=1))
+    tally = run_chain(refs[:1], settings, tmp_path / "out")
+    assert tally.problems == ["features.f: own_features:fail failed on cat/0.jpg: KeyError: 'x'"]
+
+
+def test_a_record_that_beam_loses_is_missed(refs, tmp_path, monkeypatch):
+    write, seen = tfrecordio._TFRecordUtil.write_record, []
+
+    def lose_the_third(file, value):
+        seen.append(value)
+        if len(seen) != 3:
+            write(file, value)
+
+    monkeypatch.setattr(tfrecordio._TFRecordUtil, "write_record", lose_the_third)
+    settings = make_settings(shards=ShardSettings(count=1), splits=SplitSettings(fractions={"all": 1.0}))
+    tally = run_chain(refs, settings, tmp_path / "out")
+    assert tally.find_problem() == (
+        "split all has 21 Examples, and its files hold 20: something was lost or written twice"
+    )
+
+
+def test_a_damaged_file_raises(refs, tmp_path):
+    settings = make_settings(shards=ShardSettings(count=1), splits=SplitSettings(fractions={"all": 1.0}))
+    tally = run_chain(refs, settings, tmp_path / "out")
+    path = tmp_path / "out" / written_name("all", 0, 1)
+    assert read_written("all", str(path)).files == tally.files
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DamagedFileError, match="record 20 at byte "):
+        read_written("all", str(path))
+
+
+REFS = [ImageRef(key, key, 5, label="cat") for key in "abc"]
+
+
+def file_of(split, records, index=0):
+    return ShardReport(split, index, 0, RowTotals(), AnnotationTotals(), records=records)
+
+
+def tallies():
+    """Of two images of split x that were built, one of y that was rejected, and the files of both."""
+    found = [Tally(), Tally(), Tally(files=[file_of("x", 1)]), Tally(files=[file_of("x", 1, 1), file_of("y", 0)])]
+    for tally, ref in zip(found, REFS[:2], strict=False):
+        tally.add("x", ref, ConvertedImage(b"r", SidecarRow(ref.key, 5, "", "cat", 0)))
+    rejected = Rejected("decode", "unknown_format", "it is  a\ntext")
+    found[1].add("y", REFS[2], reject_image(REFS[2], rejected, LABELS))
+    return found
+
+
+def test_tallies_are_added_in_any_order():
+    total = Tally.of(tallies())
+    assert Tally.of([Tally.of(tallies()[::-1])]).splits == total.splits
+    assert total.splits["x"].classes == {"cat": 2}
+    assert total.splits["y"].rejected == {"unknown_format": 1}
+    assert total.rejected_such["unknown_format"].text == "c (it is a text)"
+    assert add_digests(total.digest) == add_digests(*map(digest_of, REFS))
+
+
+def test_the_first_rejected_image_by_key_is_named():
+    tally = Tally()
+    for ref in reversed(REFS):
+        tally.add("x", ref, reject_image(ref, Rejected("read", "vanished", "gone"), LABELS))
+    assert tally.rejected_such["vanished"].text == "a (gone)"
+
+
+def test_there_is_no_problem_where_each_split_adds_up():
+    assert Tally.of(tallies()).find_problem() == ""
+
+
+def test_a_split_that_lacks_a_record_is_named_though_another_has_one_more():
+    total = Tally.of([*tallies(), Tally(files=[file_of("y", 1)])])
+    total.files[0] = file_of("x", 0)
+    assert total.find_problem() == ("split x has 2 Examples, and its files hold 1: something was lost or written twice")

@@ -1,7 +1,5 @@
 import errno
-import os
 import pickle
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -172,10 +170,8 @@ def test_bundles_of_one_process_decode_together_no_more_than_its_threads(shards,
 
 def test_threads_are_chosen_where_the_work_is_done(run, monkeypatch):
     step = _ConvertShard(SETTINGS, replace(run, threads=0))
-    monkeypatch.setattr(convert_shards, "default_threads", lambda: 5)
-    step.setup()
-    assert list(DecodePool._shared) == [5]
-    step.teardown()
+    monkeypatch.setattr(convert_shards, "available_processors", lambda: 5)
+    assert step._start(PLAN, []).threads == 5
 
 
 def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(shards, run, tree, tmp_path):
@@ -189,7 +185,7 @@ def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
         for shard in shards:
             step.process(batched(shard), PLAN)
         assert [report.value.references for report in step.finish_bundle()] == [40, 10, 10]
-        begun = len(step._readers._pools)
+        begun = len(step._writer.readers._pools)
         step.teardown()
         return begun
 
@@ -199,56 +195,41 @@ def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
     assert len(in_line) == 9
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="forks are used on Linux alone")
-def test_a_second_process_writes_some_shards_to_the_same_bytes(shards, run, tree, tmp_path, monkeypatch):
-    settings = replace(SETTINGS, images=ImageSettings(check="header"))
-    plan = replace(PLAN, starts={"train": [0, 1 << 63], "test": [0]})
-    real = shard_writer.write_shard
-
-    def note(*arguments):
-        with (tmp_path / f"writers{processes}").open("a") as writers:
-            writers.write(f"{os.getpid()}\n")
-        return real(*arguments)
-
-    monkeypatch.setattr(convert_shards, "FEWEST_FOR_TWO", 0)
-    monkeypatch.setattr(shard_writer, "write_shard", note)
-    for processes in (1, 2):
-        step = _ConvertShard(
-            settings, replace(run, output=str(tmp_path / f"out{processes}"), threads=0, processes=processes)
-        )
-        step.setup()
-        step.start_bundle()
-        for shard in shards:
-            step.process(batched(shard), plan)
-        assert [report.value.references for report in step.finish_bundle()] == [40, 10, 10]
-        step.teardown()
-    assert tree(tmp_path / "out1") == tree(tmp_path / "out2")
-    assert set((tmp_path / "writers1").read_text().split()) == {str(os.getpid())}
-    writers = (tmp_path / "writers2").read_text().split()
-    assert len(writers) == 3
-    assert len(set(writers)) == 2
-    assert str(os.getpid()) in writers
-
-
 @pytest.mark.parametrize(
-    ("images", "threads", "processes", "starts", "fewest"),
+    ("images", "threads", "processes", "here", "there"),
     [
-        ({}, 0, 2, 2, 0),  # decodes
-        ({"check": "header"}, 1, 2, 2, 0),
-        ({"check": "header"}, 0, 1, 2, 0),
-        ({"check": "header"}, 0, 2, 1, 0),
-        ({"check": "header"}, 0, 2, 2, 1),
+        ({}, 0, 1, (8, False), None),
+        ({"check": "header"}, 0, 1, (1, True), None),
+        ({"check": "header"}, 3, 1, (3, False), None),
+        ({}, 0, 8, (8, True), (1, True)),
+        ({"check": "header"}, 0, 2, (8, True), (4, False)),
+        ({}, 3, 2, (3, False), (3, False)),
     ],
 )
-def test_one_process_is_enough_where_a_second_would_not_pay(
-    run, monkeypatch, images, threads, processes, starts, fewest
+def test_processors_are_shared_by_processes_and_their_threads(
+    run, monkeypatch, images, threads, processes, here, there
 ):
-    monkeypatch.setattr(convert_shards, "FEWEST_FOR_TWO", fewest)
-    step = _ConvertShard(
-        replace(SETTINGS, images=ImageSettings(**images)), replace(run, threads=threads, processes=processes)
+    workers = []
+    monkeypatch.setattr(convert_shards, "available_processors", lambda: 8)
+    monkeypatch.setattr(convert_shards, "WorkerProcesses", lambda *arguments: workers.append(arguments[1:]))
+    settings = replace(SETTINGS, images=ImageSettings(**images))
+    step = _ConvertShard(settings, replace(run, threads=threads, processes=processes))
+    writer = step._start(PLAN, [])
+    assert (writer.threads, writer.in_line) == here
+    assert [(each.threads, each.in_line, count) for each, count, _ in workers] == (
+        [(*there, processes - 1)] if there else []
     )
-    assert not step._pays_for_two(replace(PLAN, starts={"train": [0] * starts}))
-    enough = _ConvertShard(
-        replace(SETTINGS, images=ImageSettings(check="header")), replace(run, threads=0, processes=2)
-    )
-    assert enough._pays_for_two(replace(PLAN, starts={"train": [0, 1]})) == (fewest == 0)
+
+
+def test_one_process_is_enough_for_few_images_and_for_those_in_packed_files(run, monkeypatch, pictures):
+    workers = []
+    monkeypatch.setattr(convert_shards, "WorkerProcesses", lambda *_: workers.append(1))
+    refs = pictures(2)
+    monkeypatch.setattr(Summary, "references", 10)
+    run = replace(run, processes=2)
+    _ConvertShard(SETTINGS, replace(run, fewest_for_processes=11))._start(PLAN, refs)
+    _ConvertShard(SETTINGS, run)._start(PLAN, [replace(refs[0], packing="gzip"), refs[1]])
+    assert workers == []
+    zipped = replace(refs[0], packing="zip:0:30:9:9:00000000")
+    _ConvertShard(SETTINGS, replace(run, fewest_for_processes=10))._start(PLAN, [zipped, refs[1]])
+    assert workers == [1]

@@ -19,7 +19,7 @@ from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
-from recordmill.transforms.list_images import ListImages, ListReferences, list_images
+from recordmill.transforms.list_images import ListReferences, list_images
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
@@ -174,22 +174,6 @@ def test_in_a_pipeline_every_input_is_listed(tmp_path):
     with new_pipeline() as root:
         batches = root | beam.Create(inputs) | ListReferences(SOURCE, ListingSettings())
         assert_that(batches | beam.FlatMap(lambda batch: [*batch.refs, *batch.notices]), equal_to(expected))
-
-
-def test_pipelines_of_your_own_fail_where_a_conversion_would(tmp_path):
-    absent = str(tmp_path / "absent")
-    (batch,) = ListReferences(SOURCE, ListingSettings())._list(Input(absent))
-    with pytest.raises(ValueError, match=rf"^{absent}: the input cannot be read"):
-        ListImages(SOURCE, ListingSettings())._images(batch)
-
-
-def test_pipelines_of_your_own_get_images_alone(tmp_path):
-    write(tmp_path, "cat/1.jpg", "cat/2.jpg", ".DS_Store")
-    expected = list_all(tmp_path)
-    assert [ref.status for ref in expected] == ["ignored", "", ""]
-    with new_pipeline() as root:
-        images = root | beam.Create([Input(str(tmp_path))]) | ListImages(SOURCE, ListingSettings())
-        assert_that(images, equal_to(expected[1:]))
 
 
 @pytest.mark.parametrize(("size", "expected"), [(4, [4, 4, 2]), (5, [5, 5]), (100, [10])])

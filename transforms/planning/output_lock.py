@@ -58,8 +58,12 @@ def release_claim(output: str, plan_id: str, run_id: str) -> None:
 
 
 def release_claims(output: str, run_id: str) -> None:
-    """Takes a run's claim back whatever its plan is: what a run leaves that ends without its last step."""
+    """Takes a run's claim back whatever its plan is: what a run leaves that ends without its last step.
+
+    What `--writer=beam` has written, in a folder that is named after the run, is deleted: no run resumes it.
+    """
     with suppress(OSError):  # the run has failed already, and a claim of a process that is gone counts for nothing
+        storage.remove_folder(staging_folder(output, run_id))
         for name in staging_names(storage.folder_names(output)):
             release_claim(output, name.removeprefix(STAGING_PREFIX), run_id)
 

@@ -141,7 +141,9 @@ def _recipe(
     kept = {key: value for key, value in recipe.values.items() if key not in OUTSIDE}
     plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
     plain.get("source", {}).pop("root", None)  # a place: the same images are the same dataset wherever they are
-    versions = {**imaging_versions(), **({"zlib": zlib.ZLIB_RUNTIME_VERSION} if settings.compression == "gzip" else {})}
+    versions = imaging_versions(settings.images.formats)
+    if settings.compression == "gzip":
+        versions["zlib"] = zlib.ZLIB_RUNTIME_VERSION
     layout = ExampleLayout(settings)
     return {
         **plain,

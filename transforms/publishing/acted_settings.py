@@ -46,6 +46,7 @@ def count_acted(settings: DatasetSettings, changes: Mapping[str, int], left_out:
             "images.grayscale": changes.get("grayscale_expanded", 0),
             "images.background": max(changes.get("flattened", 0), padded),
             "images.resize": resized,
+            "images.metadata": reencoded + changes.get("metadata_stripped", 0),
         }
     acted |= {key: left_out.get(key, 0) for key in ("limit", "limit_per_class")}
     if settings.duplicates == "drop":

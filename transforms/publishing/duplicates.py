@@ -7,30 +7,39 @@ of one pass say which images to look for; a second one fetches their rows, which
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import Literal
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from recordmill import storage
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, SameBytes
 from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
-from recordmill.transforms.publishing.near_duplicates import MOST_BITS, find_near_pairs
+from recordmill.storage.temporary_files import DigestIndex, Digests, SortedRows
+from recordmill.transforms.publishing.near_duplicates import (
+    MOST_BITS,
+    are_telling,
+    count_differing,
+    find_closest_apart,
+    find_near_pairs,
+)
 from recordmill.transforms.publishing.statistics import Sidecar, Statistics, digests_of, read_chunks
-from recordmill.transforms.publishing.temporary_files import DigestIndex, Digests, SortedRows
 
 MOST_LISTED = 1_000
 """Images of one group that are listed by name; `count` says how many there are."""
 
 
-def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statistics) -> DuplicateCounts:
+def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statistics, apart: bool) -> DuplicateCounts:
     """Writes the list of all duplicates, one line a group, sorted by SHA-256, then one line a pair, closest first.
 
     Args:
         path: the file to write.
         sidecars: of all shards, in the order in which the statistics were gathered.
         statistics: of the same sidecars.
+        apart: whether the last line is the closest pair of images in different splits.
 
     Returns:
         The numbers for the marker.
@@ -50,8 +59,9 @@ def list_duplicates(path: str, sidecars: Sequence[Sidecar], statistics: Statisti
 
         same, alike = write(find_same_bytes(sidecars, statistics.contents)), None
         if len(statistics.hashes) == len(statistics.contents):  # they were taken
-            complete, pairs = find_look_alikes(sidecars, statistics)
+            complete, pairs, closest = find_look_alikes(sidecars, statistics, apart)
             alike = LookAlikes.of(write(pairs), MOST_BITS, complete)
+            write(closest)
     storage.move_file(temporary, path)
     return DuplicateCounts(same, alike)
 
@@ -84,35 +94,42 @@ def find_same_bytes(sidecars: Sequence[Sidecar], contents: DigestIndex) -> Itera
             )
 
 
-def find_look_alikes(sidecars: Sequence[Sidecar], statistics: Statistics) -> tuple[bool, Iterator[DuplicateGroup]]:
-    """Pairs of images of different bytes whose difference hashes are close, and whether these are all there are.
+def find_look_alikes(
+    sidecars: Sequence[Sidecar], statistics: Statistics, apart: bool
+) -> tuple[bool, Iterator[DuplicateGroup], Iterator[DuplicateGroup]]:
+    """Pairs of images of different bytes whose difference hashes are close.
 
     Of images with the same bytes the first stands for all. Left out are pictures that look like a blank page or a plain
-    gradient, whose hashes are all zeros or all ones except for a few bits: they have nothing to be compared by.
+    gradient: they have nothing to be compared by.
+
+    Returns:
+        Whether these are all there are; the pairs; and, if asked for, the closest pair in different splits.
     """
     contents, first = np.unique(statistics.contents.in_order(), return_index=True)
+    telling = are_telling(statistics.hashes[first])
+    contents, first = contents[telling], first[telling]
     hashes = statistics.hashes[first]
-    ones = np.bitwise_count(hashes)
-    telling = (ones > MOST_BITS) & (ones < 64 - MOST_BITS)
-    contents = contents[telling]
-    near = find_near_pairs(hashes[telling])
 
-    def pairs() -> Iterator[DuplicateGroup]:
-        wanted = contents[np.unique(near.pairs)]
+    def describe(kind: Literal["look_alike", "closest_apart"], pairs: NDArray[np.int64]) -> Iterator[DuplicateGroup]:
+        wanted = contents[np.unique(pairs)]
         found: dict[int, Duplicate] = {}
         for split, place, row in _fetch(sidecars, wanted):
             found.setdefault(int(wanted[place]), Duplicate(row.key, split, row.class_name, row.sha256))
-        for places, distance in zip(near.pairs.tolist(), near.distances.tolist(), strict=True):
+        for places, distance in zip(pairs.tolist(), count_differing(hashes, pairs).tolist(), strict=True):
             images = tuple(found[int(contents[place])] for place in places)
             yield DuplicateGroup(
-                kind="look_alike",
+                kind=kind,
                 distance=distance,
                 splits=tuple(sorted({image.split for image in images})),
                 classes=tuple(sorted({image.class_name or "" for image in images})),
                 images=images,
             )
 
-    return near.complete, pairs()
+    near = find_near_pairs(hashes)
+    splits = np.unique([sidecar.split for sidecar in sidecars], return_inverse=True)[1]
+    parts = np.repeat(splits, statistics.written)[first]
+    closest = find_closest_apart(hashes, parts) if apart else near.pairs[:0]
+    return near.complete, describe("look_alike", near.pairs), describe("closest_apart", closest)
 
 
 def _fetch(sidecars: Sequence[Sidecar], wanted: Digests) -> Iterator[tuple[str, int, SidecarRow]]:

@@ -113,6 +113,7 @@ def build_marker(
         named=_describe_names(plan.summary),
         boxes=boxes or None,
         **describe_annotations(finished.annotations, bool(boxes)),
+        gps_positions=sum(report.positions for report in finished.reports) or None,
         changes=dict(sorted(rows.changes.items())),
         duplicates=duplicates,
         input_bytes=rows.input_bytes,

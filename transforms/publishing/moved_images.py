@@ -13,8 +13,8 @@ from recordmill import storage
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.formatting import format_count
+from recordmill.storage.temporary_files import DigestIndex, Digests
 from recordmill.transforms.publishing.statistics import digests_of, read_chunks
-from recordmill.transforms.publishing.temporary_files import DigestIndex, Digests
 
 MOST_COMPARED = 10_000_000
 """Images of both datasets together that are compared, in 8 bytes each."""

@@ -13,8 +13,8 @@ import numpy as np
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.storage.dataset_files import read_rows, shard_path
+from recordmill.storage.temporary_files import DigestIndex, Digests
 from recordmill.transforms.planning.key_hashes import hash_key
-from recordmill.transforms.publishing.temporary_files import DigestIndex, Digests
 
 LOSSLESS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff")
 """How the names of files end whose formats keep every pixel, nearly always: sidecars do not say the format."""
@@ -62,9 +62,10 @@ class Statistics:
         contents: the first 64 bits of each written image's SHA-256, in the rows' order.
         places: offset, length and hash of the key of each record, one after the other, in the same order.
         hashes: the difference hashes, in the same order, 8 bytes each; empty where they were not taken.
+        written: the number of images of each sidecar.
         sizes: width and height of the images; of more than two different ones, two.
         channels: numbers of channels of the images.
-        reencoded: images whose bytes were changed.
+        reencoded: images that were re-encoded.
         lossless: those of them in lossless formats, judging by their names.
         rejected: the keys of the first rejected references of each reason.
     """
@@ -72,6 +73,7 @@ class Statistics:
     contents: DigestIndex = field(default_factory=DigestIndex)
     places: DigestIndex = field(default_factory=DigestIndex)
     hashes: Digests = field(default_factory=lambda: np.zeros(0, np.uint64))
+    written: list[int] = field(default_factory=list)
     sizes: set[tuple[int, int]] = field(default_factory=set)
     channels: set[int] = field(default_factory=set)
     reencoded: Reencoded = field(default_factory=Reencoded)
@@ -92,6 +94,7 @@ def gather_statistics(sidecars: Iterable[Sidecar], seed: int) -> Statistics:
     found = Statistics()
     hashes = [found.hashes]
     for sidecar in sidecars:
+        found.written.append(0)
         for rows in read_chunks(sidecar.path):
             written = [row for row in rows if isinstance(row, SidecarRow)]
             for row in rows if len(written) < len(rows) else ():
@@ -100,6 +103,7 @@ def gather_statistics(sidecars: Iterable[Sidecar], seed: int) -> Statistics:
                     del found.rejected[row.rejected][REJECTED_EXAMPLES:]
             hashes.append(_from_hex([row.difference_hash for row in written if row.difference_hash is not None]))
             found.contents.add(digests_of(written))
+            found.written[-1] += len(written)
             places = [(row.offset, row.length, hash_key(seed, row.key).order) for row in written]
             found.places.add(np.array(places, np.uint64).reshape(-1))
             _look_at_images(found, [row for row in written if row.height and row.width])
@@ -129,7 +133,7 @@ def _look_at_images(found: Statistics, rows: Iterable[SidecarRow]) -> None:
         if len(found.sizes) < 2:
             found.sizes.add((row.width or 0, row.height or 0))
         found.channels.add(row.channels or 0)
-        if row.changes:
+        if "reencoded" in row.changes:
             found.reencoded.add(row)
             if row.key.lower().endswith(LOSSLESS):
                 found.lossless.add(row)

@@ -36,6 +36,7 @@ class ConvertedImage:
         row: its row in the sidecar, without the place in the file; nothing in it depends on place or time.
         annotations: counts of its boxes and labels; None where it was not to have any.
         missing: keys of optional features that the record lacks.
+        has_position: whether the stored image has a GPS position in its metadata.
         seconds: how long it took to decode and encode.
     """
 
@@ -43,6 +44,7 @@ class ConvertedImage:
     row: Row
     annotations: AnnotationCounts | None = None
     missing: tuple[str, ...] = ()
+    has_position: bool = False
     seconds: float = 0.0
 
     def size(self) -> int:
@@ -205,7 +207,7 @@ def build_record(
         hashlib.sha256(rest).hexdigest(),
         image.pixels,
     )
-    return ConvertedImage(record, row, annotations, _missing(layout, fields))
+    return ConvertedImage(record, row, annotations, _missing(layout, fields), image.has_position)
 
 
 def _missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:

@@ -14,7 +14,9 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
 
 
-def reencode_image(image: bytes | Pixels, settings: ImageSettings, keep_pixels: bool = False) -> PreparedImage:
+def reencode_image(
+    image: bytes | Pixels, settings: ImageSettings, keep_pixels: bool = False, encode: bool = True
+) -> PreparedImage:
     """Prepares one image, encoded or decoded, as `imaging.prepare_image` and `prepare_pixels` do.
 
     Raises:
@@ -22,8 +24,8 @@ def reencode_image(image: bytes | Pixels, settings: ImageSettings, keep_pixels: 
     """
     try:
         if isinstance(image, bytes):
-            return prepare_image(image, settings, keep_pixels)
-        return prepare_pixels(image, settings, keep_pixels)
+            return prepare_image(image, settings, keep_pixels, encode)
+        return prepare_pixels(image, settings, keep_pixels, encode)
     except Rejected as rejected:
         rejected.sha256 = hashlib.sha256(image if isinstance(image, bytes) else image.tobytes()).hexdigest()
         raise

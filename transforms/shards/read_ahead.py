@@ -1,9 +1,8 @@
 """Work done ahead of its consumer, in threads, in order, within bounds; and the threads that read and decode."""
 
-import os
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar
@@ -22,11 +21,6 @@ REMOTE_READERS = 128
 
 BATCH_BYTES = 2**20
 BATCH_ITEMS = 16
-
-
-def default_threads() -> int:
-    """As many threads as this process may use processors."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class ReadAhead:
@@ -48,11 +42,21 @@ class ReadAhead:
         size_of: Callable[[Item], int],
         size_of_result: Callable[[Result], int],
     ) -> Generator[Result, None, None]:
-        """Yields the function's results in the order of the items.
+        """Yields the function's results in the order of the items; see `map_runs`."""
+        return self.map_runs(lambda run: [function(run[0])], items, size_of, size_of_result)
+
+    def map_runs(
+        self,
+        function: Callable[[Sequence[Item]], Sequence[Result]],
+        items: Iterable[Item],
+        size_of: Callable[[Item], int],
+        size_of_result: Callable[[Result], int],
+    ) -> Generator[Result, None, None]:
+        """Yields the results in the order of the items; the function gives those of the first one or more of a run.
 
         New items are begun while those under way and the results that wait are within `WINDOW_BYTES`. How large a
-        result becomes is known when it is there: no more than `WINDOW_BYTES` and one result a thread are ever held.
-        What the function raises is raised here; the rest is then dropped.
+        result becomes is known when it is there: no more than `WINDOW_BYTES` and the results of one call in each thread
+        are ever held. What the function raises is raised here; the rest is then dropped.
         """
         batches = _batches(items, size_of, self._batch_items)
         held = _Held()
@@ -157,17 +161,17 @@ class _Batch(Generic[Item, Result]):
 
 def _work(
     batch: _Batch[Item, Result],
-    function: Callable[[Item], Result],
+    function: Callable[[Sequence[Item]], Sequence[Result]],
     size_of_result: Callable[[Result], int],
     held: _Held,
     at_least_one: bool,
 ) -> None:
     """Does a batch's items while there is room; stops rather than waits, so that no pool can be blocked."""
     while batch.items and (at_least_one or held.has_room()):
-        result = function(batch.items[0])
-        held.add(size_of_result(result))
-        batch.results.append(result)
-        batch.items.popleft()
+        for result in function(batch.items):
+            held.add(size_of_result(result))
+            batch.results.append(result)
+            batch.items.popleft()
         at_least_one = False
 
 

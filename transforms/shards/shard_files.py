@@ -105,7 +105,7 @@ class WrittenShard:
         index: its place in the plan.
         temporary: the paths of its TFRecord file and its sidecar until they are finished.
         rows: totals of the rows so far.
-        changed: the key of the first image with each change; of `reencoded`, with no other.
+        changed: the key of the first image with each change of its pixels; of `reencoded`, with no other.
     """
 
     def __init__(self, staging: str, split: str, index: int, mark: Fingerprint, compression: str) -> None:
@@ -118,6 +118,7 @@ class WrittenShard:
         self._mark, self._compression = mark, compression
         self._annotations = AnnotationTotals()
         self._missing: Counter[str] = Counter()
+        self._positions = 0
         self._seconds = 0.0
         self._sidecar_digest = hashlib.sha256()
 
@@ -125,9 +126,10 @@ class WrittenShard:
         """Counts one image and gives its line of the sidecar."""
         self.rows.add(image.row, self.split)
         self._seconds += image.seconds
+        self._positions += image.has_position
         changes = image.row.changes if isinstance(image.row, SidecarRow) else ()
         for change in changes:
-            if change != "reencoded" or len(changes) == 1:
+            if change != "metadata_stripped" and (change != "reencoded" or len(changes) == 1):
                 self.changed.setdefault(change, image.row.key)
         if image.missing:
             self._missing.update(image.missing)
@@ -165,6 +167,7 @@ class WrittenShard:
                 sha256=contents.sha256,
                 sidecar_sha256=self._sidecar_digest.hexdigest(),
                 missing=self._missing,
+                positions=self._positions,
                 milliseconds=round(1000 * self._seconds),
             )
             note = {

@@ -1,8 +1,9 @@
 """Writes the shards of a plan: orders the references of each, converts them, and finishes its files."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
 from unicodedata import normalize
@@ -63,8 +64,29 @@ def decodes_nothing(settings: DatasetSettings) -> bool:
     return images.check == "header" and images.reencoding != "always" and images.store in ("auto", "jpeg")
 
 
+def fewest_for_processes(settings: DatasetSettings) -> int:
+    """References below which other processes would take as long to begin as they save."""
+    return 4_000 if decodes_nothing(settings) else 1_000
+
+
+def needs_unpacking(refs: Iterable[ImageRef]) -> bool:
+    """Whether files must be unpacked to reach the images: each process would do that for itself."""
+    return any(ref.packing and not ref.packing.startswith("zip:") for ref in refs)
+
+
 class InputError(Exception):
     """An image could not be read for a reason that says nothing about it: its store is out of order."""
+
+
+class WorkerDiedError(Exception):
+    """A process ended before it was done with what it was given; the message says what to do."""
+
+
+RUN_BYTES = 2**20
+"""Bytes of records after which a run of references ends."""
+
+Convert = Callable[[Sequence[ImageRef], str], Generator[ConvertedImage, None, None]]
+"""Turns references of a split into records, in their order."""
 
 
 @dataclass
@@ -76,38 +98,56 @@ class ShardWriter:
         output: its folder.
         plan_id: names the staging folder.
         label_map: class ids.
-        readers: the threads that read and decode.
-        in_line: whether the thread that writes a shard of local files also reads and converts them. Where nothing is
-            decoded it is mostly the interpreter's work, which threads only hand back and forth.
+        threads: how many images are decoded at once.
+        in_line: whether the thread that writes a shard of local files also reads and converts them: other threads would
+            only take the interpreter from it, if nothing is decoded, or if other processes use the processors.
     """
+
+    count_done = staticmethod(PROGRESS.add_done)
+    """Called with the number of references that are done; a worker process counts in its own way."""
 
     settings: DatasetSettings
     output: str
     plan_id: str
     label_map: LabelMap
-    readers: DecodePool
+    threads: int
     in_line: bool
 
-    def __post_init__(self) -> None:
-        self._layout = ExampleLayout(self.settings)
+    @cached_property
+    def _layout(self) -> ExampleLayout:
+        return ExampleLayout(self.settings)
 
-    def write(self, split: str, index: int, unordered: list[ImageRef]) -> WrittenShard | ShardReport:
-        """Writes one shard; gives its report at once if it was finished before or cannot be written."""
+    @cached_property
+    def readers(self) -> DecodePool:
+        """The threads that read and decode."""
+        return DecodePool.of(self.threads)
+
+    def write(
+        self, split: str, index: int, unordered: Iterable[ImageRef], convert: Convert | None = None
+    ) -> WrittenShard | ShardReport:
+        """Writes one shard; gives its report at once if it was finished before or cannot be written.
+
+        Args:
+            split: the shard's split.
+            index: its place in the plan.
+            unordered: its references.
+            convert: turns them into records; by default `convert`, in this process.
+        """
         refs = order_references(unordered, self.settings.seed)
         if problem := find_duplicate_key(refs, self.settings.unit):
             return failed_report(split, index, len(refs), problem)
         staging = staging_folder(self.output, self.plan_id)
         mark = fingerprint(refs)
         if finished := find_finished(staging, split, index, mark):
-            PROGRESS.add_done(len(refs))
+            self.count_done(len(refs))
             return finished
         try:
-            with closing(self._convert(refs, split)) as images:
-                shard = write_shard(staging, split, index, images, mark, self.settings.compression)
+            with closing((convert or self.convert)(refs, split)) as images:
+                shard = write_shard(staging, split, index, self._count(images), mark, self.settings.compression)
             if index == 0 and self.settings.report:
                 keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self.settings)
             return shard
-        except FeatureFunctionError as error:
+        except (FeatureFunctionError, WorkerDiedError) as error:
             problem = str(error)
         except OSError as error:  # of the output: those of the images are InputErrors
             problem = explain_output_error(error, self.output)
@@ -123,7 +163,23 @@ class ShardWriter:
             problem = explain_output_error(error, self.output)
             return failed_report(shard.split, shard.index, shard.rows.references, problem)
 
-    def _convert(self, refs: list[ImageRef], split: str) -> Generator[ConvertedImage, None, None]:
+    def convert_run(self, refs: Sequence[ImageRef], split: str) -> list[ConvertedImage]:
+        """Converts references until their records have `RUN_BYTES`: at least one."""
+        found, size = [], 0
+        with closing(self.convert(refs, split)) as images:
+            for image in images:
+                found.append(image)
+                size += image.size()
+                if size >= RUN_BYTES:
+                    break
+        return found
+
+    def convert(self, refs: Sequence[ImageRef], split: str) -> Generator[ConvertedImage, None, None]:
+        """Yields the records of references in their order.
+
+        Raises:
+            InputError: an image's store is out of order.
+        """
         in_line = self.in_line and storage.is_local(refs[0].uri)
         decoding = nullcontext() if in_line else self.readers.decoding
 
@@ -139,6 +195,9 @@ class ShardWriter:
             pool = self.readers.pool_for(refs[0].uri)
             images = pool.map(convert, refs, attrgetter("expected_bytes"), ConvertedImage.size)
         with storage.parts_kept_open(), closing(images):
-            for image in images:
-                PROGRESS.add_done(1)
-                yield image
+            yield from images
+
+    def _count(self, images: Iterable[ConvertedImage]) -> Iterator[ConvertedImage]:
+        for image in images:
+            self.count_done(1)
+            yield image

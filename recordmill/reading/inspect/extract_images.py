@@ -11,6 +11,7 @@ from recordmill.reading.inspect.find_record import FoundRecord, read_records
 from recordmill.schemas.errors import LoadError
 
 _EXTENSIONS = {"JPEG": "jpg", "TIFF": "tif", "WEBP": "webp", "PNG": "png", "GIF": "gif", "BMP": "bmp", "PPM": "ppm"}
+_EXTENSIONS |= {"AVIF": "avif", "HEIC": "heic", "JPEG2000": "jp2"}
 
 
 def extract_images(

@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 
 from recordmill import storage
 from recordmill.reading.dataset import Dataset
-from recordmill.reading.expectations import expect
+from recordmill.reading.example import ParsedExample
+from recordmill.reading.expectations import Expectations, expect
 from recordmill.reading.found_shards import SHARD_NUMBER, find_shards
 from recordmill.reading.shard import Shard
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.shard_workers import ShardWorkers
 from recordmill.reading.verify.verify_marker import check_marker
+from recordmill.reading.verify.verify_no_metadata import MetadataCheck
 from recordmill.reading.verify.verify_pixels import ImageDecoders, check_pixels
-from recordmill.reading.verify.verify_shard import Level, ShardCheck, unchecked, verify_shard
+from recordmill.reading.verify.verify_shard import ImageCheck, Level, ShardCheck, unchecked, verify_shard
 from recordmill.reading.verify.verify_side_files import check_side_files
 from recordmill.schemas.dataset.file_names import MARKER, SIDECARS
 
@@ -77,6 +78,7 @@ def verify_dataset(
     level: Level = "files",
     threads: int = 0,
     progress: Callable[[int], None] = lambda records: None,
+    no_metadata: bool = False,
 ) -> Verification:
     """Reads a dataset and compares it with its metadata.
 
@@ -88,6 +90,7 @@ def verify_dataset(
             (`verify_shard`). `pixels`: also decodes every image.
         threads: files at once; 0 for one per processor.
         progress: called from any thread with the number of records since the last call.
+        no_metadata: whether images must have none (`verify_no_metadata`); all records are read then, at any level.
 
     Returns:
         The result; no content of a file makes this raise.
@@ -96,17 +99,20 @@ def verify_dataset(
     count = min(threads or os.cpu_count() or 1, max(len(dataset.shards), 1))
     with ExitStack() as stack:
         walked = sum(storage.size_of(shard.path) or 0 for shard in dataset.shards if _is_walked(shard, level))
-        workers = stack.enter_context(ShardWorkers(count)) if count > 1 and walked >= _WORTH_PROCESSES else None
+        metadata = MetadataCheck(expected) if no_metadata else None
+        alone = count > 1 and walked >= _WORTH_PROCESSES and not metadata
+        workers = stack.enter_context(ShardWorkers(count)) if alone else None
         decoders = stack.enter_context(ImageDecoders(expected.max_pixels, count))
-        check_image = partial(check_pixels, expected, decoders) if level == "pixels" else unchecked
+        check_images = _check_images(expected, decoders if level == "pixels" else None, metadata)
 
         def check(shard: Shard) -> ShardCheck:
             if workers and _is_walked(shard, level):
                 return workers.verify(shard, expected, level, progress)
-            return verify_shard(shard, expected, level, check_image, progress)
+            return verify_shard(shard, expected, level, check_images, progress)
 
         checks = tuple(stack.enter_context(ThreadPoolExecutor(count)).map(check, dataset.shards))
     findings = [finding for each in checks for finding in each.findings]
+    findings += metadata.conclude() if metadata else ()
     if not dataset.features:
         findings += _compare_kinds(checks)
     if level != "frames" and dataset.whole:
@@ -118,6 +124,16 @@ def verify_dataset(
             *_find_duplicates(checks, marker.unit if marker else "image"),
         ]
     return Verification(dataset, level, checks, tuple(findings))
+
+
+def _check_images(expected: Expectations, decoders: ImageDecoders | None, metadata: MetadataCheck | None) -> ImageCheck:
+    def check(example: ParsedExample) -> Iterator[tuple[str, str]]:
+        if decoders:
+            yield check_pixels(expected, decoders, example)
+        if metadata:
+            yield from metadata(example)
+
+    return check if decoders or metadata else unchecked
 
 
 def _is_walked(shard: Shard, level: Level) -> bool:

@@ -151,7 +151,7 @@ def _compare_sums(marker: Marker, totals: RowTotals | None) -> Iterator[str]:
 
 def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | None:
     """The totals of `duplicates.jsonl`; None if it cannot be read, which is reported there."""
-    totals = {"same_bytes": SameBytes(), "look_alike": SameBytes()}
+    totals = {"same_bytes": SameBytes(), "look_alike": SameBytes(), "closest_apart": SameBytes()}
     try:
         with storage.open_to_read(storage.join(dataset.folder, DUPLICATES)) as lines:
             for line in map(orjson.loads, lines):

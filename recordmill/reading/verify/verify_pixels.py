@@ -11,17 +11,19 @@ from functools import partial
 
 import orjson
 
-from recordmill.imaging import ImageSettings, prepare_image
+from recordmill.imaging import ImageSettings, find_missing_decoder, prepare_image
 from recordmill.imaging.sniff import sniff
 from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import Expectations
 from recordmill.reading.verify.child_process import ChildDiedError, ChildProcesses, serve_answers
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.images import FORMATS, OPTIONAL_FORMATS
 
 _SIZES = (("image/height", "image/width"), ("height", "width"), ("image_height", "image_width"))
 _DIGEST = "image/key/sha256"
 _HEX = re.compile(rb"[0-9a-f]{64}")
-_UNMISTAKABLE = frozenset({"JPEG", "PNG", "GIF", "WEBP", "TIFF"})
+UNMISTAKABLE = frozenset({"JPEG", "PNG", "GIF", "WEBP", "TIFF"})
+"""Formats that a value is surely of if it begins like them."""
 
 
 def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, bytes]:
@@ -33,7 +35,7 @@ def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, byt
         values = example.values(key) or ()
         if len(values) == 1 and isinstance(values[0], bytes):
             image = values[0]
-            if expected.images_are_stated or sniff(image) in _UNMISTAKABLE:
+            if expected.images_are_stated or sniff(image) in UNMISTAKABLE:
                 return key, image
     return "", b""
 
@@ -71,7 +73,9 @@ def check_pixels(expected: Expectations, decoders: ImageDecoders, example: Parse
 
 def serve(max_pixels: int) -> None:
     """Runs in the process: answers each image with its height, its width, and why it cannot be decoded, if so."""
-    serve_answers(partial(_decode, ImageSettings(reencode="never", max_bytes=2**31, max_pixels=max_pixels)))
+    formats = tuple(name for name in (*FORMATS, *OPTIONAL_FORMATS) if not find_missing_decoder([name]))
+    settings = ImageSettings(formats=formats, reencode="never", max_bytes=2**31, max_pixels=max_pixels)
+    serve_answers(partial(_decode, settings))
 
 
 def _decode(settings: ImageSettings, image: bytes, answer: Callable[[bytes], None]) -> None:

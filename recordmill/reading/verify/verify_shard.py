@@ -1,9 +1,10 @@
 """Reads one file once and checks every frame, every Example, and what the dataset's metadata say of them."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from recordmill import storage
@@ -26,13 +27,13 @@ MOST_FINDINGS = 1_000
 
 _REPORTED_EVERY = 256  # records
 
-PixelCheck = Callable[[ParsedExample], tuple[str, str]]
-"""Returns the kind and the text of a problem with a record's image, or two empty strings."""
+ImageCheck = Callable[[ParsedExample], Iterable[tuple[str, str]]]
+"""Yields the kind and the text of each problem with a record's images."""
 
 
-def unchecked(example: ParsedExample) -> tuple[str, str]:
-    """The check of pixels at other levels: finds nothing."""
-    return "", ""
+def unchecked(example: ParsedExample) -> Iterable[tuple[str, str]]:
+    """The check of images where none was asked for: finds nothing."""
+    return ()
 
 
 @dataclass(slots=True)
@@ -135,7 +136,7 @@ def verify_shard(
     shard: Shard,
     expected: Expectations,
     level: Level,
-    check_pixels: PixelCheck = unchecked,
+    check_images: ImageCheck = unchecked,
     progress: Callable[[int], None] = lambda records: None,
 ) -> ShardCheck:
     """Reads one file from its first byte to its last.
@@ -148,7 +149,7 @@ def verify_shard(
         shard: the file and its metadata.
         expected: what the metadata say of its records.
         level: how thoroughly to check; see `verify_dataset`.
-        check_pixels: the decoder, at level `pixels`.
+        check_images: the decoder at level `pixels`, and what looks for metadata. With one, all records are read.
         progress: called repeatedly with the number of records since the last call.
 
     Returns:
@@ -159,12 +160,12 @@ def verify_shard(
         with StoredFile(shard.path, digest=level != "frames" and bool(shard.sha256)) as stored:
             check.bytes = stored.size
             records, rows = RecordFile(stored), SidecarRows(check)
-            if level == "files" and _is_as_written(stored, shard, rows, expected):
+            if level == "files" and check_images is unchecked and _is_as_written(stored, shard, rows, expected):
                 check.records = len(rows.read())
                 progress(check.records)
                 _judge_file(records, check)
             else:
-                offsets, end = _read_records(records, check, expected, check_pixels, rows, progress)
+                offsets, end = _read_records(records, check, expected, check_images, rows, progress)
                 check.records = len(offsets)
                 _judge_file(records, check)
                 _compare_count(check, rows, end)
@@ -208,7 +209,7 @@ def _read_records(
     records: RecordFile,
     check: ShardCheck,
     expected: Expectations,
-    check_pixels: PixelCheck,
+    check_images: ImageCheck,
     rows: SidecarRows,
     progress: Callable[[int], None],
 ) -> tuple[list[int], int]:
@@ -219,38 +220,41 @@ def _read_records(
     offsets: list[int] = []
     end = 0
 
-    def report(kind: str, problem: str, number: int, offset: int) -> None:
-        if problem:
-            check.add(kind, problem, *rows.place(offset, number))
-
+    report = partial(_report, check, rows)
     for number, (offset, data) in enumerate(records):
         if isinstance(data, Damage):
             check.damages += 1
-            report(data.kind, data.detail, number, offset)
+            report([(data.kind, data.detail)], number, offset)
             continue
         offsets.append(offset)
         end = offset + len(data) + FRAMING_BYTES
-        report("sidecar", rows.contradict(offset, data), number, offset)
+        report([("sidecar", rows.contradict(offset, data))], number, offset)
         try:
             example = ParsedExample(data)
         except DamagedExampleError as error:
-            report("example", str(error), number, offset)
+            report([("example", str(error))], number, offset)
             continue
         profile = example.profile
-        verdict = judged.get(profile)
-        if verdict is None:
-            verdict = judged[profile] = expected.judge(profile) or _compare_kinds(profile, check, number)
-        report("feature", verdict, number, offset)
-        report("label", judge_labels(example, classes), number, offset)
-        report(*check_pixels(example), number, offset)
+        if profile not in judged:
+            judged[profile] = expected.judge(profile) or _compare_kinds(profile, check, number)
+        found = [("feature", judged[profile]), ("label", judge_labels(example, classes)), *check_images(example)]
+        report(found, number, offset)
         for problem in judge_names(example, classes):
             names.add(problem, number, offset)
         if not len(offsets) % _REPORTED_EVERY:
             progress(_REPORTED_EVERY)
     for problem, place in names:
-        report("names", problem, *place)
+        report([("names", problem)], *place)
     progress(len(offsets) % _REPORTED_EVERY)
     return offsets, end
+
+
+def _report(
+    check: ShardCheck, rows: SidecarRows, problems: Iterable[tuple[str, str]], number: int, offset: int
+) -> None:
+    for kind, problem in problems:
+        if problem:
+            check.add(kind, problem, *rows.place(offset, number))
 
 
 def _compare_kinds(profile: Profile, check: ShardCheck, number: int) -> str:

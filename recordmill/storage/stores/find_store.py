@@ -130,3 +130,8 @@ def _make_store(scheme: str, set_options: PipelineOptions | None) -> Store:
         return AmazonStore(options)
     except ImportError:  # Beam says which of its extras is missing
         return _BEAM
+
+
+def forget_stores() -> None:
+    """After a fork: clients belong to the process that made them."""
+    _make_store.cache_clear()

@@ -64,6 +64,14 @@ def idle(*overrides, config=None):
          "remove it, or set images.check=decode"),
         ((IDX, "images.formats=[PNG]"),
          "images.formats has no effect, since the source gives pixels, not files of a format: remove it"),
+        ((IDX, "images.metadata=strip"),
+         "images.metadata has no effect, since the source gives pixels, not files of a format: remove it"),
+        (("images.quality=80", "images.metadata=strip"),
+         "images.metadata has no effect, since every image is re-encoded, and such images never have metadata: "
+         "remove it"),
+        (("images.store=raw", "images.metadata=orientation"),
+         "images.metadata has no effect, since every image is re-encoded, and such images never have metadata: "
+         "remove it"),
         ((IDX, NEVER),
          "images.reencode has no effect, since the source gives pixels, which are always encoded: remove it"),
         ((*KEYS, "images.quality=50"),
@@ -76,6 +84,12 @@ def idle(*overrides, config=None):
          "images.reencode has no effect, since no image is decoded: remove it"),
         ((*ROWS, "images.max_pixels=50"),
          "images.max_pixels has no effect, since the source holds no images: remove it"),
+        (("splits.fractions={all: 1}", "images.near_duplicates=together"),
+         "images.near_duplicates has no effect, since there is one split, and every image is in it: "
+         "remove it, or add a split to splits.fractions"),
+        ((*KEYS, "images.near_duplicates=together"),
+         "images.near_duplicates has no effect, since decode is none, so that no image is decoded: "
+         "remove it, or remove decode"),
         (("boxes.invalid=reject",), "boxes.invalid has no effect, since the source gives no boxes: remove it"),
         (("max_rejected.boxes.count=3",),
          "max_rejected.boxes has no effect, since the source gives no boxes: remove it"),

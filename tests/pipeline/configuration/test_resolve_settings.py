@@ -77,6 +77,13 @@ def test_impossible_settings_raise_and_name_their_key(build, message):
         build()
 
 
+def test_a_format_that_cannot_be_decoded_here_is_refused(monkeypatch):
+    monkeypatch.setattr("recordmill.imaging.versions.find_spec", lambda name: None)
+    message = "images.formats: HEIC needs pillow-heif, which is not installed: pip install '.[heic]' in a clone"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make_settings(images=ImageSettings(formats=("JPEG", "HEIC")))
+
+
 @pytest.mark.parametrize("key", ["image/filename", "label", "encoded", "format", "sha256", "boxes", "labels"])
 def test_a_sources_feature_cannot_take_the_name_of_another(key):
     # It would be filled from the wrong field, or written twice.

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from recordmill.storage.tfrecord_file import read_records
 from scripts import flink_cluster
 from scripts.flink_job import newest_job, shuffled_bytes
 
@@ -158,3 +159,22 @@ def test_no_one_waits(flink, on_flink, reference, collection, through, in_worker
     wait_until(summary.exists)
     assert json.loads(summary.read_bytes())["status"] == "published"
     assert_same(tmp_path / "flink", reference)
+
+
+@pytest.mark.parametrize(("runner", "workers"), [("PortableRunner", "EXTERNAL"), ("FlinkRunner", "LOOPBACK")])
+def test_beams_writer_writes_the_same_examples(
+    flink, spawn, reference, collection, through, in_workers, tmp_path, runner, workers
+):
+    output = tmp_path / "flink"
+    flags = [each for each in flags_for(collection, output) if not each.startswith("--threads")]
+    process = spawn(*flags, *through(runner), *in_workers[workers], "--parallelism=2", "--writer=beam")
+    stdout, stderr = process.communicate(timeout=600)
+    assert process.returncode == 0, stderr
+    line = json.loads(stdout)
+    assert (line["status"], line["ledger"]) == ("written", reference.line["ledger"])
+    for split in ("train", "test"):
+        ours, theirs = (
+            sorted(bytes(record) for path in folder.glob(f"{split}-*") for record in read_records(str(path)))
+            for folder in (reference.output, output)
+        )
+        assert theirs == ours

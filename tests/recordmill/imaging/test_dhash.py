@@ -58,6 +58,18 @@ def test_every_way_through_takes_it(photo, save, kind, reencode):
     assert (hashed ^ hash_of(save(photo, "PNG"))).bit_count() <= 5
 
 
+@pytest.mark.parametrize("settings", [{}, {"store": "png"}, {"reencode": "always"}, {"reencode": "never"}])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+@pytest.mark.parametrize("keep_pixels", [False, True])
+def test_it_is_the_same_without_encoding(photo, save, kind, settings, keep_pixels):
+    settings, data = ImageSettings(near_duplicates=True, **settings), save(photo, kind)
+    whole = prepare_image(data, settings, keep_pixels)
+    hashed = prepare_image(data, settings, keep_pixels, encode=False)
+    assert hashed.difference_hash == whole.difference_hash
+    assert hashed.encoded == (b"" if "reencoded" in whole.changes else data)
+    assert (hashed.format, hashed.height, hashed.changes) == (whole.format, whole.height, whole.changes)
+
+
 def variants(photo):
     width, height = photo.size
     return {

@@ -36,6 +36,16 @@ def test_what_begins_as_text_is_shown_as_text_too(data, shown):
     assert caught.value.detail == f"unknown format: the file begins with {shown}"
 
 
+@pytest.mark.parametrize(
+    ("data", "name"), [(b"....ftypavif", "AVIF"), (b"....ftypheic", "HEIC"), (b"\xff\x4f\xff\x51", "JPEG2000")]
+)
+def test_the_setting_that_accepts_a_file_is_named(data, name):
+    with pytest.raises(Rejected) as caught:
+        accepted_format(data, ImageSettings(formats=("JPEG", "PNG")))
+    assert caught.value.detail == f"{name}; accepted are JPEG, PNG; to accept it, add {name} to images.formats"
+    assert accepted_format(data, ImageSettings(formats=(name,))) == name
+
+
 def test_allowed_files():
     assert accepted_format(b"\xff\xd8\xff" + bytes(97), ImageSettings(max_bytes=100)) == "JPEG"
 

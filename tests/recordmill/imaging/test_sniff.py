@@ -25,8 +25,6 @@ def test_other_beginnings_are_not(start):
     ("start", "name"),
     [
         (b"8BPS\0\1", "Photoshop"),
-        (b"\0\0\0\x1cftypavif", "AVIF"),
-        (b"\0\0\0\x1cftypheic", "HEIF"),
         (b"\0\0\2" + bytes(13) + b"\x18\0", "TGA"),
         (b"%PDF-1.7", "PDF"),
         (b"hello, world and all", None),
@@ -34,3 +32,19 @@ def test_other_beginnings_are_not(start):
 )
 def test_known_formats_have_names(start, name):
     assert sniff_other(start) == name
+
+
+@pytest.mark.parametrize(
+    ("start", "name"),
+    [
+        (b"\0\0\0\x1cftypavif", "AVIF"),
+        (b"\0\0\0\x1cftypavis", "AVIF"),
+        (b"\0\0\0\x20ftypmif1\0\0\0\0mif1miafavif", "AVIF"),
+        (b"\0\0\0\x1cftypmif1\0\0\0\0mif1heic", "HEIC"),
+        (b"\0\0\0\x1cftypheic", "HEIC"),
+        (b"\0\0\0\x0cjP  \r\n\x87\n", "JPEG2000"),
+        (b"\xff\x4f\xff\x51", "JPEG2000"),
+    ],
+)
+def test_optional_formats(start, name):
+    assert sniff(start) == name

@@ -9,6 +9,7 @@ from recordmill.schemas.settings.images import ImageSettings, Resize
     [
         ({"formats": ()}, "formats"),
         ({"formats": ("JPEG", "MPO")}, "formats"),
+        ({"metadata": "orientation", "reencode": "never", "formats": ("JPEG", "AVIF")}, "metadata"),
         ({"max_bytes": 0}, "max_bytes"),
         ({"max_pixels": -1}, "max_pixels"),
         ({"max_side": 0}, "max_side"),
@@ -25,6 +26,9 @@ from recordmill.schemas.settings.images import ImageSettings, Resize
         ({"background": (0, 0, 256)}, "background"),
         ({"background": (0, 0)}, "background"),
         ({"resize": Resize(longest=9), "reencode": "never"}, "resize"),
+        ({"metadata": "drop"}, "metadata"),
+        ({"metadata": "strip", "reencode": "never", "formats": ("JPEG",)}, "metadata"),
+        ({"metadata": "orientation", "reencode": "never"}, "metadata"),
         ({"near_duplicates": True, "check": "header"}, "near_duplicates"),
         ({"near_duplicates": True, "check": "header", "reencode": "never"}, "near_duplicates"),
     ],

@@ -48,10 +48,10 @@ def write(folder, rows_by_split):
 def listed(tmp_path):
     """`listed(("train", rows), ...)`: what was found, and the lines of the file."""
 
-    def run(*rows_by_split):
+    def run(*rows_by_split, apart=False):
         sidecars = write(tmp_path, rows_by_split)
         path = tmp_path / "duplicates.jsonl"
-        found = list_duplicates(str(path), sidecars, gather_statistics(sidecars, 0))
+        found = list_duplicates(str(path), sidecars, gather_statistics(sidecars, 0), apart)
         assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
         return found, [json.loads(line) for line in path.read_text().splitlines()]
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from make_marker import make_marker
 
+from recordmill.storage.temporary_files import DigestIndex
 from recordmill.transforms.publishing import moved_images
 from recordmill.transforms.publishing.moved_images import compare_splits, count_moved, describe_moved
-from recordmill.transforms.publishing.temporary_files import DigestIndex
 
 
 def digest(number):

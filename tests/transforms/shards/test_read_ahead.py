@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.transforms.shards import read_ahead
-from recordmill.transforms.shards.read_ahead import ReadAhead, default_threads
+from recordmill.transforms.shards.read_ahead import ReadAhead
 
 
 @pytest.fixture(params=[1, 4])
@@ -125,10 +125,6 @@ def test_as_many_threads_work_at_once_as_asked_for():
     pool.close()
 
 
-def test_the_default_is_a_thread_a_processor():
-    assert default_threads() >= 1
-
-
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("batch_items", [1, 16])
 def test_large_results_of_small_items_are_bounded_too(threads, batch_items):
@@ -171,3 +167,10 @@ def test_a_consumer_that_waits_does_not_block_others():
     assert list(pool.map(str, range(100), lambda _: 1, lambda _: 2**30)) == [str(number) for number in range(100)]
     assert list(slow) == [str(number) for number in range(1, 100)]
     pool.close()
+
+
+def test_runs_give_the_results_of_their_first_items(ahead):
+    def convert(run):
+        return [number * 2 for number in list(run)[:3]]
+
+    assert list(ahead.map_runs(convert, range(100), lambda _: 1, no_size)) == [number * 2 for number in range(100)]

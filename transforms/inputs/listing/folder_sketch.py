@@ -10,7 +10,10 @@ from typing import Any
 
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 
-IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
+IMAGE_ENDINGS = (
+    *(".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"),
+    *(".avif", ".heic", ".jp2"),  # accepted only where a setting names them, as their rejection says
+)
 """Endings of names that are those of images. A conversion looks at the bytes; only this guess goes by names."""
 
 IMAGE_PATTERNS = tuple("*." + "".join(f"[{c}{c.upper()}]" for c in ending[1:]) for ending in IMAGE_ENDINGS)

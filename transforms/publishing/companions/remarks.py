@@ -24,6 +24,7 @@ def find_remarks(marker: Marker, statistics: Statistics, settings: DatasetSettin
         *_find_duplicates(marker),
         *_find_classes(marker),
         *_find_boxes(marker),
+        *_find_positions(marker),
         *_find_lossy(statistics, settings),
         *_find_one_size(marker, statistics, settings),
         *_find_rejected(marker),
@@ -79,6 +80,12 @@ def _find_boxes(marker: Marker) -> Iterator[Remark]:
         yield Remark(f"{what}{f' ({reasons})' if reasons else ''}.", "boxes")
     if said := (marker.images_without_boxes or ImagesWithoutBoxes()).explain(marker.unit):
         yield Remark(f"{said}.", "boxes")
+
+
+def _find_positions(marker: Marker) -> Iterator[Remark]:
+    if count := marker.gps_positions:
+        verb = "carries a GPS position" if count == 1 else "carry GPS positions"
+        yield Remark(f"{format_count(count, 'image')} {verb}: images.metadata: strip removes all metadata.", "")
 
 
 def _find_lossy(statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:

@@ -1,4 +1,4 @@
-"""What does not fit into memory while a dataset is published: digests and rows, in unnamed files on this machine."""
+"""What does not fit into memory: digests and rows, in unnamed files on this machine."""
 
 import os
 import sqlite3

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.transforms.publishing.temporary_files import DigestIndex, SortedRows, TemporaryFileError
+from recordmill.storage.temporary_files import DigestIndex, SortedRows, TemporaryFileError
 
 DIGESTS = st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**56 - 1, 2**56, 2**63, 2**64 - 1]))
 

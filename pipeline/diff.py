@@ -1,0 +1,127 @@
+"""`python -m pipeline.diff PATH OTHER`: compares two datasets, or a dataset and a folder of images."""
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+from rich.console import Console
+
+from recordmill import storage
+from recordmill.pipeline.configuration.config import load_settings
+from recordmill.pipeline.configuration.resolve_settings import resolve_settings
+from recordmill.pipeline.reader_command import reader_parser, run_reader
+from recordmill.pipeline.terminal.printable import printable
+from recordmill.reading.compare.compare_datasets import compare_datasets, judge_of, read_entries, seed_of, sort_entries
+from recordmill.reading.compare.compare_rows import KINDS, Comparison, Row, compare_rows
+from recordmill.reading.dataset import Dataset, open_dataset
+from recordmill.schemas.dataset.file_names import CONFIGURATION, MARKER, REJECTED
+from recordmill.schemas.errors import LoadError
+from recordmill.schemas.formatting import format_count
+from recordmill.schemas.image_ref import ImageRef, Notice
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.outcome import DONE, FAILED, WRONG_USAGE
+from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.listing import Input
+
+EPILOG = """\
+Rows are matched by key. Only metadata of datasets are read, no shards. The images of a folder are read as the dataset's
+config.yaml says, and not decoded.
+
+exit codes:
+  0 no differences   1 differences   2 wrong usage, or something cannot be read   130 interrupted
+"""
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.diff") -> int:
+    """Compares a dataset with another one, or with a folder, and reports how they differ.
+
+    Args:
+        argv: the flags; by default, those of the process.
+        prog: what the user typed before them.
+
+    Returns:
+        The exit code.
+    """
+    description = "Compares two datasets of Recordmill, or a dataset and a folder of images."
+    parser = reader_parser(prog, description, "a dataset's folder", EPILOG)
+    parser.add_argument("other", metavar="OTHER", help="another dataset, or a folder of images")
+    return run_reader(parser, argv, _diff, failed=WRONG_USAGE)
+
+
+def _diff(flags: argparse.Namespace) -> dict[str, Any]:
+    before = open_dataset(flags.path)
+    marker = before.require_marker()
+    notes = []
+    if storage.exists(storage.join(flags.other, MARKER)):
+        found = compare_datasets(before, open_dataset(flags.other))
+    else:
+        seed = seed_of(marker)
+        entries = sort_entries(_read_folder(before, flags.other), seed)
+        found = compare_rows(read_entries(before, seed), entries, judge_of(marker, marker))
+        if left_out := sum(marker.ledger.left_out.values()):
+            are = "one of them was" if left_out == 1 else "some of them were"
+            notes.append(f"the dataset leaves out {format_count(left_out, marker.unit)}: {are} counted as new")
+    _report(found, marker.unit, notes)
+    return {
+        "status": "same" if found.is_same else "different",
+        "exit_code": DONE if found.is_same else FAILED,
+        "rows": found.rows,
+        "unchanged": found.unchanged,
+        **{kind: found.counts[kind] for kind in KINDS},
+        "examples": found.examples,
+        "settings": found.settings,
+        "notes": notes,
+    }
+
+
+def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | None, Row]]:
+    """The key, the split if it is given, and the class and digest of what a conversion of a folder would read."""
+    from recordmill.transforms.list_images import list_images  # with Beam, which other comparisons need not wait for
+
+    marker = dataset.require_marker()
+    if "" not in marker.run.inputs:
+        raise LoadError(f"{dataset.folder} was made of inputs with names: convert {folder} and compare the datasets")
+    loaded = load_settings(storage.join(dataset.folder, CONFIGURATION), ()).settings
+    settings = resolve_settings(loaded, [Input(folder)], dataset.folder, lambda note: None)
+    labels = LabelMap(dict(marker.labels), settings.labels.catch_all, is_chosen=bool(settings.labels.classes))
+    with storage.open_to_read(storage.join(dataset.folder, REJECTED)) as lines:
+        rejected = {(line.get("key"), line["sha256"]) for line in map(orjson.loads, lines)}
+    for ref in list_images(Input(folder), settings.source, settings.listing):
+        if isinstance(ref, Notice) and ref.status == "fatal":
+            raise LoadError(f"{folder} cannot be compared: {ref.detail}")
+        if type(ref) is not ImageRef:
+            continue
+        try:
+            content = settings.source.read(ref, settings.images.max_bytes)
+        except Rejected:
+            continue
+        label = ref.label if content.label is None else content.label
+        digest = hashlib.sha256(content.data).hexdigest()
+        if (ref.key, digest) in rejected:
+            continue
+        yield ref.key, ref.split or None, {"class": labels.name_for(label) or label or None, "sha256": digest}
+
+
+def _report(found: Comparison, unit: str, notes: Sequence[str]) -> None:
+    """Prints each kind with examples, and one sentence."""
+    console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
+    for kind, meaning in KINDS.items():
+        if count := found.counts[kind]:
+            console.print(f"{meaning}: {format_count(count, unit)}", style="bold")
+            for example in found.examples[kind]:
+                console.print(f"  {printable(example)}")
+            if count > len(found.examples[kind]):
+                console.print(f"  and {count - len(found.examples[kind]):,} more")
+    for setting in found.settings:
+        console.print(f"setting {printable(setting)}")
+    for note in notes:
+        console.print(f"note: {note}")
+    verdict = "no differences" if found.is_same else "they differ"
+    console.print(f"{verdict}: {format_count(found.rows[0], unit)} before, {found.rows[1]:,} after")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+"""Finds and removes metadata without decoding pixels: JPEG (T.81, annex B), PNG (third edition, 5), WebP (RFC 9649).
+
+What is not known to matter to a decoder is removed: only segments and chunks on the lists below stay.
+"""
+
+import re
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+
+from recordmill.imaging.exif import has_position, orientation_only
+from recordmill.imaging.jpeg_header import DECODING, MAX_SEGMENTS, SEGMENT, read_segments
+from recordmill.schemas.rejection import Rejected
+
+POSITION = "GPS position"
+_ORIENTATION, _TAIL = "orientation", "data after the end"
+
+_ALL = frozenset(range(0xC0, 0xFF)) - frozenset(range(0xD0, 0xDB))  # except for SOI, EOI, SOS and restarts
+_APP0, _APP1, _APP2, _APP14, _COM = 0xE0, 0xE1, 0xE2, 0xEE, 0xFE
+_EOI, _SOS, _DNL = 0xD9, 0xDA, 0xDC
+_AFTER_SCANS = frozenset({0xC4, 0xCC, 0xDB, 0xDD, _DNL, _SOS})  # tables, number of lines, another scan
+_IN_SCAN = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")  # a marker that ends compressed data: neither stuffing nor restart
+_JFIF, _JFIF_BYTES, _ADOBE_BYTES = b"JFIF\0", 14, 12
+_NAMES = (
+    (_APP0, b"JFXX\0", "thumbnail"),
+    (_APP1, b"Exif\0", "Exif"),
+    (_APP1, b"http://ns.adobe.com/", "XMP"),
+    (_APP2, b"MPF\0", "multi-picture index"),
+    (0xED, b"Photoshop", "IPTC"),
+    (_COM, b"", "comment"),
+)
+
+# Pixels, transparency, colour space (11.3.2) and animation: not text, time, Exif, size in metres or anything private.
+_PNG_CHUNKS = frozenset(
+    b"IHDR PLTE IDAT IEND tRNS cHRM gAMA iCCP sBIT sRGB cICP mDCV mDCv cLLI cLLi acTL fcTL fdAT".split()
+)
+_PNG_NAMES = {b"tEXt": "text", b"zTXt": "text", b"iTXt": "text", b"eXIf": "Exif", b"tIME": "time"}
+_WEBP_FRAME_CHUNKS = frozenset((b"ALPH", b"VP8 ", b"VP8L"))
+_WEBP_CHUNKS = _WEBP_FRAME_CHUNKS | {b"VP8X", b"ICCP", b"ANIM", b"ANMF"}
+_WEBP_NAMES = {b"EXIF": "Exif", b"XMP ": "XMP"}
+_FRAME_HEADER_BYTES = 16
+_WEBP_EXIF, _WEBP_XMP = 0x08, 0x04  # flags of VP8X
+
+
+class UnstrippableError(ValueError):
+    """The file's structure cannot be followed to its end, so metadata might remain; the message says where."""
+
+
+Parts = Iterator[tuple[str, bytes | memoryview]]
+"""Of each part of a file, what is removed (empty: nothing), and the bytes that stay."""
+
+
+def strip_metadata(data: bytes, file_format: str, orientation: int = 1) -> bytes:
+    """The same image, pixel by pixel, without metadata; its colour profile stays.
+
+    Args:
+        data: the file.
+        file_format: one of `settings.STRIPPABLE`.
+        orientation: the one value that the result has in Exif; 1 stands for none.
+
+    Returns:
+        `data` itself if there is nothing to remove.
+
+    Raises:
+        UnstrippableError: the file's structure is damaged or unusual.
+    """
+    exif = orientation_only(orientation) if orientation != 1 else b""
+    parts = list(_WALKS[file_format](data, exif))
+    if not exif and not any(name for name, _ in parts):
+        return data
+    stripped = b"".join(part for _, part in parts)
+    if file_format == "WEBP":
+        stripped = stripped[:4] + (len(stripped) - 8).to_bytes(4, "little") + stripped[8:]
+    return data if stripped == data else stripped
+
+
+def find_metadata(data: bytes, file_format: str) -> list[str]:
+    """The names of the metadata that `strip_metadata` would remove, sorted; Exif of an orientation alone is not named.
+
+    Raises:
+        UnstrippableError: the file's structure is damaged or unusual.
+    """
+    return sorted({name for name, _ in _WALKS[file_format](data, b"")} - {"", _ORIENTATION})
+
+
+def _jpeg_parts(data: bytes, exif: bytes) -> Parts:
+    try:
+        segments, start, _ = read_segments(data, _ALL)
+    except Rejected as rejected:
+        raise UnstrippableError(rejected.detail) from None
+    yield "", data[:2]
+    size = 2
+    for marker, payload in segments:
+        size += SEGMENT.size + len(payload)
+        is_jfif = marker == _APP0 and payload.startswith(_JFIF) and len(payload) >= _JFIF_BYTES
+        if exif and not is_jfif:  # JFIF comes first
+            yield "", _segment(_APP1, b"Exif\0\0" + exif)
+            exif = b""
+        kept = payload
+        if is_jfif:
+            kept = payload[: _JFIF_BYTES - 2] + bytes(2)
+        elif marker == _APP14 and payload.startswith(b"Adobe") and len(payload) >= _ADOBE_BYTES:
+            kept = payload[:_ADOBE_BYTES]
+        elif marker not in DECODING and not (marker == _APP2 and payload.startswith(b"ICC_PROFILE\0")):
+            yield from _name_removed(_name_segment(marker, payload), payload)
+            continue
+        name = "" if kept == payload else "thumbnail" if is_jfif else _name_segment(marker, payload)
+        yield name, _segment(marker, kept)
+    if size != start:
+        yield "bytes between segments", b""
+    yield from _scans(data, start)
+
+
+def _segment(marker: int, payload: bytes) -> bytes:
+    return SEGMENT.pack(0xFF, marker, 2 + len(payload)) + payload
+
+
+def _name_segment(marker: int, payload: bytes) -> str:
+    known = (name for app, start, name in _NAMES if marker == app and payload.startswith(start))
+    return next(known, f"APP{marker - _APP0}" if _APP0 <= marker < _APP0 + 16 else f"segment {marker:02x}")
+
+
+def _name_removed(name: str, content: bytes) -> Parts:
+    """Exif of nothing but an orientation has a name of its own, and a position is named apart."""
+    exif = content.removeprefix(b"Exif\0\0") if name == "Exif" else b""
+    is_bare = len(exif) == len(orientation_only(1)) and exif == orientation_only(exif[19])
+    yield _ORIENTATION if is_bare else name, b""
+    if has_position(content):
+        yield POSITION, b""
+
+
+def _scans(data: bytes, position: int) -> Parts:
+    """The rest of a JPEG from the marker of its first scan."""
+    view = memoryview(data)
+    for _ in range(MAX_SEGMENTS):
+        while data[position + 1 : position + 2] == b"\xff":  # fill bytes
+            position += 1
+        fill, marker, length = SEGMENT.unpack((data[position : position + SEGMENT.size] + bytes(4))[: SEGMENT.size])
+        end = position + 2 + length
+        if fill == 0xFF and marker == _EOI:
+            yield "", view[position : position + 2]
+            if position + 2 < len(data):
+                yield _TAIL, b""
+            return
+        if fill != 0xFF or length < 2 or end > len(data):
+            break
+        if marker in _AFTER_SCANS:
+            yield "", view[position:end]
+        elif _APP0 <= marker < _APP0 + 16 or marker == _COM:
+            yield from _name_removed(_name_segment(marker, data[position + 4 : end]), data[position + 4 : end])
+        else:
+            break
+        position = end
+        if marker == _SOS:
+            found = _IN_SCAN.search(data, end)
+            position = found.start() if found else len(data)
+            yield "", view[end:position]
+    raise UnstrippableError(f"JPEG: no marker can be read at byte {position:,}, after the first scan")
+
+
+def _png_parts(data: bytes, exif: bytes) -> Parts:
+    view, position = memoryview(data), 8
+    yield "", data[:8]
+    while position + 12 <= len(data):
+        kind = data[position + 4 : position + 8]
+        end = position + 12 + int.from_bytes(data[position : position + 4], "big")
+        if end > len(data):
+            break
+        if kind in _PNG_CHUNKS:
+            yield "", view[position:end]
+        else:
+            content = data[position + 8 : end - 4]
+            name = _PNG_NAMES.get(kind, f"chunk {kind.decode('latin-1')}")
+            yield from _name_removed("XMP" if content.startswith(b"XML:com.adobe.xmp") else name, content)
+        if kind == b"IHDR" and exif:
+            yield "", _png_chunk(b"eXIf", exif)
+        position = end
+        if kind == b"IEND":
+            if end < len(data):
+                yield _TAIL, b""
+            return
+    raise UnstrippableError(f"PNG: no chunk can be read at byte {position:,}, and there is none that ends the image")
+
+
+def _png_chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + zlib.crc32(kind + content).to_bytes(4, "big")
+
+
+def _webp_parts(data: bytes, exif: bytes) -> Parts:
+    end = 8 + int.from_bytes(data[4:8], "little")
+    yield "", data[:12]
+    has_header = data[12:16] == b"VP8X"
+    if end > len(data) or (exif and not has_header):
+        raise UnstrippableError(f"WEBP: it ends before byte {end:,}" if end > len(data) else "WEBP: it has no VP8X")
+    yield from _webp_chunks(data, 12, end, _WEBP_CHUNKS, _WEBP_EXIF if exif else 0)
+    if exif:
+        yield "", _webp_chunk(b"EXIF", exif)
+    if data[end + end % 2 :]:
+        yield _TAIL, b""
+
+
+def _webp_chunks(data: bytes, position: int, end: int, known: frozenset[bytes], flags: int = 0) -> Parts:
+    """The chunks between two places: of the file, or of a frame of an animation."""
+    while position < end:
+        kind = data[position : position + 4]
+        start, length = position + 8, int.from_bytes(data[position + 4 : position + 8], "little")
+        content = data[start : start + length]
+        if start + length > end:
+            raise UnstrippableError(f"WEBP: no chunk can be read at byte {position:,}")
+        position = start + length + length % 2
+        if kind not in known:
+            yield from _name_removed(_WEBP_NAMES.get(kind, f"chunk {kind.decode('latin-1')}"), content)
+        elif kind == b"VP8X" and content:
+            yield "", _webp_chunk(kind, bytes([content[0] & ~(_WEBP_EXIF | _WEBP_XMP) | flags]) + content[1:])
+        elif kind == b"ANMF":
+            frame = list(_webp_chunks(content, _FRAME_HEADER_BYTES, length, _WEBP_FRAME_CHUNKS))
+            yield from ((name, b"") for name, _ in frame if name)
+            yield "", _webp_chunk(kind, content[:_FRAME_HEADER_BYTES] + b"".join(part for _, part in frame))
+        else:
+            yield "", _webp_chunk(kind, content)
+
+
+def _webp_chunk(kind: bytes, content: bytes) -> bytes:
+    return kind + len(content).to_bytes(4, "little") + content + bytes(len(content) % 2)
+
+
+_WALKS: dict[str, Callable[[bytes, bytes], Parts]] = {"JPEG": _jpeg_parts, "PNG": _png_parts, "WEBP": _webp_parts}

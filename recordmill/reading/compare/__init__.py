@@ -1,0 +1,1 @@
+"""Comparing datasets by their sidecars."""

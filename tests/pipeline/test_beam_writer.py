@@ -1,0 +1,286 @@
+"""`--writer=beam`: stock `WriteToTFRecord` in the same command, with the same ledger."""
+
+import json
+import signal
+from collections import Counter
+
+import pytest
+from apache_beam.io import filebasedsink, tfrecordio
+
+from recordmill.pipeline.convert import convert as convert_in_python
+from recordmill.schemas.errors import ConversionError
+from recordmill.storage.tfrecord_file import read_records
+from tests.pipeline.conftest import encode_picture
+
+BEAM = "--writer=beam"
+COUNT = {"shards.count": 2}
+
+pytestmark = pytest.mark.runner
+
+
+def records_in(folder):
+    return {path.name: len(list(read_records(str(path)))) for path in sorted(folder.glob("*.tfrecord"))}
+
+
+def left_in(output):
+    return sorted(path.name for path in output.iterdir()) if output.exists() else []
+
+
+@pytest.fixture
+def faulty(photos):
+    """Ten images, and what is rejected, ignored or left out of them."""
+    (photos / "dog/text.jpg").write_bytes(b"no picture")
+    (photos / "dog/empty.jpg").touch()
+    (photos / "dog/.hidden").touch()
+    (photos / "stray.jpg").write_bytes(b"in no class")
+    return photos
+
+
+def test_everything_listed_is_accounted_for(faulty, convert):
+    fractions = {"splits.fractions": {"train": 0.5, "test": 0.25}, "limit": 8, "max_rejected.share": 1}
+    done = convert(faulty, BEAM, settings={**COUNT, **fractions})
+    ours = convert(faulty, output=done.output.parent / "ours", settings={**COUNT, **fractions})
+    assert (done.code, done.errors) == (0, [])
+    assert done.line["status"] == "written"
+    ledger = done.line["ledger"]
+    assert ledger == ours.line["ledger"]
+    assert ledger["ignored"] == {"hidden": 1}
+    assert ledger["rejected"]["no_class"] == 1
+    assert sum(sum(ledger[fate].values()) for fate in ("rejected", "ignored", "left_out")) + ledger["written"] == 14
+    counts = records_in(done.output)
+    assert sum(counts.values()) == ledger["written"]
+    by_split = Counter()
+    for name, count in counts.items():
+        by_split[name.split("-")[0]] += count
+    assert by_split == {name: split["images"] for name, split in done.line["splits"].items()}
+    assert left_in(done.output) == ["labels.txt", *counts]
+    assert (done.output / "labels.txt").read_text() == "0:cat\n1:dog\n"
+    assert [note for note in done.line["notes"] if "--writer=beam" in note] == [
+        "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
+    ]
+
+
+def test_files_have_the_names_of_the_settings(photos, convert):
+    names = {"shards.count": 3, "shards.name": "{split}.{number}of{count}.{records}", "compression": "gzip"}
+    done = convert(photos, BEAM, settings={**names, "splits.fractions": {"all": 1}})
+    counts = [len(list(read_records(str(path)))) for path in sorted(done.output.glob("*.gz"))]
+    assert left_in(done.output) == [
+        *(f"all.{number}of3.{count}.gz" for number, count in enumerate(counts, 1)),
+        "labels.txt",
+    ]
+    assert sum(counts) == 10
+
+
+def test_files_without_records_are_left_out(photos, convert):
+    done = convert(photos, BEAM, settings={"shards.count": 40, "splits.fractions": {"all": 1}})
+    counts = records_in(done.output)
+    assert (sum(counts.values()), min(counts.values())) == (10, 1)
+    assert done.line["splits"]["all"]["shards"] == len(counts)
+
+
+def test_too_many_rejected_leave_an_empty_output(faulty, convert):
+    done = convert(faulty, BEAM, settings={**COUNT, "max_rejected": {"count": 2, "share": 0.01}})
+    assert done.code == 3
+    (error,) = done.errors
+    assert error.startswith("3 of 13 images were rejected (1 empty, 1 no_class, 1 unknown_format), such as ")
+    assert done.line["ledger"]["rejected"] == {"empty": 1, "no_class": 1, "unknown_format": 1}
+    assert left_in(done.output) == []
+
+
+def test_a_class_that_loses_all_images_fails(photos, convert):
+    for path in (photos / "dog").iterdir():
+        path.write_bytes(b"no picture")
+    done = convert(photos, BEAM, settings=COUNT)
+    assert done.code == 3
+    assert done.errors[0].startswith("all images of 1 class were rejected (dog)")
+    assert left_in(done.output) == []
+
+
+def test_boxes_are_counted_and_limited(tmp_path, convert):
+    good, unknown, outside = "0 0.5 0.5 0.5 0.5\n", "7 0.5 0.5 0.5 0.5\n", "0 2.5 0.5 0.5 0.5\n"
+    for name, text in {"a": good * 5 + outside, "b": good, "c": unknown}.items():
+        (tmp_path / f"ships/images/{name}.jpg").parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"ships/images/{name}.jpg").write_bytes(encode_picture(name))
+        (tmp_path / f"ships/labels/{name}.txt").parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"ships/labels/{name}.txt").write_text(text)
+    (tmp_path / "ships/data.yaml").write_text("names: [ship, boat]\n")
+    yolo = {"source.kind": "yolo", "convention": "tf_object_detection", "splits.fractions": {"train": 1}, **COUNT}
+    failed = convert(tmp_path / "ships", BEAM, settings=yolo)
+    assert failed.code == 3
+    assert failed.errors[0].startswith("all boxes of 1 class (7) were dropped (1 outside: ship; 1 unknown_class: 7)")
+    assert left_in(failed.output) == []
+    done = convert(tmp_path / "ships", BEAM, settings={**yolo, "labels.classes": ["ship"]})
+    assert done.line["boxes"] == {"listed": 8, "written": 6, "outside": 1, "unknown_class": 1}
+    assert done.line["dropped_boxes"] == {"outside": {"ship": 1}, "unknown_class": {"7": 1}}
+
+
+@pytest.mark.parametrize("times", [0, 2])
+def test_a_record_that_beam_loses_or_doubles_fails_the_run(photos, convert, monkeypatch, times):
+    write, seen = tfrecordio._TFRecordUtil.write_record, []
+
+    def write_the_third(file, value):
+        seen.append(value)
+        for _ in range(times if len(seen) == 3 else 1):
+            write(file, value)
+
+    monkeypatch.setattr(tfrecordio._TFRecordUtil, "write_record", write_the_third)
+    done = convert(photos, BEAM, settings={**COUNT, "splits.fractions": {"all": 1}})
+    found = 9 + times
+    assert (done.code, done.errors) == (
+        1,
+        [f"split all has 10 Examples, and its files hold {found}: something was lost or written twice"],
+    )
+    assert left_in(done.output) == []
+
+
+def test_a_file_that_beam_does_not_name_fails_the_run(photos, convert, monkeypatch):
+    finalize = filebasedsink.FileBasedSink.finalize_write
+    monkeypatch.setattr(filebasedsink.FileBasedSink, "finalize_write", lambda *given: list(finalize(*given))[:1])
+    done = convert(photos, BEAM, settings={**COUNT, "splits.fractions": {"all": 1}})
+    assert done.code == 1
+    assert "its files hold 5" in done.errors[0]
+    assert left_in(done.output) == []
+
+
+def test_nothing_to_convert_fails_in_one_sentence(tmp_path, convert):
+    (tmp_path / "photos").mkdir()
+    done = convert(tmp_path / "photos", BEAM, "--config=configs/class_folders.yaml", settings=COUNT)
+    assert (done.code, done.errors) == (1, ["no images were found in the input"])
+    assert left_in(done.output) == []
+
+
+@pytest.mark.parametrize("name", ["recordmill.json", "notes.txt", "train-00000-of-00002.tfrecord"])
+def test_an_output_that_is_not_empty_is_refused(photos, convert, tmp_path, name):
+    (tmp_path / "dataset").mkdir()
+    (tmp_path / "dataset" / name).write_text("mine")
+    done = convert(photos, BEAM, settings=COUNT)
+    assert (done.code, done.errors) == (
+        1,
+        [f"--writer=beam writes to an empty folder only, and {done.output} holds {name}: choose another output"],
+    )
+    assert left_in(done.output) == [name]
+
+
+def test_unfinished_work_is_refused_or_discarded(photos, convert, tmp_path):
+    (tmp_path / "dataset/.staging-abc").mkdir(parents=True)
+    done = convert(photos, BEAM, settings=COUNT)
+    assert done.errors[0].endswith("holds .staging-abc: delete unfinished work with --discard")
+    done = convert(photos, BEAM, "--discard", settings=COUNT)
+    assert done.code == 0
+    assert sum(records_in(done.output).values()) == 10
+
+
+def test_an_output_that_another_run_has_filled_meanwhile_is_left_alone(photos, convert, tmp_path, monkeypatch):
+    from recordmill.transforms import write_with_beam
+
+    move = write_with_beam._move
+
+    def others_first(*given):
+        (tmp_path / "dataset/labels.txt").write_text("another's")
+        move(*given)
+
+    monkeypatch.setattr(write_with_beam, "_move", others_first)
+    done = convert(photos, BEAM, settings=COUNT)
+    assert done.code == 1
+    assert "holds labels.txt" in done.errors[0]
+    assert (tmp_path / "dataset/labels.txt").read_text() == "another's"
+    assert left_in(done.output) == ["labels.txt"]
+
+
+def test_the_main_job_waits_for_it_and_refuses_what_it_wrote(photos, convert):
+    done = convert(photos, BEAM, settings=COUNT)
+    before = {path.name: path.read_bytes() for path in done.output.iterdir()}
+    other = convert(photos, settings=COUNT)
+    assert other.code == 1
+    assert other.line["status"] == "refused"
+    assert {name: (done.output / name).read_bytes() for name in before} == before
+
+
+def test_an_interruption_leaves_an_empty_output(photos, convert, monkeypatch):
+    from recordmill.transforms.records import convert_image
+
+    def stop(*_):
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(convert_image, "load_image", stop)
+    monkeypatch.setattr("os._exit", lambda code: None)
+    done = convert(photos, BEAM, settings=COUNT)
+    assert done.code == 143
+    assert done.errors == ["stopped by a signal after 0 images: run the same command again to start over"]
+    assert left_in(done.output) == []
+
+
+def test_a_bug_leaves_an_empty_output(photos, convert, monkeypatch):
+    from recordmill.transforms.records import convert_image
+
+    def fail(*_):
+        raise KeyError("x")
+
+    monkeypatch.setattr(convert_image, "load_image", fail)
+    done = convert(photos, BEAM, settings=COUNT)
+    assert done.code == 1
+    assert done.errors[0].startswith("unexpected ")
+    assert done.errors[0].endswith("(--traceback shows where; a rerun starts over)")
+    assert left_in(done.output) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "errors"),
+    [
+        ({}, ["shards.count is not set, and --writer=beam needs the number of each split's files: set it"]),
+        (
+            {**COUNT, "index_files": True, "images.moments": True, "images.near_duplicates": True},
+            [
+                f"{key} has no effect with --writer=beam, which writes neither recordmill.json nor sidecars: remove it"
+                for key in ("images.moments", "images.near_duplicates", "index_files")
+            ],
+        ),
+        (
+            {**COUNT, "analyze": True},
+            ["analyze has no effect with --writer=beam, which writes neither recordmill.json nor sidecars: remove it"],
+        ),
+        (
+            {**COUNT, "expect.rejected": 0.5, "licence": "CC0-1.0", "version": "1.2.0"},
+            [
+                f"{key} has no effect with --writer=beam, which writes neither recordmill.json nor sidecars: remove it"
+                for key in ("expect", "licence", "version")
+            ],
+        ),
+        ({**COUNT, "shards.size": "1MB"}, None),
+    ],
+)
+def test_settings_that_need_sidecars_are_refused_by_name(photos, convert, settings, errors):
+    done = convert(photos, BEAM, settings=settings)
+    assert done.code == 2
+    assert done.errors[0].startswith("shards.size has no effect") if errors is None else done.errors == errors
+    assert not done.output.exists()
+
+
+@pytest.mark.parametrize("flag", ["--plan", "--overwrite", "--threads=2", "--processes=2", "--against=x"])
+def test_flags_without_effect_are_refused_by_name(photos, convert, flag):
+    done = convert(photos, BEAM, flag, settings=COUNT)
+    assert done.code == 2
+    assert done.errors[0].startswith(f"{flag.split('=')[0]} has no effect with --writer=beam: ")
+    assert not done.output.exists()
+
+
+def test_another_writer_is_refused(photos, convert):
+    done = convert(photos, "--writer=own", settings=COUNT)
+    assert done.code == 2
+    assert "--writer" in done.errors[0]
+
+
+def test_recordmill_convert_refuses_it(photos, tmp_path):
+    with pytest.raises(ConversionError, match="--writer=beam makes no dataset that could be opened"):
+        convert_in_python(photos, tmp_path / "dataset", runner_options={"writer": "beam"}, quiet=True)
+
+
+def test_the_outcome_file_has_the_outcome(photos, convert, tmp_path):
+    done = convert(photos, BEAM, f"--outcome_file={tmp_path / 'outcome.json'}", settings=COUNT)
+    outcome = json.loads((tmp_path / "outcome.json").read_bytes())
+    assert {key: outcome[key] for key in ("status", "exit_code", "sentence")} == {
+        "status": "written",
+        "exit_code": 0,
+        "sentence": f"10 images are in {done.output}",
+    }
+    assert outcome["numbers"]["ledger"] == done.line["ledger"]

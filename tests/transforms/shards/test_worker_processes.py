@@ -1,0 +1,186 @@
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from make_settings import make_settings
+
+from recordmill.schemas.label_map import LabelMap
+from recordmill.transforms.shards import shard_writer
+from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.shard_writer import ShardWriter
+from recordmill.transforms.shards.worker_processes import WorkerProcesses, workers_allowed
+
+REPO = Path(__file__).parents[3]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are used on Linux only")
+
+
+@pytest.fixture
+def writer(tmp_path):
+    return ShardWriter(make_settings(), str(tmp_path / "out"), "id", LabelMap({"cat": 0, "dog": 1}), 1, True)
+
+
+@contextmanager
+def begin(writer, count=1, references=1000, fork=True):
+    """Workers for `writer`, forked with everything that the test has patched."""
+    with workers_allowed(fork):
+        workers = WorkerProcesses(writer, writer, count, references)
+        try:
+            yield workers
+        finally:
+            workers.close()
+
+
+def note_process(monkeypatch, path):
+    """Has each conversion write down its process."""
+    real = shard_writer.convert_image
+
+    def convert(*arguments):
+        with path.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        return real(*arguments)
+
+    monkeypatch.setattr(shard_writer, "convert_image", convert)
+    return lambda: set(map(int, path.read_text().split()))
+
+
+@pytest.mark.parametrize("fork", [True, False])
+def test_a_worker_writes_the_shard_that_this_process_would_write(writer, pictures, tree, tmp_path, fork):
+    refs = pictures(9)
+    with begin(writer, fork=fork) as workers:
+        there = workers.submit("train", 3, refs).result(timeout=60)
+    other = replace(writer, output=str(tmp_path / "here"))
+    here = other.finish(other.write("train", 3, refs))
+    assert replace(there, milliseconds=0) == replace(here, milliseconds=0)
+    assert tree(writer.output) == tree(other.output)
+
+
+def test_workers_get_no_more_shards_than_their_share(writer, pictures):
+    refs = pictures(10)
+    with begin(writer, count=3, references=80) as workers:
+        # 60 of the 80 are the share of three of the four processes; as none has ended, the others are written here.
+        workers._write = lambda task, references: None
+        assert [workers.submit("train", index, refs) is not None for index in range(8)] == [True] * 4 + [False] * 4
+
+
+def test_a_single_shard_is_converted_by_all_processes_in_order(writer, pictures, monkeypatch, tmp_path):
+    processes = note_process(monkeypatch, tmp_path / "processes")
+    refs = shard_writer.order_references(pictures(300), 0)
+    with begin(writer, count=2, references=300) as workers:
+        assert workers.submit("train", 0, refs) is None
+        found = list(workers.convert(refs, "train"))
+    assert [image.row.key for image in found] == [ref.key for ref in refs]
+    assert [image.record for image in found] == [image.record for image in writer.convert(refs, "train")]
+    assert len(processes()) == 3
+    assert os.getpid() in processes()
+
+
+def test_what_workers_have_done_is_part_of_the_progress(writer, pictures):
+    PROGRESS.reset()
+    with begin(writer) as workers:
+        workers.submit("train", 0, pictures(70)).result(timeout=60)
+    assert PROGRESS.done == 70
+
+
+def test_what_a_worker_raises_is_raised_here(writer, pictures, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.EIO, "out of order")
+
+    monkeypatch.setattr(shard_writer, "convert_image", fail)
+    with begin(writer) as workers:
+        with pytest.raises(shard_writer.InputError, match=r"cannot be read: .*out of order") as raised:
+            workers.submit("train", 0, pictures(1)).result(timeout=60)
+        assert "in a worker process:\nTraceback" in raised.value.__notes__[0]
+
+
+class TwoArgumentsError(Exception):
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+def test_an_error_that_cannot_be_pickled_comes_as_its_text(writer, pictures, monkeypatch):
+    def fail(*_):
+        raise TwoArgumentsError(1, 2)
+
+    monkeypatch.setattr(shard_writer, "convert_image", fail)
+    with begin(writer) as workers, pytest.raises(RuntimeError, match=r"^TwoArgumentsError: 1 and 2"):
+        workers.submit("train", 0, pictures(1)).result(timeout=60)
+
+
+def test_a_worker_that_is_killed_fails_its_shard_with_a_sentence_and_is_replaced(
+    writer, pictures, monkeypatch, tmp_path
+):
+    real, here = shard_writer.convert_image, os.getpid()
+
+    def die(ref, *arguments):
+        if os.getpid() != here and not (tmp_path / "killed").exists():
+            (tmp_path / "killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(ref, *arguments)
+
+    monkeypatch.setattr(shard_writer, "convert_image", die)
+    sentence = (
+        "a worker process ended before it was done with shard train-00000: it was killed, or there was not enough "
+        "memory; run the same command again to continue from finished shards, with fewer --processes"
+    )
+    refs = pictures(5)
+    with begin(writer) as workers:
+        died = workers.submit("train", 0, refs).result(timeout=60)
+        assert (died.problem, died.references, died.records) == (sentence, 5, 0)
+        assert workers.submit("train", 0, refs).result(timeout=60).records == 5
+    # The same while a shard of this process is converted.
+    (tmp_path / "killed").unlink()
+    refs = pictures(300)
+    with begin(writer) as workers:
+        report = writer.finish(writer.write("train", 1, refs, workers.convert))
+    assert report.problem == sentence.replace("shard train-00000", "images of train")
+
+
+def test_an_interrupt_is_the_launchers_to_handle(writer, pictures, monkeypatch):
+    real, here = shard_writer.convert_image, os.getpid()
+
+    def interrupt(*arguments):
+        if os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGINT)
+        return real(*arguments)
+
+    monkeypatch.setattr(shard_writer, "convert_image", interrupt)
+    with begin(writer) as workers:
+        assert workers.submit("train", 0, pictures(2)).result(timeout=60).records == 2
+
+
+SLEEPER = """
+import os, pathlib, signal, sys, time
+from recordmill.transforms.shards import shard_writer, worker_processes
+
+def sleep(*_):
+    part = pathlib.Path(sys.argv[1] + ".part")
+    part.write_text(f"{os.getppid()} {os.getpid()}")
+    part.rename(sys.argv[1])
+    time.sleep(300)
+
+shard_writer.ShardWriter.write = sleep
+writer = shard_writer.ShardWriter(None, "", "", None, 1, True)
+with worker_processes.workers_allowed(fork=True):
+    worker_processes.WorkerProcesses(writer, writer, 1, 1000).submit("train", 0, [])
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.01)
+    LAST
+"""
+
+
+@pytest.mark.parametrize("last", ["os._exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_workers_end_with_the_launcher_in_the_middle_of_a_shard(last, tmp_path):
+    script = SLEEPER.replace("LAST", last)
+    subprocess.run([sys.executable, "-c", script, tmp_path / "pids"], cwd=REPO, timeout=120, check=False)
+    left = [Path("/proc", pid) for pid in (tmp_path / "pids").read_text().split()]
+    until = time.monotonic() + 60
+    while any(each.exists() and "Z (zombie)" not in (each / "status").read_text() for each in left):
+        assert time.monotonic() < until
+        time.sleep(0.05)

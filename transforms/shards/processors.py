@@ -1,0 +1,51 @@
+"""How many processors and how much memory this process may use, also in a container."""
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+PROCESS_BYTES = 300 * 10**6
+"""Memory to reserve for each further process: for the process itself, and ordinary photographs in progress."""
+
+CGROUPS = Path("/sys/fs/cgroup")
+SYSTEM = Path("/proc")
+
+_FIRST, _SECOND = (
+    {"cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us"), "memory": ("memory.limit_in_bytes",)},
+    {"cpu": ("cpu.max",), "memory": ("memory.max",)},
+)
+"""The files with the limits of control groups, versions 1 and 2. What a group uses now counts cached files, too."""
+
+
+def available_processors() -> int:
+    """The processors that this process may use: those that it may run on, at most the quota of its control group."""
+    most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quotas = [quota / period for quota, period in _limits("cpu") if quota > 0 and period > 0]
+    return max(1, math.ceil(min([most, *quotas])))
+
+
+def default_processes() -> int:
+    """How many processes may convert images: one for each processor, as far as there is memory for them."""
+    free = [limit for (limit,) in _limits("memory")]
+    with suppress(OSError):
+        lines = (SYSTEM / "meminfo").read_text().splitlines()
+        free += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    return max(1, min([available_processors(), *(1 + each // PROCESS_BYTES for each in free)]))
+
+
+def _limits(controller: str) -> Iterator[list[int]]:
+    """The numbers of each limit that a controller sets, in this process's group and in those around it."""
+    with suppress(OSError):
+        for line in (SYSTEM / "self/cgroup").read_text().splitlines():
+            _, controllers, group = line.split(":", 2)
+            files, root = (_FIRST, CGROUPS / controller) if controllers else (_SECOND, CGROUPS)
+            if controllers and controller not in controllers.split(","):
+                continue
+            below = Path(group.lstrip("/"))
+            # In a container, the group's own path may not be visible, and its limits are at the top.
+            for each in (below, *below.parents):
+                with suppress(OSError, ValueError):  # "max" is not a number
+                    texts = ((root / each / name).read_text() for name in files[controller])
+                    yield [int(number) for text in texts for number in text.split()]

@@ -33,9 +33,8 @@ from recordmill.schemas.settings.listing import Input
 from recordmill.schemas.version import VERSION
 from recordmill.storage.dataset_files import find_marker
 from recordmill.transforms.run_settings import RunSettings
-from recordmill.transforms.shards.processors import default_processes
+from recordmill.transforms.shards.processors import default_processes, fewest_for_processes
 from recordmill.transforms.shards.progress import PROGRESS
-from recordmill.transforms.shards.shard_writer import fewest_for_processes
 
 
 def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> tuple[Outcome, Job | None]:

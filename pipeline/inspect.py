@@ -2,15 +2,18 @@
 
 import argparse
 import hashlib
+import json
 import re
 import sys
+import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from recordmill.pipeline.configuration.options import positive
+from recordmill.pipeline.configuration.options import positive, wants_json
 from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.inspect_tables import record_view, summary_view
 from recordmill.pipeline.terminal.printable import printable
@@ -18,6 +21,7 @@ from recordmill.pipeline.terminal.terminal import record_progress
 from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.reading.inspect.extract_images import extract_images
 from recordmill.reading.inspect.find_record import FoundRecord, find_key, find_source, read_record, read_records
+from recordmill.reading.inspect.follow_run import follow_run
 from recordmill.reading.inspect.summarize_dataset import summarize_dataset
 from recordmill.reading.inspect.write_indexes import write_indexes
 from recordmill.reading.shard import FORGED
@@ -25,6 +29,9 @@ from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.sidecar_row import row_to_json
 from recordmill.schemas.errors import LoadError, UsageError
 from recordmill.schemas.formatting import format_count
+
+SECONDS_BETWEEN_LOOKS = 2.0
+"""How often `--follow` lists the folder of a run."""
 
 EPILOG = """\
 examples:
@@ -38,6 +45,8 @@ examples:
     %(prog)s dataset --extract images --limit 10
   index files for NVIDIA DALI and PyTorch's tfrecord:
     %(prog)s dataset --index indexes
+  how far the run that writes it is, from any machine:
+    %(prog)s dataset --follow
   its report.html, made again:
     %(prog)s dataset --report
 
@@ -66,6 +75,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     parser.add_argument("--limit", type=positive, metavar="N", help="extract at most N images")
     parser.add_argument("--report", action="store_true", help="make report.html of a dataset again, and show nothing")
     parser.add_argument("--no_report", dest="report", action="store_false", help=argparse.SUPPRESS)
+    parser.add_argument("--follow", action="store_true", help="show how far the run that writes PATH is, until it ends")
+    parser.add_argument("--no_follow", dest="follow", action="store_false", help=argparse.SUPPRESS)
     parser.add_argument("--index", metavar="DIR", help="write index files for DALI and PyTorch to a folder")
     parser.add_argument("--scan", action="store_true", help="read every record, even of a dataset with a description")
     parser.add_argument("--no_scan", dest="scan", action="store_false", help=argparse.SUPPRESS)
@@ -80,8 +91,12 @@ def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
         raise UsageError("--report makes a page of the whole dataset: leave out --record, --where and --extract")
     if flags.index is not None and ({flags.record, flags.where, flags.extract} != {None} or flags.report):
         raise UsageError("--index only writes indexes: leave out --record, --where, --extract and --report")
+    if flags.follow and ({flags.record, flags.where, flags.extract, flags.index} != {None} or flags.report):
+        raise UsageError("--follow shows a run: leave out --record, --where, --extract, --index and --report")
     width = None if sys.stderr.isatty() else 200  # in a log, lines are rarely wrapped
     console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
+    if flags.follow:
+        return _follow(console, flags)
     if flags.report:
         return _make_report(console, flags.path)
     dataset = open_dataset(flags.path)
@@ -92,6 +107,17 @@ def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
         return {"path": dataset.folder, "indexes": paths}
     shows_all = {flags.record, flags.where, flags.extract} == {None}
     return _show(console, dataset, flags) if shows_all else _show_records(console, dataset, flags)
+
+
+def _follow(console: Console, flags: argparse.Namespace) -> dict[str, Any]:
+    """Shows how far a run is, on stderr and as lines of JSON, until its dataset is complete."""
+    for progress in follow_run(flags.path, partial(time.sleep, SECONDS_BETWEEN_LOOKS)):
+        console.print(Text(str(progress)))
+        if wants_json(flags.json, sys.stdout):
+            sys.stdout.write(json.dumps({"status": "running", **progress.as_dict()}) + "\n")
+            sys.stdout.flush()
+    console.print(Text(f"the dataset in {printable(flags.path)} is complete"))
+    return {"path": flags.path, "status": "complete"}
 
 
 def _make_report(console: Console, path: str) -> dict[str, Any]:

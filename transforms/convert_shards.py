@@ -24,7 +24,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.processors import available_processors
-from recordmill.transforms.shards.shard_writer import ShardWriter, decodes_nothing, needs_unpacking
+from recordmill.transforms.shards.shard_writer import ShardWriter, needs_unpacking
 from recordmill.transforms.shards.worker_processes import WorkerProcesses
 
 coders.registry.register_coder(ShardReport, coders.PickleCoder)
@@ -101,7 +101,7 @@ class _ConvertShard(beam.DoFn):
         with_workers = run.processes > 1 and references >= run.fewest_for_processes and not needs_unpacking(refs)
         # Chosen here: the launcher's processors are not the worker's.
         threads = run.threads or available_processors()
-        in_line = not run.threads and (with_workers or decodes_nothing(self._settings))
+        in_line = not run.threads and (with_workers or self._settings.decodes_nothing)
         threads = 1 if in_line and not with_workers else threads
         writer = ShardWriter(self._settings, run.output, plan.plan_id, plan.label_map, threads, in_line)
         if with_workers:

@@ -34,6 +34,12 @@ TRANSFORM_FN = "transform_fn"
 
 STAGING_PREFIX = ".staging-"
 
+CLAIM_PREFIX = "claim"
+"""How the names of runs' claims begin, in the staging folder."""
+
+DONE = ".done.json"
+"""How the names of the notes on finished shards end, in the staging folder."""
+
 OUTCOME = "outcome.json"
 """Why the last run of a plan failed, in its staging folder."""
 

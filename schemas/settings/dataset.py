@@ -149,6 +149,16 @@ class DatasetSettings:
             raise ValueError(f"version is {self.version!r}: write three numbers, such as 1.2.0")
 
     @property
+    def decodes_nothing(self) -> bool:
+        """Whether images are stored as they are, and only their headers are read."""
+        images = self.images
+        if self.features:  # functions may want pixels
+            return False
+        if self.source.gives_pixels:
+            return images.store == "raw" and images.resize is None
+        return images.check == "header" and images.reencoding != "always" and images.store in ("auto", "jpeg")
+
+    @property
     def user_functions(self) -> list[str]:
         """The functions of the user's own code that are called while images are converted."""
         return [each.function for each in self.features.values() if not each.is_built_in]

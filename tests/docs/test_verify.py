@@ -24,7 +24,7 @@ def somewhere(tmp_path_factory, run_command):
 
 def test_the_page_runs_and_gives_what_it_says(run_page, somewhere):
     runs = run_page(PAGE, somewhere)
-    whole, frames, pixels, one_file, bare, inspected, record, by_key, where, one, images, script = runs
+    whole, frames, pixels, one_file, bare, inspected, record, by_key, where, one, images, followed, script = runs
     assert bare.returncode == 0
     for done, level, records in ((whole, "files", 60), (frames, "frames", 60), (pixels, "pixels", 60)):
         said = f"no problems found: {records} records in 2 files, level {level}, "
@@ -40,6 +40,7 @@ def test_the_page_runs_and_gives_what_it_says(run_page, somewhere):
     assert "1 image is in one" in one.stderr
     assert len(list((somewhere / "images").rglob("*.jpg"))) == 10
     assert "10 images are in images" in images.stderr
+    assert followed.stderr == "the dataset in dataset is complete\n"
     assert script.stderr == ""
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from recordmill.pipeline.inspect import main
 from recordmill.pipeline.verify import main as verify
+from recordmill.reading.inspect.follow_run import RunProgress
 
 
 @pytest.fixture
@@ -51,6 +52,30 @@ def test_indexes_for_dali_and_pytorch(ours, tmp_path, capsys):
     assert json.loads(shown.out)["indexes"] == [f"{folder}/{name}" for name in names]
     assert sorted(path.name for path in folder.iterdir()) == sorted(names)
     assert verify([str(ours)]) == 0
+
+
+def test_a_run_is_followed_line_by_line(ours, capsys, monkeypatch):
+    steps = [RunProgress("p", shards, 2, 3 * shards, 6, 0, 1024 * shards) for shards in (1, 2)]
+    monkeypatch.setattr("recordmill.pipeline.inspect.follow_run", lambda path, wait: iter(steps))
+    assert main([str(ours), "--follow", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err.splitlines() == [
+        "1 of 2 shards, 3 of 6 images (50%), 0 rejected, 1.0 KiB",
+        "2 of 2 shards, 6 of 6 images (100%), 0 rejected, 2.0 KiB",
+        f"the dataset in {ours} is complete",
+    ]
+    lines = [json.loads(line) for line in shown.out.splitlines()]
+    assert lines[:2] == [{"status": "running", **each.as_dict()} for each in steps]
+    assert lines[2] == {"exit_code": 0, "path": str(ours), "status": "complete"}
+
+
+def test_following_what_is_not_there_and_with_other_flags(ours, capsys):
+    assert main([str(ours.parent), "--follow", "--json"]) == 1
+    assert "has neither a dataset nor a run" in capsys.readouterr().err
+    assert main([str(ours), "--follow", "--report"]) == 2
+    assert capsys.readouterr().err == (
+        "error: --follow shows a run: leave out --record, --where, --extract, --index and --report\n"
+    )
 
 
 def test_images_on_request(ours, tmp_path, capsys):

@@ -116,9 +116,9 @@ def test_a_plan_that_is_overtaken_is_refused(run, monkeypatch):
     # The other plan's claim appears between the look at the output and the claim.
     real = claim_output.claim_output
 
-    def overtaken(output, plan_id, run_id):
+    def overtaken(output, plan_id, run_id, *planned):
         real(output, "other", "other run")
-        real(output, plan_id, run_id)
+        real(output, plan_id, run_id, *planned)
 
     monkeypatch.setattr(claim_output, "claim_output", overtaken)
     plan = settled(REFS, run)
@@ -132,8 +132,8 @@ def test_a_dataset_that_is_published_while_a_run_claims_its_output_is_kept(pictu
     settings = replace(SETTINGS, splits=SplitSettings(fractions={"train": 1.0}))
     real, others = claim_output.claim_output, []
 
-    def overtaken(output, plan_id, run_id):
-        real(output, plan_id, run_id)
+    def overtaken(output, plan_id, run_id, *planned):
+        real(output, plan_id, run_id, *planned)
         if not others:
             others.append("begun")
             others.append(run_steps(settings, replace(run, run_id="other", outcome_file=f"{run.outcome_file}.other")))

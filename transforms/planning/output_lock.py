@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import OUTCOME, STAGING_PREFIX, staging_names
+from recordmill.schemas.dataset.file_names import CLAIM_PREFIX, OUTCOME, STAGING_PREFIX, staging_names
 from recordmill.storage.dataset_files import staging_folder
 
 _MOST_TRIES = 10
@@ -21,11 +21,11 @@ def other_stagings(names: Iterable[str], plan_id: str) -> list[str]:
     return [name for name in staging_names(names) if name != f"{STAGING_PREFIX}{plan_id}"]
 
 
-def claim_output(output: str, plan_id: str, run_id: str) -> None:
+def claim_output(output: str, plan_id: str, run_id: str, shards: int = 0, references: int = 0) -> None:
     """Leaves a run's claim in its plan's staging folder, and removes the report of the plan's last failed run.
 
     Each run first leaves its claim and then looks for others: of two plans that start at once at least one sees the
-    other.
+    other. The claim says how many shards and references there are, for those who follow the run.
 
     Raises:
         OSError: the claim cannot be written.
@@ -33,7 +33,8 @@ def claim_output(output: str, plan_id: str, run_id: str) -> None:
     staging = staging_folder(output, plan_id)
     since = datetime.now(UTC).isoformat(timespec="seconds")
     claim = {"plan": plan_id, "run": run_id, "host": socket.gethostname(), "process": os.getpid(), "since": since}
-    content = orjson.dumps({**claim, "born": _birth_of(os.getpid())})
+    planned = {"shards": shards, "references": references}
+    content = orjson.dumps({**claim, **planned, "born": _birth_of(os.getpid())})
     for tries_left in reversed(range(_MOST_TRIES)):
         try:
             storage.make_folder(staging)
@@ -110,13 +111,13 @@ def find_busy(output: str, stagings: Iterable[str], elsewhere: bool = False) -> 
 
 
 def _claim_path(staging: str, run_id: str) -> str:
-    return storage.join(staging, f"claim-{run_id}.json")
+    return storage.join(staging, f"{CLAIM_PREFIX}-{run_id}.json")
 
 
 def _read_claims(staging: str) -> Iterator[dict[str, Any]]:
     """The claims in a staging folder; those that cannot be read are left out."""
     for name in storage.folder_names(staging):
-        if not name.startswith("claim"):
+        if not name.startswith(CLAIM_PREFIX):
             continue
         with suppress(FileNotFoundError, orjson.JSONDecodeError):
             claim: Any = orjson.loads(storage.read_range(storage.join(staging, name)))

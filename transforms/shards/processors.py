@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from recordmill.schemas.settings.dataset import DatasetSettings
+
 PROCESS_BYTES = 300 * 10**6
 """Memory to reserve for each further process: for the process itself, and ordinary photographs in progress."""
 
@@ -33,6 +35,11 @@ def default_processes() -> int:
         lines = (SYSTEM / "meminfo").read_text().splitlines()
         free += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
     return max(1, min([available_processors(), *(1 + each // PROCESS_BYTES for each in free)]))
+
+
+def fewest_for_processes(settings: DatasetSettings) -> int:
+    """References below which other processes would take as long to begin as they save."""
+    return 4_000 if settings.decodes_nothing else 1_000
 
 
 def _limits(controller: str) -> Iterator[list[int]]:

@@ -54,21 +54,6 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
     return ""
 
 
-def decodes_nothing(settings: DatasetSettings) -> bool:
-    """Whether images are stored as they are, and only their headers are read."""
-    images = settings.images
-    if settings.features:  # functions may want pixels
-        return False
-    if settings.source.gives_pixels:
-        return images.store == "raw" and images.resize is None
-    return images.check == "header" and images.reencoding != "always" and images.store in ("auto", "jpeg")
-
-
-def fewest_for_processes(settings: DatasetSettings) -> int:
-    """References below which other processes would take as long to begin as they save."""
-    return 4_000 if decodes_nothing(settings) else 1_000
-
-
 def needs_unpacking(refs: Iterable[ImageRef]) -> bool:
     """Whether files must be unpacked to reach the images: each process would do that for itself."""
     return any(ref.packing and not ref.packing.startswith("zip:") for ref in refs)

@@ -35,7 +35,7 @@ def test_a_claim_is_a_file_in_the_plans_staging(tmp_path, tree):
     (output / ".staging-aaa").mkdir(parents=True)
     (output / ".staging-aaa" / "outcome.json").write_text("{}")  # how the plan's last run failed: that is over
     claim_output(str(output), "aaa", "1")
-    claim_output(str(output), "aaa", "2")  # two runs of one plan work together
+    claim_output(str(output), "aaa", "2", shards=3, references=40)  # two runs of one plan work together
     files = tree(output)
     assert list(files) == [".staging-aaa/claim-1.json", ".staging-aaa/claim-2.json"]
     claim = json.loads(files[".staging-aaa/claim-2.json"])
@@ -43,7 +43,7 @@ def test_a_claim_is_a_file_in_the_plans_staging(tmp_path, tree):
     assert abs((datetime.now(UTC) - since).total_seconds()) < 60
     born = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19] if Path("/proc").is_dir() else ""
     expected = {"plan": "aaa", "run": "2", "host": socket.gethostname(), "process": os.getpid(), "born": born}
-    assert claim == expected
+    assert claim == {**expected, "shards": 3, "references": 40}
 
 
 def test_a_claim_that_is_taken_back_leaves_nothing_but_work(tmp_path, tree):

@@ -1,0 +1,130 @@
+"""Follows a run from outside, on any runner and machine, by what it leaves in its staging folder."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import orjson
+
+from recordmill import storage
+from recordmill.schemas.dataset.file_names import CLAIM_PREFIX, DONE, STAGING_PREFIX, staging_names
+from recordmill.schemas.errors import LoadError
+from recordmill.schemas.formatting import format_count, format_size
+from recordmill.storage.dataset_files import find_marker
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """How far a run is.
+
+    Attributes:
+        plan: the id of its plan.
+        shards: how many are finished.
+        shards_planned: how many there will be; 0 if the run does not say.
+        images: how many have been written or rejected in finished shards.
+        images_planned: how many there are; 0 if the run does not say.
+        rejected: how many have been rejected in finished shards.
+        bytes: the size of finished shards.
+    """
+
+    plan: str
+    shards: int
+    shards_planned: int
+    images: int
+    images_planned: int
+    rejected: int
+    bytes: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The values as JSON has them."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        shards = f"{self.shards:,} of {format_count(self.shards_planned, 'shard')}"
+        images = f"{self.images:,} of {format_count(self.images_planned, 'image')}"
+        if not self.images_planned:
+            shards, images = format_count(self.shards, "shard"), format_count(self.images, "image")
+        share = f" ({self.images / self.images_planned:.0%})" if self.images_planned else ""
+        return f"{shards}, {images}{share}, {self.rejected:,} rejected, {format_size(self.bytes)}"
+
+
+_UNREADABLE = (FileNotFoundError, KeyError, TypeError, ValueError)
+"""What reading a file raises that the run is replacing, or that another version wrote."""
+
+
+def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]:
+    """Yields how far the run in an output is whenever that changes, until the dataset is complete.
+
+    Args:
+        output: the folder.
+        wait: is called between two looks at it.
+
+    Raises:
+        LoadError: no run is at work there, or it ends without a dataset.
+        OSError: the folder cannot be read.
+    """
+    notes: dict[str, dict[str, int]] = {}
+    runs: dict[str, dict[str, Any]] = {}
+    before = None
+    while True:
+        marker = find_marker(output)
+        staging, claims, names = _find_run(output)
+        if not runs and not claims:
+            if marker is not None and not staging:
+                return
+            raise LoadError(_explain_no_run(output, staging))
+        runs |= claims
+        plan = str(next(iter(runs.values()))["plan"])
+        if marker is not None and (marker.run.id in runs or (not claims and marker.plan.id == plan)):
+            return
+        if not claims:
+            raise LoadError(f"the run in {output} ended without a dataset: run the same command again to continue it")
+        for name in names:
+            if name.endswith(DONE) and name not in notes:
+                with suppress(*_UNREADABLE):
+                    report = _read_json(output, staging, name)["report"]
+                    notes[name] = {key: int(report[key]) for key in ("references", "records", "bytes")}
+        progress = _add_up(plan, claims, notes)
+        if progress != before:
+            yield progress
+        before = progress
+        wait()
+
+
+def _find_run(output: str) -> tuple[str, dict[str, dict[str, Any]], list[str]]:
+    """The staging folder of the run that came last, the claims in it by run, and the names of its files."""
+    found: list[tuple[str, str, dict[str, dict[str, Any]], list[str]]] = [("", "", {}, [])]
+    for staging in staging_names(storage.folder_names(output)):
+        names, claims = storage.folder_names(storage.join(output, staging)), {}
+        for name in names:
+            if name.startswith(CLAIM_PREFIX):
+                with suppress(*_UNREADABLE):
+                    claim = _read_json(output, staging, name)
+                    claims[str(claim["run"])] = {"since": "", **claim, "plan": staging.removeprefix(STAGING_PREFIX)}
+        found.append((max((str(each["since"]) for each in claims.values()), default=""), staging, claims, names))
+    _, staging, claims, names = max(found, key=lambda each: each[:2])
+    return staging, claims, names
+
+
+def _read_json(*path: str) -> Any:
+    return orjson.loads(storage.read_range(storage.join(*path)))
+
+
+def _add_up(plan: str, claims: dict[str, dict[str, Any]], notes: dict[str, dict[str, int]]) -> RunProgress:
+    planned = next(iter(claims.values()))
+    return RunProgress(
+        plan=plan,
+        shards=len(notes),
+        shards_planned=planned.get("shards", 0),
+        images=sum(each["references"] for each in notes.values()),
+        images_planned=planned.get("references", 0),
+        rejected=sum(each["references"] - each["records"] for each in notes.values()),
+        bytes=sum(each["bytes"] for each in notes.values()),
+    )
+
+
+def _explain_no_run(output: str, staging: str) -> str:
+    if staging:
+        return f"no run is at work in {output}, and the last one ended without a dataset: run its command again"
+    return f"{output} has neither a dataset nor a run: a run can be followed once it has listed its images"

@@ -11,6 +11,7 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
@@ -25,7 +26,7 @@ from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.records.earlier_record import EarlierRecord
-from recordmill.transforms.records.features.compute import FeatureFunctionError
+from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.earlier_datasets import find_reusable, join_earlier
 from recordmill.transforms.shards.processors import available_processors
@@ -45,15 +46,18 @@ def estimate_growth(
 ) -> float:
     """Bytes of a record for each byte of its source, from converting the summary's sample.
 
-    1.0 where bytes are stored untouched, where the number of shards is given and sizes are not even `shown`, or where
-    no image of the sample can be converted. The sample is chosen by hash: the same images give the same estimate.
-    JPEGs that keep their sampling are taken for smaller than they are, as version 0.1 made them: the estimate decides
-    the number of shards, and that the plan's id.
+    The functions of `images.function` and `keep` are called twice for each of these images. Without them, it is 1.0
+    where bytes are stored untouched, or where the number of shards is given and sizes are not even `shown`. It is 1.0,
+    too, where no image of the sample can be converted. The sample is chosen by hash: the same images give the same
+    estimate. JPEGs that keep their sampling are taken for smaller than they are, as version 0.1 made them: the estimate
+    decides the number of shards, and that the plan's id.
     """
     asked = settings
     if settings.images.subsampling == "auto":
         settings = replace(settings, images=replace(settings.images, subsampling="by_format"))
-    if settings.images.reencode == "never" or (settings.shards.count is not None and not shown):
+    if not settings.hooks and (
+        settings.images.reencode == "never" or (settings.shards.count is not None and not shown)
+    ):
         return 1.0
     numbers = class_numbers(summary, settings)
     labels = {*numbers, *(ref.label for _, _, ref in summary.sample)}
@@ -64,8 +68,10 @@ def estimate_growth(
         ref, earlier = pair
         if earlier and earlier.row.changes and settings != asked:  # it was encoded in another way
             earlier = None
-        record = convert_image(ref, layout, label_map, decoding, earlier=earlier).record
-        return (0, 0) if record is None else (ref.expected_bytes, len(record) + FRAMING_BYTES)
+        converted = convert_image(ref, layout, label_map, decoding, earlier=earlier, twice=True)
+        if isinstance(row := converted.row, RejectedRow):
+            return (ref.expected_bytes if row.left_out else 0, 0)
+        return ref.expected_bytes, converted.size() + FRAMING_BYTES
 
     refs = sorted((ref for _, _, ref in summary.sample), key=lambda ref: hash_key(settings.seed, ref.key).order)
     pairs = join_earlier(reuse, refs, settings.seed)
@@ -87,7 +93,7 @@ def plan_dataset(
     if not summary.problems:
         try:
             growth = estimate_growth(summary, settings, run.preview, reuse)
-        except FeatureFunctionError as error:
+        except FunctionError as error:
             summary = replace(summary, problems=[str(error)], problems_found=1)
     return replace(make_plan(summary, selection, settings, recipe, growth), reuse=reuse, run_notes=notes)
 

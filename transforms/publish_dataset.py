@@ -175,7 +175,10 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     unchecked = alone if settings.expect.compares and before is None else ""
     images = sum(report.images_reused for report in reports)
     whose = f"the images of {images:,} of {format_count(ledger.written, 'record')} were taken from earlier datasets"
-    notes = (*plan.notes, *filter(None, (moved, resumed, whose if plan.reuse else "", unchecked)))
+    unused = len(run.exclusions) - len({line for report in reports for line in report.excluded})
+    idle = f"{format_count(unused, 'line')} of {settings.exclude} {'fits' if unused == 1 else 'fit'} nothing"
+    told = (moved, resumed, whose if plan.reuse else "", unchecked, idle if unused else "")
+    notes = (*plan.notes, *filter(None, told))
     sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), notes)
 
@@ -202,7 +205,8 @@ def find_excess(
 
 def list_losses(finished: FinishedShards, summary: Summary, settings: DatasetSettings) -> list[str]:
     """Notes on splits that were listed and are empty, and on labels that no Example has."""
-    notes = [f"split {name} is empty: its {settings.unit}s were rejected" for name in lost_splits(summary, finished)]
+    fate = "rejected or left out" if finished.rows.left_out else "rejected"
+    notes = [f"split {name} is empty: its {settings.unit}s were {fate}" for name in lost_splits(summary, finished)]
     layout = ExampleLayout(settings)
     if count := lost_labels(finished, summary, layout.fields):
         what = f"{format_count(count, 'label')} of images with several {'is' if count == 1 else 'are'} in no Example"

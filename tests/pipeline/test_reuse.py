@@ -199,7 +199,7 @@ def test_the_first_of_several_datasets_wins_and_the_others_fill_in(
     ("settings", "why"),
     [
         ({"images.quality": 80}, "images.quality: 95 -> 80"),
-        ({"features": {"f": "color_histogram"}}, "the settings compute features"),
+        ({"features": {"f": "color_histogram"}}, "the settings call functions"),
     ],
 )
 def test_a_note_says_which_settings_keep_images_from_being_reused(dataset, photos, convert, settings, why, tmp_path):

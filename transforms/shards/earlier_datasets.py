@@ -66,8 +66,8 @@ def _find_obstacle(marker: Marker, new: Mapping[str, Any]) -> str:
         return "it has format 1; the dataset that this run makes can be reused"
     if marker.plan.settings.compression != "none":
         return "it is compressed"
-    if new["features"]:
-        return "the settings compute features"
+    if new["features"] or new.get("functions") or new.get("hooks"):
+        return "the settings call functions"
     changed = [each for key in _DECISIVE for each in differences(old.get(key), new.get(key), key)]
     return ", ".join(changed) or ("" if _find_image(marker) else "its records have no images")
 
@@ -174,7 +174,11 @@ def _find_line(content: bytes, first: int, seed: int) -> int:
     while low < high:
         middle = (low + high) // 2
         begin, end = content.rfind(b"\n", 0, middle) + 1, content.find(b"\n", middle) + 1
-        if hash_key(seed, orjson.loads(content[begin:end])["key"]).order < first:
+        start, key = begin, orjson.loads(content[begin:end])["key"]
+        while not key and end < high:  # what was excluded has no key
+            start, end = end, content.find(b"\n", end) + 1
+            key = orjson.loads(content[start:end])["key"]
+        if key and hash_key(seed, key).order < first:
             low = end
         else:
             high = begin

@@ -38,7 +38,7 @@ def test_a_dataset_with_the_same_settings_for_images_is_reusable(folder):
     [
         (FULL, {"index": None}, {}, "it has format 1; the dataset that this run makes can be reused"),
         ({**FULL, "compression": "gzip"}, {}, {}, "it is compressed"),
-        (FULL, {}, {"features": {"f": 1}}, "the settings compute features"),
+        (FULL, {}, {"features": {"f": 1}}, "the settings call functions"),
         (FULL, {}, {"images": {"quality": 9}}, "images.quality: 95 -> 9"),
         ({**FULL, "plan_version": 1}, {}, {}, f"plan_version: 1 -> {PLAN_VERSION}"),
         (FULL, {"features": {}}, {}, "its records have no images"),

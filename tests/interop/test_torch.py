@@ -119,6 +119,18 @@ def test_images_through_a_transform_are_stacked(convert):
         assert torch.equal(torch.cat(images), torch.stack([image for image, _ in train]))
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_images_of_one_size_are_decoded_into_the_batch(convert, workers):
+    dataset = convert("sample", "default", "--set=images.resize.exact=[64,64]")
+    train = recordmill.open(dataset.folder)["train"]
+    assert train.takes_rooms
+    stream = recordmill.TorchStream(train, make_order(train))
+    images, labels = zip(*DataLoader(stream, batch_size=None, num_workers=workers), strict=True)
+    pairs = [train[number] for numbers in make_order(train) for number in numbers]
+    assert torch.equal(torch.cat(images), torch.stack([torch.from_numpy(image) for image, _ in pairs]))
+    assert torch.cat(labels).tolist() == [label for _, label in pairs]
+
+
 @WAYS
 def test_a_damaged_record_in_the_middle_of_an_epoch(tmp_path, read):
     from recordmill.storage.tfrecord_file import RecordSink

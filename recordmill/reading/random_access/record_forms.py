@@ -33,12 +33,17 @@ class ImageForm:
     features: tuple[Feature, ...]
     channels: int
 
-    def __call__(self, record: bytes) -> Any:
-        """A pair of image and label, a dict, or a tuple."""
+    @property
+    def is_pair(self) -> bool:
+        """Whether it gives pairs of a decoded image and a label."""
+        return self.layout.shape == "pair" and not self.info.raw
+
+    def __call__(self, record: bytes, room: NDArray[np.uint8] | None = None) -> Any:
+        """A pair of image and label, a dict, or a tuple; see `decode` for `room`."""
         values = parse_example(self.features, record)
         arrays = {each.key: _as_scalars(each, values[each.key]) for each in self.features}
         if (key := self.layout.image) is not None:
-            arrays[key] = self._raw_pixels(values, key) if self.info.raw else decode(values[key], self.channels)
+            arrays[key] = self._raw_pixels(values, key) if self.info.raw else decode(values[key], self.channels, room)
         if (key := self.layout.multi_hot) is not None:
             label = np.zeros(self.info.label_depth, np.float32)
             label[[each for each in values[key] if 0 <= each < len(label)]] = 1
@@ -99,19 +104,23 @@ def choose_form(
     return ImageForm(replace(info, shards=info.shards[:1]), layout, own, channels)
 
 
-def decode(data: bytes, channels: int) -> NDArray[np.uint8]:
+def decode(data: bytes, channels: int, room: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
     """An image as `tf.io.decode_image` shows it: without rotation, colour profile or transparency.
 
     Args:
         data: the file.
         channels: 3, 1 (grayscale) or 0 (as stored).
+        room: where to put the pixels of a JPEG of this shape; it is then what is returned.
 
     Raises:
         Rejected: it cannot be decoded.
     """
     if channels and data.startswith(b"\xff\xd8"):
         try:
-            return simplejpeg.decode_jpeg(data, "GRAY" if channels == 1 else "RGB", strict=True)
+            fits = room is not None and simplejpeg.decode_jpeg_header(data)[:2] == room.shape[:2]
+            space = "GRAY" if channels == 1 else "RGB"
+            pixels = simplejpeg.decode_jpeg(data, space, strict=True, buffer=room if fits else None)
+            return room if fits and room is not None else pixels
         except ValueError:  # Pillow reads more, and says what is wrong
             pass
     kind = sniff(data) or "JPEG"

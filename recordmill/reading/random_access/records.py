@@ -4,8 +4,9 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import zip_longest
 from operator import index as as_number
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 from crc32c import crc32c
 from google.protobuf.message import DecodeError
@@ -13,7 +14,7 @@ from google.protobuf.message import DecodeError
 from recordmill import storage
 from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.reading.example import DamagedExampleError
-from recordmill.reading.random_access.record_forms import Form, choose_form
+from recordmill.reading.random_access.record_forms import Form, ImageForm, choose_form
 from recordmill.reading.random_access.split_index import SplitIndex, read_index
 from recordmill.reading.shard import Shard
 from recordmill.schemas.coercion import FeatureValueError
@@ -76,10 +77,6 @@ class Records:
     def __len__(self) -> int:
         return self.places.starts[-1]
 
-    @overload
-    def __getitem__(self, number: int) -> Any: ...
-    @overload
-    def __getitem__(self, number: slice) -> list[Any]: ...
     def __getitem__(self, number: int | slice) -> Any:
         """One element, or a list of several; negative numbers count from the end.
 
@@ -92,20 +89,31 @@ class Records:
         record = self.raw(number)
         return record if self._form is self._transform is None else self._finish(number, record)
 
-    def __getitems__(self, numbers: Iterable[int]) -> list[Any]:
-        """The elements of several records; neighbours are read together, and different places of a store at once."""
+    def __getitems__(self, numbers: Iterable[int], rooms: Iterable[Any] = ()) -> list[Any]:
+        """The elements of several records; neighbours are read together, and different places of a store at once.
+
+        Args:
+            numbers: of the records.
+            rooms: arrays for the images of the first ones, where `takes_rooms`.
+        """
         ordered = [self._check_number(number) for number in numbers]
         pieces = list(self._join(sorted({*ordered})))
-        remote = not all(storage.is_local(shard.path) for shard in self.places.shards)
-        read = in_parallel(self._read_piece, pieces) if remote and len(pieces) > 1 else map(self._read_piece, pieces)
+        is_remote = pieces and not storage.is_local(self.places.shards[0].path)
+        read = in_parallel(self._read_piece, pieces) if is_remote else map(self._read_piece, pieces)
         found = {number: data for piece in read for number, data in piece}
-        return [element for number in ordered for element in self._finish_all(number, found[number])]
+        pairs = zip_longest(ordered, rooms)
+        return [element for number, room in pairs for element in self._finish_all(number, found[number], room)]
 
     def __iter__(self) -> Iterator[Any]:
         """Yields all elements in the order of their numbers."""
         for piece in self._join(range(len(self))):
             for number, data in self._read_piece(piece):
                 yield from self._finish_all(number, data)
+
+    @property
+    def takes_rooms(self) -> bool:
+        """Whether elements are pairs of an image, which can be decoded to where the caller wants it, and a label."""
+        return self._transform is None and isinstance(self._form, ImageForm) and self._form.is_pair
 
     def by_key(self, key: str) -> Any:
         """The element that was made from a source, such as `cat/0001.jpg`.
@@ -143,18 +151,19 @@ class Records:
         where = f"record {number - self.places.starts[shard]:,} of {self.places.shards[shard].path}"
         return LoadError(f"{where}, at byte {int(self._entries[3 * number]):,}, is damaged: {why}")
 
-    def _finish(self, number: int, record: bytes) -> Any:
+    def _finish(self, number: int, record: bytes, room: Any = None) -> Any:
         try:
-            element = self._form(record) if self._form else record
+            args = (record,) if room is None else (record, room)
+            element = self._form(*args) if self._form else record
         except (DecodeError, DamagedExampleError, FeatureValueError, Rejected) as error:
             raise self._damage(self._check_number(number), f"{error}") from None
         return self._transform(element) if self._transform else element
 
-    def _finish_all(self, number: int, record: bytes | LoadError) -> Iterator[Any]:
+    def _finish_all(self, number: int, record: bytes | LoadError, room: Any = None) -> Iterator[Any]:
         try:
             if isinstance(record, LoadError):
                 raise record
-            element = self._finish(number, record)
+            element = self._finish(number, record, room)
         except LoadError as error:
             if self._damaged == "raise":
                 raise
@@ -180,14 +189,15 @@ class Records:
 
     def _read_piece(self, numbers: list[int]) -> list[tuple[int, bytes | LoadError]]:
         shard = bisect_right(self.places.starts, numbers[0]) - 1
-        places = [(number, self._entries[3 * number], self._entries[3 * number + 1]) for number in numbers]
-        begin, end = places[0][1], places[-1][1] + places[-1][2] + FRAMING_BYTES
+        begin, last = self._entries[3 * numbers[0]], numbers[-1]
+        end = self._entries[3 * last] + self._entries[3 * last + 1] + FRAMING_BYTES
         data = (self._files.get(shard) or self._open(shard)).read(begin, end - begin)
-        frames = (
-            (n, data[offset - begin : offset - begin + length + FRAMING_BYTES], length) for n, offset, length in places
-        )
-        read = ((number, _unframe(frame, length)) for number, frame, length in frames)
-        return [(number, self._damage(number) if record is None else record) for number, record in read]
+        read: list[tuple[int, bytes | LoadError]] = []
+        for number in numbers:
+            at, length = self._entries[3 * number] - begin, self._entries[3 * number + 1]
+            record = _unframe(data[at : at + length + FRAMING_BYTES], length)
+            read.append((number, self._damage(number) if record is None else record))
+        return read
 
     def _open(self, shard: int) -> "_OpenFile":
         if len(self._files) >= _MOST_OPEN:
@@ -223,9 +233,9 @@ class _OpenFile:
             data += more  # network file systems may return less
         return data
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # at Python's exit, `os` may be gone
         if self._file >= 0:
-            os.close(self._file)
+            close(self._file)
 
 
 def _unframe(frame: bytes, length: int) -> bytes | None:

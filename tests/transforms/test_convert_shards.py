@@ -80,7 +80,7 @@ def test_threads_and_listing_order_change_no_byte(shards, run, tree, tmp_path):
         convert(shuffled, replace(run, output=str(tmp_path / f"out{threads}"), threads=threads))
     one, two, eight = (tree(tmp_path / f"out{threads}") for threads in (1, 2, 8))
     assert one == two == eight
-    assert len(one) == 9
+    assert len(one) == 12
 
 
 def test_finished_shards_are_reused_and_only_those_with_changed_images_are_not(shards, run, tree):
@@ -130,7 +130,7 @@ def write_at_once(monkeypatch, shards, run, threads):
     now, most, lock, real = 0, 0, threading.Lock(), shard_writer.convert_image
     reached = threading.Event()
 
-    def count(ref, settings, label_map, decoding, split):
+    def count(ref, settings, label_map, decoding, split, earlier):
         nonlocal now, most
         with decoding:
             with lock:
@@ -142,7 +142,7 @@ def write_at_once(monkeypatch, shards, run, threads):
             time.sleep(0.002)  # so that one too many would be seen
             with lock:
                 now -= 1
-        return real(ref, settings, label_map, threading.Semaphore(), split)
+        return real(ref, settings, label_map, threading.Semaphore(), split, earlier)
 
     def write(shard):
         step = pickle.loads(pickle.dumps(_ConvertShard(SETTINGS, replace(run, threads=threads))))

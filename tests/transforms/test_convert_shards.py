@@ -194,7 +194,7 @@ def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
     assert [write(threads) for threads in (0, 1, 2)] == [0, 1, 1]
     in_line, one, two = (tree(tmp_path / f"out{threads}") for threads in (0, 1, 2))
     assert in_line == one == two
-    assert len(in_line) == 9
+    assert len(in_line) == 12
 
 
 @pytest.mark.parametrize(

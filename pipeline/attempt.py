@@ -20,6 +20,7 @@ from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.idle_settings import find_idle_with_beam
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions, Parser
+from recordmill.pipeline.configuration.read_exclusions import read_exclusions
 from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
 from recordmill.pipeline.sample import ensure_sample
@@ -104,7 +105,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     folders = {each.name: preflight.find_folder(each, text, options.is_here) for each, text in texts}
     notes: list[str] = []
     settings = resolve_settings(loaded.settings, inputs, output, notes.append)
-    recipe = make_recipe(settings, finder.comment or loaded.comment)
+    exclusions = read_exclusions(settings.exclude)
+    recipe = make_recipe(settings, finder.comment or loaded.comment, exclusions)
     if not needs_beam:
         _meet_beam(options, inputs, output)
     # These need Beam.
@@ -121,6 +123,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         output=output,
         outcome_file=_path_elsewhere(options.outcome_file or _outcome_file(output, run_id, options), options),
         inputs=folders,
+        exclusions=exclusions,
         against=_find_against(options, settings),
         overwrite=options.overwrite,
         preview=options.plan,
@@ -187,7 +190,7 @@ def _processes(options: LaunchOptions, settings: DatasetSettings) -> int:
         why = "another runner, or another system than Linux, starts its own workers"
         raise UsageError(f"--processes={options.processes} is for DirectRunner in one process: {why}; remove it")
     # A function that was typed into a notebook is nowhere else.
-    typed = any(name.startswith("__main__:") for name in settings.user_functions)
+    typed = any(name.startswith("__main__:") for name in settings.user_functions.values())
     if options.processes or options.threads or not alone or (typed and not options.alone):
         return options.processes or 1
     return default_processes()

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from recordmill import storage
 from recordmill.pipeline.configuration.config import load_settings
+from recordmill.pipeline.configuration.read_exclusions import read_exclusions
 from recordmill.pipeline.configuration.resolve_settings import resolve_settings
 from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.printable import printable
@@ -61,7 +62,7 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
         seed = seed_of(marker)
         entries = sort_entries(_read_folder(before, flags.other), seed)
         found = compare_rows(read_entries(before, seed), entries, judge_of(marker, marker))
-        if left_out := sum(marker.ledger.left_out.values()):
+        if left_out := sum(count for reason, count in marker.ledger.left_out.items() if reason != "excluded"):
             are = "one of them was" if left_out == 1 else "some of them were"
             notes.append(f"the dataset leaves out {format_count(left_out, marker.unit)}: {are} counted as new")
     _report(found, marker.unit, notes)
@@ -86,6 +87,7 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
         raise LoadError(f"{dataset.folder} was made of inputs with names: convert {folder} and compare the datasets")
     loaded = load_settings(storage.join(dataset.folder, CONFIGURATION), ()).settings
     settings = resolve_settings(loaded, [Input(folder)], dataset.folder, lambda note: None)
+    exclusions = read_exclusions(settings.exclude)
     labels = LabelMap(dict(marker.labels), settings.labels.catch_all, is_chosen=bool(settings.labels.classes))
     with storage.open_to_read(storage.join(dataset.folder, REJECTED)) as lines:
         rejected = {(line.get("key"), line["sha256"]) for line in map(orjson.loads, lines)}
@@ -100,7 +102,7 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
             continue
         label = ref.label if content.label is None else content.label
         digest = hashlib.sha256(content.data).hexdigest()
-        if (ref.key, digest) in rejected:
+        if (ref.key, digest) in rejected or exclusions.find(ref.key, digest):
             continue
         yield ref.key, ref.split or None, {"class": labels.name_for(label) or label or None, "sha256": digest}
 

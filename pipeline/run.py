@@ -35,7 +35,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     settings, run = job.settings, job.run
     inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed side by side
     listed = inputs | ListReferences(settings.source, settings.listing)  # in batches
-    refs = listed | GroupDuplicates(settings)  # unchanged, unless the settings treat duplicates
+    refs = listed | GroupDuplicates(settings, run.exclusions)  # unchanged, unless the settings treat duplicates
     limits = (settings.limit, settings.limit_per_class)
     selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, *limits))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row

@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -11,10 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from recordmill.pipeline.configuration.options import positive
+from recordmill.pipeline.configuration.read_exclusions import read_exclusions
 from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import plain_table, record_progress
 from recordmill.reading.dataset import open_dataset
+from recordmill.reading.search.find_excluded import find_excluded
 from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
 from recordmill.reading.verify.verify_shard import LEVELS
 from recordmill.schemas.formatting import format_count, format_size
@@ -44,6 +47,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
     """
     description = "Verifies a dataset, or any TFRecord file or folder of TFRecords, plain or gzip."
     parser = reader_parser(prog, description, "a folder, a file or a pattern", EPILOG)
+    absent = "a list as `exclude` takes it: whatever it names must not be in any file below the folder"
+    parser.add_argument("--absent", metavar="FILE", help=absent)
     parser.add_argument("--level", choices=LEVELS, default="files", help="what to check (default: files)")
     parser.add_argument(
         "--threads", type=positive, default=0, metavar="N", help="files at once (default: one per processor)"
@@ -59,9 +64,13 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
 def _verify(flags: argparse.Namespace) -> dict[str, Any]:
     started = time.monotonic()
     console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
+    exclusions = read_exclusions(flags.absent or "", "--absent")
     dataset = open_dataset(flags.path)
     with record_progress(console, "verifying", dataset) as progress:
         verification = verify_dataset(dataset, flags.level, flags.threads, progress, flags.no_metadata)
+    if exclusions:
+        found = find_excluded(dataset, exclusions)
+        verification = replace(verification, findings=(*verification.findings, *found))
     seconds = time.monotonic() - started
     _report(console, verification, seconds)
     code = FAILED if verification.failed else DONE

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from recordmill.schemas.image_ref import ImageRef
     from recordmill.schemas.label_map import LabelMap
+    from recordmill.schemas.rejection import Reject
     from recordmill.schemas.settings.dataset import DatasetSettings
     from recordmill.schemas.settings.listing import Input, ListingSettings
     from recordmill.storage.record_bytes import StoredFile
@@ -65,6 +66,7 @@ _NAMES = {
     "schemas.features": ("Feature", "describe_features", "encode_example", "parse_example", "tensorflow_features"),
     "schemas.image_ref": ("ImageRef",),
     "schemas.label_map": ("LabelMap",),
+    "schemas.rejection": ("Reject",),
     "schemas.settings.dataset": ("DatasetSettings",),
     "schemas.settings.listing": ("Input", "ListingSettings"),
     "storage.record_bytes": ("StoredFile",),

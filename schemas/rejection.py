@@ -62,6 +62,7 @@ REASONS: dict[Stage, dict[str, str]] = {
     "encode": {
         "unknown_label": "its label is not in `labels.classes` (and `labels.catch_all` is unset), or `labels.ids` is "
         "`integers` and it is not an integer",
+        "function": "a function that the settings name raised `recordmill.Reject`; `detail` gives its reason",
         "bad_boxes": "one of its boxes is invalid, and `boxes.invalid` is `reject`",
         "size_mismatch": "its boxes were drawn on an image of another size",
     },
@@ -85,7 +86,23 @@ IGNORED: Mapping[str, str] = {
 }
 """Every reason for which a file is ignored."""
 
+NOT_KEPT: Mapping[str, str] = {
+    "too_blurred": "its sharpness is less than `keep.min_sharpness`",
+    "too_dark": "its brightness is less than `keep.min_brightness`",
+    "too_long": "its longer side is more than `keep.max_aspect` times as long as the other",
+    "too_small": "its shorter side is less than `keep.min_side`",
+    "unwanted": "`keep.function` returned false",
+}
+"""Every reason for which `keep` leaves an image out."""
+
+WHILE_CONVERTED: Mapping[str, str] = {
+    **NOT_KEPT,
+    "excluded": "the file in `exclude` has its key or its digest",
+}
+"""Every reason for which something is left out while it is converted."""
+
 LEFT_OUT: Mapping[str, str] = {
+    **WHILE_CONVERTED,
     "duplicate": "it has the same bytes as another one, and `duplicates` is `drop`",
     "fraction": "`splits.fractions` add up to less than 1, and it is in the remainder",
     "limit": "there are more than `limit`",
@@ -129,6 +146,19 @@ class Rejected(Exception):  # it is an outcome, not an error of the program
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.detail}"
+
+
+class LeftOut(Rejected):
+    """An image that the settings leave out while it is converted; its reason is one of `WHILE_CONVERTED`."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        Exception.__init__(self, reason, detail)
+        self.stage: Stage = "encode"
+        self.reason, self.detail, self.sha256 = reason, detail, ""
+
+
+class Reject(Exception):  # as for Rejected
+    """Raise it in a function that settings name to reject the image that it was given: `raise Reject("no face")`."""
 
 
 def describe_error(error: BaseException) -> str:

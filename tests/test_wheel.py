@@ -133,6 +133,19 @@ def test_the_processes_of_large_datasets_and_of_the_analysis(run, project, datas
     assert sentence.startswith("the sidecars of dataset have no moments: convert it again")
 
 
+def test_the_examples_of_functions(run, project):
+    shutil.copy(REPO / "examples/hooks.py", project / "hooks.py")
+    (project / "own.py").write_text(
+        "import recordmill\n"
+        "images = {'function': 'hooks:crop_square'}\n"
+        "recordmill.convert('photos', 'own', images=images, keep='hooks:is_colourful')\n"
+    )
+    done = run(project, "python", "own.py")
+    assert done.returncode == 0, done.stderr
+    sidecars = "".join(path.read_text() for path in (project / "own/sidecars").iterdir())
+    assert sidecars.count('"height":30,"width":30') == 12
+
+
 def test_convert_from_python(run, project):
     (project / "convert.py").write_text("import recordmill\nprint(recordmill.convert('photos', 'by-python').counts)\n")
     done = run(project, "python", "convert.py")

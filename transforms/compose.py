@@ -32,7 +32,7 @@ from recordmill.storage.tfrecord_file import read_back
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.records import convert_image
 from recordmill.transforms.records.annotations import add_image
-from recordmill.transforms.records.features.compute import FeatureFunctionError
+from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.shards.progress import PROGRESS
 
 Made = tuple[Any, "beam.PCollection[Tally]"]
@@ -76,7 +76,7 @@ class Tally(Totals):
         self.digest = add_digests(self.digest, digest_of(ref))
         if image.annotations is not None:
             add_image(self.annotations, row.key, image.annotations)
-        if isinstance(row, RejectedRow):
+        if isinstance(row, RejectedRow) and row.rejected is not None:
             such = BoxExample(row.key, 0, " ".join(f"{row.key} ({row.detail})".split()))
             self.rejected_such[row.rejected] = min(such, self.rejected_such.get(row.rejected, such))
         PROGRESS.add_done(1)
@@ -112,7 +112,7 @@ class _Step(beam.DoFn):
             yield self._make(element, labels)
         except Rejected as rejected:
             self._tally.add(split, ref, convert_image.reject_image(ref, rejected, labels))
-        except FeatureFunctionError as error:
+        except FunctionError as error:
             self._tally.problems.append(str(error))
 
     def _make(self, element: tuple[Any, ...], labels: LabelMap) -> tuple[Any, ...]:

@@ -55,6 +55,7 @@ def count_shard(report: ShardReport) -> None:
     """Counts a finished shard in Beam's metrics, which runners show while they work."""
     counts = {"images_written": report.records, "bytes_read": report.rows.input_bytes, "bytes_written": report.bytes}
     counts |= {f"rejected_{reason}": count for reason, count in report.rows.rejected.items()}
+    counts |= {f"left_out_{reason}": count for reason, count in report.rows.left_out.items()}
     for name, count in counts.items():
         Metrics.counter("recordmill", name).inc(count)
     if not (report.reused or report.problem):
@@ -103,7 +104,7 @@ class _ConvertShard(beam.DoFn):
         threads = run.threads or available_processors()
         in_line = not run.threads and (with_workers or self._settings.decodes_nothing)
         threads = 1 if in_line and not with_workers else threads
-        writer = ShardWriter(self._settings, run.output, plan.plan_id, plan.label_map, threads, in_line)
+        writer = ShardWriter(self._settings, run.output, plan.plan_id, plan.label_map, threads, in_line, run.exclusions)
         if with_workers:
             threads = run.threads or max(1, threads // run.processes)
             there = replace(writer, threads=threads, in_line=not run.threads and threads == 1)

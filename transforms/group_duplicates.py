@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import BoundedSemaphore
 from typing import Any
@@ -21,6 +21,7 @@ from apache_beam import coders
 from apache_beam.pvalue import AsIter, AsSingleton
 from apache_beam.transforms.combiners import ToList
 
+from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.formatting import show_names
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import RecordCoder, ReferenceBatch
@@ -28,6 +29,8 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.publishing.near_duplicates import are_telling, find_near_pairs
+from recordmill.transforms.records.features.find_function import FunctionError
+from recordmill.transforms.records.image_hooks import make_hooks
 from recordmill.transforms.records.image_record import reencode_image
 from recordmill.transforms.shards.processors import available_processors
 
@@ -91,9 +94,9 @@ def name_content(ref: ImageRef, settings: DatasetSettings, decoding: AbstractCon
     if decoding is not None and content.image is not None:
         # A reduced image has a slightly different hash: where the whole one will be decoded, it is here.
         needs_pixels = ExampleLayout(settings).needs_pixels or settings.images.moments
-        with decoding, suppress(Rejected):
-            images = replace(settings.images, moments=False)
-            look = reencode_image(content.image, images, needs_pixels, encode=False).difference_hash or 0
+        with decoding, suppress(Rejected, FunctionError):  # a function that fails will do so again
+            images, hooks = replace(settings.images, moments=False), make_hooks(ref, settings.images, settings.keep)
+            look = reencode_image(content.image, images, needs_pixels, encode=False, hooks=hooks).difference_hash or 0
             if are_telling(np.array(look, np.uint64)):
                 return f"{_LOOK}{look}"
     return f"sha256:{hashlib.sha256(content.data).hexdigest()}"
@@ -174,16 +177,19 @@ class GroupDuplicates(beam.PTransform):
     Attributes:
         settings: what the dataset is; `duplicates` says what to do with images with the same bytes, and
             `images.near_duplicates` with those that look alike.
+        exclusions: what will be left out.
     """
 
     settings: DatasetSettings
+    exclusions: Exclusions = field(default_factory=Exclusions)
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[ReferenceBatch]:
         """PCollection[ReferenceBatch] -> PCollection[ReferenceBatch], of as many references, or notices of them."""
         settings, together = self.settings, self.settings.kept_together
         if settings.duplicates == "drop":
             by_digest = batches | "DigestImages" >> _name_contents(settings) | "GroupByDigest" >> beam.GroupByKey()
-            batches = by_digest | "KeepOne" >> beam.FlatMapTuple(_keep_one).with_output_types(ReferenceBatch)
+            keep_one = beam.FlatMapTuple(partial(_keep_one, self.exclusions)).with_output_types(ReferenceBatch)
+            batches = by_digest | "KeepOne" >> keep_one
         if not together:
             return batches
         named = batches | "NameContents" >> _name_contents(settings, "images.near_duplicates" in together)
@@ -210,12 +216,22 @@ def _name_contents(settings: DatasetSettings, by_look: bool = False) -> beam.Par
     return beam.ParDo(_NameContents(settings, by_look)).with_output_types(tuple[str, ReferenceBatch])
 
 
-def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[ReferenceBatch]:
-    """The first by key stays; the others are left out, with a warning where one of them is of another class."""
+def _keep_one(exclusions: Exclusions, digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[ReferenceBatch]:
+    """The first by key stays; the others are left out, with a warning where one of them is of another class.
+
+    Images that `exclude` names pass: they are left out when they are converted, and no warning names them.
+    """
     if not digest:
         yield from batches
         return
-    refs = (ref for batch in batches for ref in batch.refs)
+    refs: list[ImageRef] = []
+    excluded: list[ImageRef] = []
+    for ref in (ref for batch in batches for ref in batch.refs):
+        (excluded if exclusions.find(ref.key, digest.removeprefix("sha256:")) else refs).append(ref)
+    if excluded:
+        yield ReferenceBatch(excluded)
+    if not refs:
+        return
     first, *others = sorted(refs, key=lambda ref: (ref.key, ref.offset, ref.uri))
     why = f"it has the same bytes as {first.key}"
     notices = [ref.notice("left_out", "duplicate", why) for ref in others]

@@ -11,6 +11,7 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
@@ -24,7 +25,7 @@ from recordmill.transforms.planning.plan import Plan, class_numbers, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
 from recordmill.transforms.records.convert_image import convert_image
-from recordmill.transforms.records.features.compute import FeatureFunctionError
+from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.processors import available_processors
 from recordmill.transforms.shards.read_ahead import ReadAhead
@@ -41,14 +42,17 @@ HELD_PER_SHARD = 64
 def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = False) -> float:
     """Bytes of a record for each byte of its source, from converting the summary's sample.
 
-    1.0 where bytes are stored untouched, where the number of shards is given and sizes are not even `shown`, or where
-    no image of the sample can be converted. The sample is chosen by hash: the same images give the same estimate.
-    JPEGs that keep their sampling are taken for smaller than they are, as version 0.1 made them: the estimate decides
-    the number of shards, and that the plan's id.
+    The functions of `images.function` and `keep` are called twice for each of these images. Without them, it is 1.0
+    where bytes are stored untouched, or where the number of shards is given and sizes are not even `shown`. It is 1.0,
+    too, where no image of the sample can be converted. The sample is chosen by hash: the same images give the same
+    estimate. JPEGs that keep their sampling are taken for smaller than they are, as version 0.1 made them: the estimate
+    decides the number of shards, and that the plan's id.
     """
     if settings.images.subsampling == "auto":
         settings = replace(settings, images=replace(settings.images, subsampling="by_format"))
-    if settings.images.reencode == "never" or (settings.shards.count is not None and not shown):
+    if not settings.hooks and (
+        settings.images.reencode == "never" or (settings.shards.count is not None and not shown)
+    ):
         return 1.0
     numbers = class_numbers(summary, settings)
     labels = {*numbers, *(ref.label for _, _, ref in summary.sample)}
@@ -56,8 +60,10 @@ def estimate_growth(summary: Summary, settings: DatasetSettings, shown: bool = F
     decoding, layout = BoundedSemaphore(available_processors()), ExampleLayout(settings)
 
     def measure(ref: ImageRef) -> tuple[int, int]:
-        record = convert_image(ref, layout, label_map, decoding).record
-        return (0, 0) if record is None else (ref.expected_bytes, len(record) + FRAMING_BYTES)
+        converted = convert_image(ref, layout, label_map, decoding, twice=True)
+        if isinstance(row := converted.row, RejectedRow):
+            return (ref.expected_bytes if row.left_out else 0, 0)
+        return ref.expected_bytes, converted.size() + FRAMING_BYTES
 
     refs = [ref for _, _, ref in summary.sample]
     with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:  # reads may wait for a network
@@ -77,7 +83,7 @@ def plan_dataset(
     if not summary.problems:
         try:
             growth = estimate_growth(summary, settings, run.preview)
-        except FeatureFunctionError as error:
+        except FunctionError as error:
             summary = replace(summary, problems=[str(error)], problems_found=1)
     return make_plan(summary, selection, settings, recipe, growth)
 

@@ -173,7 +173,9 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     resumed = f"{reused} of {len(reports)} shards had been finished by an earlier run" if reused else ""
     alone = "no previous dataset was found: expect compared nothing with one"
     unchecked = alone if settings.expect.compares and before is None else ""
-    notes = (*plan.notes, *filter(None, (moved, resumed, unchecked)))
+    unused = len(run.exclusions) - len({line for report in reports for line in report.excluded})
+    idle = f"{format_count(unused, 'line')} of {settings.exclude} {'fits' if unused == 1 else 'fit'} nothing"
+    notes = (*plan.notes, *filter(None, (moved, resumed, unchecked, idle if unused else "")))
     sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), notes)
 
@@ -200,7 +202,8 @@ def find_excess(
 
 def list_losses(finished: FinishedShards, summary: Summary, settings: DatasetSettings) -> list[str]:
     """Notes on splits that were listed and are empty, and on labels that no Example has."""
-    notes = [f"split {name} is empty: its {settings.unit}s were rejected" for name in lost_splits(summary, finished)]
+    fate = "rejected or left out" if finished.rows.left_out else "rejected"
+    notes = [f"split {name} is empty: its {settings.unit}s were {fate}" for name in lost_splits(summary, finished)]
     layout = ExampleLayout(settings)
     if count := lost_labels(finished, summary, layout.fields):
         what = f"{format_count(count, 'label')} of images with several {'is' if count == 1 else 'are'} in no Example"

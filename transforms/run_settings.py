@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from recordmill.schemas.exclusions import Exclusions
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """Where and how a run works: nothing here changes a byte of the dataset.
+    """Where and how a run works: nothing here but `exclusions` changes a byte of the dataset.
 
     Attributes:
         run_id: names the run.
@@ -15,6 +17,7 @@ class RunSettings:
         outcome_file: where the job writes how it ended.
         inputs: folders by input name (empty: the only one, without a name).
         against: the folder of the dataset with which `expect` compares.
+        exclusions: what the file in `exclude` names; the plan stands for its digest.
         overwrite: whether another dataset in the output may be replaced.
         preview: whether to plan only.
         names_convention: whether the user, or the layout, names a convention: only then may it have no place for boxes.
@@ -31,6 +34,7 @@ class RunSettings:
     outcome_file: str
     inputs: Mapping[str, str] = field(default_factory=dict)
     against: str = ""
+    exclusions: Exclusions = field(default_factory=Exclusions)
     overwrite: bool = False
     preview: bool = False
     names_convention: bool = True

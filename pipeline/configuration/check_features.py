@@ -4,7 +4,7 @@ from recordmill.schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABE
 from recordmill.schemas.reference_boxes import CARRIED
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
-from recordmill.transforms.records.features.compute import resolve
+from recordmill.transforms.records.features.find_function import find_function
 
 _ANNOTATIONS = {"boxes": ("boxes", BOX_FIELDS), "labels": ("several labels", MANY_LABELS_FIELDS)}
 
@@ -78,12 +78,14 @@ def _check_functions(layout: ExampleLayout) -> None:
         raise ValueError("features: functions take images or files, and the source holds neither")
     fields = {feature.field: feature for feature in convention.features}
     taken = {feature.key for feature in (*convention.features, *source.features())}
+    for key, named in settings.user_functions.items():
+        if ":" not in named:
+            raise ValueError(f"{key}.function is {named!r}: write package.module:function")
+        try:
+            find_function(named)
+        except ValueError as error:
+            raise ValueError(f"{key}.{error}") from None
     for name, each in functions.items():
-        if not each.is_built_in:
-            try:
-                resolve(each.function)
-            except ValueError as error:
-                raise ValueError(f"features.{name}.{error}") from None
         feature, asked = each.as_feature(name), fields.get(name)
         if each.takes == "image" and not settings.holds_images:
             remedy = "choose file_sha256" if each.is_built_in else "set its of: file"

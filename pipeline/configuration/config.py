@@ -199,11 +199,14 @@ def _spell(kind: Any, values: Any) -> Any:
     """Converts values for which YAML has another notation to their settings' types.
 
     `yes` and `no` are truth values in YAML, and a key without a value is null, which for text means the empty string.
-    In the settings that a class names in `short_forms`, `name: text` stands for `name: {key: text}`.
+    In the settings that a class names in `short_forms`, `name: text` stands for `name: {key: text}`. A text in place
+    of a class with a `short_form` stands for that key alone.
     """
     if kind is str:
         return "" if values is None else values
     kind = without_none(kind)
+    if isinstance(values, str) and (short := getattr(kind, "short_form", "")):
+        return {short: values}
     if get_origin(kind) is Literal and {"yes", "no"} <= set(get_args(kind)) and isinstance(values, bool):
         return "yes" if values else "no"
     if not isinstance(values, dict):

@@ -9,7 +9,7 @@ _ENCODING = ("images.quality", "images.subsampling")
 _PIXELS = (
     *("images.formats", "images.max_pixels", "images.max_side", "images.moments", "images.near_duplicates"),
     *("images.store", "images.grayscale", "images.background", "images.resize", *_ENCODING),
-    "images.metadata",
+    *("images.function", "images.metadata", "keep"),
 )
 _LABELS = (
     *("labels.classes", "labels.catch_all", "labels.ids", "labels.offset"),
@@ -19,7 +19,7 @@ _BOXES = ("boxes.drawn_on", "boxes.invalid", "max_rejected.boxes")
 
 _OF_DATASETS = (
     *("images.moments", "images.near_duplicates", "index_files", "analyze"),
-    *("expect", "licence", "creator", "version", "citation"),
+    *("exclude", "expect", "licence", "creator", "version", "citation"),
 )
 
 _Rule = tuple[object, Sequence[str], str]

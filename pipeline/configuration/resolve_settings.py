@@ -13,6 +13,7 @@ from recordmill.schemas.added_setting import leave_out_added
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.errors import UsageError
+from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe, as_yaml_dict
@@ -22,7 +23,7 @@ from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.schemas.shard_name import check_file_name
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources import Source
-from recordmill.transforms.records.features.compute import digest_code
+from recordmill.transforms.records.features.find_function import digest_code
 
 
 def complete_settings(settings: DatasetSettings) -> DatasetSettings:
@@ -87,13 +88,19 @@ def resolve_settings(
     return settings
 
 
-def make_recipe(settings: DatasetSettings, comment: str = "") -> Recipe:
+def make_recipe(settings: DatasetSettings, comment: str = "", exclusions: Exclusions | None = None) -> Recipe:
     """What decides the dataset's bytes, and the text of `config.yaml`, which begins with a comment.
 
-    Functions have a digest of their code: where that has changed, the dataset is another one.
+    Functions have a digest of their code: where that has changed, the dataset is another one. In place of the file of
+    `exclude` is the digest of what it names.
     """
     functions = {name: {**asdict(each), "code": digest_code(each.function)} for name, each in settings.features.items()}
-    values = as_yaml_dict(settings, leave_out_added) | ({"functions": functions} if functions else {})
+    hooks = {key: digest_code(name) for key, name in settings.hooks.items()}
+    codes = {key: values for key, values in (("functions", functions), ("hooks", hooks)) if values}
+    values = as_yaml_dict(settings, leave_out_added) | codes
+    values.pop("exclude", None)
+    if exclusions:
+        values["exclude"] = exclusions.digest
     written = yaml.safe_dump(to_json(as_yaml_dict(settings)), sort_keys=False, allow_unicode=True)
     return Recipe(values, comment + written)
 
@@ -116,6 +123,8 @@ def _complete_images(images: ImageSettings, convention: Convention) -> ImageSett
     asked, named = convention.stores, f"the convention ({convention.title})"
     if asked != "jpeg" and images.reencode == "never":
         raise ValueError(f"images.reencode is never, and {named} stores {asked} pixels: remove one of them")
+    if images.function and images.reencode == "when_needed":
+        raise ValueError("images.reencode is when_needed, and images.function changes every image: remove one of them")
     store = asked if asked != "jpeg" and images.store == "auto" else images.store
     if store != "raw" and "pixels_base64" in convention.fields:
         raise ValueError(f"images.store is {store}, and {named} holds pixels: set it to raw")

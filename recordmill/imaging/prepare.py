@@ -1,9 +1,10 @@
 """Turns the bytes of one image file into the stored image: the package's entry point."""
 
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageFile
 
 from recordmill.imaging.colour import to_gray_or_srgb
@@ -24,18 +25,48 @@ from recordmill.imaging.pillow_decode import (
     opens_elsewhere,
     read_orientation,
 )
-from recordmill.imaging.pixels import Raster, count_channels, digest_pixels, moments, to_image, to_raster
+from recordmill.imaging.pixels import (
+    Raster,
+    copy_pixels,
+    count_channels,
+    digest_pixels,
+    moments,
+    to_image,
+    to_raster,
+)
 from recordmill.imaging.png_soundness import is_sound_png
 from recordmill.imaging.prepared_image import PreparedImage
 from recordmill.imaging.resize import Size, jpeg_reduction, resize_image, target_size
 from recordmill.imaging.stored_form import as_stored, encode_raster, stored_format
 from recordmill.imaging.strip_metadata import POSITION, UnstrippableError, find_metadata, strip_metadata
+from recordmill.schemas.content import Pixels
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import STRIPPABLE, ImageSettings
 
 
+def _accept(width: int, height: int) -> None:
+    """Accepts any size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What else is done to an image while it is prepared. Whatever these functions raise, the caller sees.
+
+    Attributes:
+        check_size: takes the width and the height of the source, or the height and the width, before it is decoded.
+        change: takes the decoded pixels, upright and in sRGB, as height x width x 1 or 3 channels, and returns other
+            pixels, which are then resized and encoded. None if `settings.function` is.
+    """
+
+    check_size: Callable[[int, int], None] = _accept
+    change: Callable[[Pixels], Pixels] | None = None
+
+
+NO_HOOKS = Hooks()
+
+
 def prepare_image(
-    data: bytes, settings: ImageSettings, keep_pixels: bool = False, encode: bool = True
+    data: bytes, settings: ImageSettings, keep_pixels: bool = False, encode: bool = True, hooks: Hooks = NO_HOOKS
 ) -> PreparedImage:
     """Checks an image and brings it into the form that is stored.
 
@@ -47,23 +78,32 @@ def prepare_image(
         settings: limits, size and encoding.
         keep_pixels: whether the result has the decoded pixels; then every image is decoded in full.
         encode: whether pixels are encoded; else the result has no bytes where they would be, and all the rest.
+        hooks: what else is done.
 
     Raises:
         Rejected: the image is rejected, for one of `REASONS`. Nothing else is raised, whatever the bytes are.
+        ValueError: the settings name a function, and `hooks` has none.
     """
+    _check_hooks(settings, hooks)
     file_format = accepted_format(data, settings)
     if file_format != "JPEG":
-        return _prepare_with_pillow(data, file_format, None, settings, keep_pixels, encode)
+        return _prepare_with_pillow(data, file_format, None, settings, keep_pixels, encode, hooks)
     header = read_jpeg_header(data)
     check_size(header.width, header.height, settings)
+    hooks.check_size(header.width, header.height)
     check_scans(data, header, settings.max_pixels)
     if not header.is_widely_readable:
-        return _prepare_with_pillow(data, file_format, header, settings, keep_pixels, encode)
-    return _prepare_jpeg(data, header, settings, keep_pixels, encode)
+        return _prepare_with_pillow(data, file_format, header, settings, keep_pixels, encode, hooks)
+    return _prepare_jpeg(data, header, settings, keep_pixels, encode, hooks)
+
+
+def _check_hooks(settings: ImageSettings, hooks: Hooks) -> None:
+    if settings.function and hooks.change is None:
+        raise ValueError("images.function is run by conversions: pass it as hooks.change")
 
 
 def prepare_pixels(
-    pixels: NDArray[np.uint8], settings: ImageSettings, keep_pixels: bool = False, encode: bool = True
+    pixels: Pixels, settings: ImageSettings, keep_pixels: bool = False, encode: bool = True, hooks: Hooks = NO_HOOKS
 ) -> PreparedImage:
     """Brings decoded pixels into the form that is stored; they are always encoded, whatever `reencode` says.
 
@@ -72,23 +112,27 @@ def prepare_pixels(
         settings: limits, size and encoding.
         keep_pixels: whether the result has them too.
         encode: as for `prepare_image`.
+        hooks: what else is done.
 
     Raises:
         Rejected: there are too many of them.
+        ValueError: the settings name a function, and `hooks` has none.
     """
+    _check_hooks(settings, hooks)
     height, width, channels = pixels.shape
     check_size(width, height, settings)
+    hooks.check_size(width, height)
     expanded = settings.grayscale == "expand" and channels == 1
-    measured = settings.moments or settings.near_duplicates or keep_pixels
+    measured = settings.moments or settings.near_duplicates or keep_pixels or hooks.change
     if settings.store == "raw" and settings.resize is None and not measured and not expanded:
         return PreparedImage(pixels.tobytes(), "RAW", height, width, channels, None, ("reencoded",))
     whole = Image.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
-    image, changes = _arrange(whole, 1, target_size((width, height), settings.resize), settings)
+    image, changes = _arrange(whole, 1, target_size((width, height), settings.resize), settings, hooks)
     return _encode(to_raster(image), changes, None, settings, keep_pixels, None, encode)
 
 
 def _prepare_jpeg(
-    data: bytes, header: JpegHeader, settings: ImageSettings, keep_pixels: bool, encode: bool
+    data: bytes, header: JpegHeader, settings: ImageSettings, keep_pixels: bool, encode: bool, hooks: Hooks
 ) -> PreparedImage:
     """The path that nearly all images take."""
     size = (header.height, header.width) if is_turned_sideways(header.orientation) else (header.width, header.height)
@@ -96,6 +140,7 @@ def _prepare_jpeg(
     profile = judge_profile(header.icc_profile, "L" if header.components == 1 else "RGB")
     fits = (
         header.orientation == 1
+        and hooks.change is None
         and target == size
         and profile != "needed"
         and not (settings.grayscale == "expand" and header.components == 1)
@@ -110,14 +155,14 @@ def _prepare_jpeg(
         untouched = False
     if untouched and (copied := _copy_jpeg(data, header, size, settings, keep_pixels)):
         return copied
-    reduction = jpeg_reduction(size, target)
+    reduction = jpeg_reduction(size, target) if hooks.change is None else 1
     raster = _decode(data, header, reduction)
     pixels = digest_pixels(raster, header.orientation) if reduction == 1 else None
     if fits:
         ignored = {"icc_ignored"} if profile == "unusable" else set()
         return _encode(raster, ignored, header, settings, keep_pixels, pixels, encode)
     image, changes = apply_profile(to_image(raster), header.icc_profile)
-    image, more_changes = _arrange(image, header.orientation, target, settings)
+    image, more_changes = _arrange(image, header.orientation, target, settings, hooks)
     return _encode(to_raster(image), changes | more_changes, header, settings, keep_pixels, pixels, encode)
 
 
@@ -178,10 +223,17 @@ def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
 
 
 def _prepare_with_pillow(
-    data: bytes, file_format: str, header: JpegHeader | None, settings: ImageSettings, keep_pixels: bool, encode: bool
+    data: bytes,
+    file_format: str,
+    header: JpegHeader | None,
+    settings: ImageSettings,
+    keep_pixels: bool,
+    encode: bool,
+    hooks: Hooks,
 ) -> PreparedImage:
     opened = open_image(data, file_format)
     check_size(*opened.size, settings)
+    hooks.check_size(*opened.size)
     if settings.reencoding == "never":
         return _copy_with_pillow(data, file_format, opened, settings, keep_pixels)
     channels = count_encoded_channels(opened)
@@ -189,7 +241,7 @@ def _prepare_with_pillow(
     pixels = digest_pixels(loaded.image, loaded.orientation)
     image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
     size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
-    image, more_changes = _arrange(image, loaded.orientation, target_size(size, settings.resize), settings)
+    image, more_changes = _arrange(image, loaded.orientation, target_size(size, settings.resize), settings, hooks)
     changes |= loaded.changes | more_changes
     if has_more_frames(data, opened):
         changes.add("first_frame")
@@ -244,14 +296,21 @@ def _shows_as_it_is(loaded: Loaded, file_format: str) -> bool:
 
 
 def _arrange(
-    image: Image.Image, orientation: int, target: Size, settings: ImageSettings
+    image: Image.Image, orientation: int, target: Size, settings: ImageSettings, hooks: Hooks
 ) -> tuple[Image.Image, set[str]]:
-    """Rotates, resizes and expands an L or RGB image; returns it with the names of the changes."""
+    """Rotates, changes, resizes and expands an L or RGB image; returns it with the names of the changes."""
     changes = set()
-    mode = image.mode
     if orientation != 1:
         image = turn(image, orientation)
         changes.add("rotated")
+    if hooks.change is not None:
+        before = copy_pixels(to_raster(image))
+        after = hooks.change(before.copy())
+        if not np.array_equal(before, after):
+            changes.add("prepared")
+            image = to_image(after)
+        target = target_size(image.size, settings.resize)
+    mode = image.mode
     if settings.resize is not None and image.size != target:
         image = resize_image(image, target, settings.resize, settings.background)
         changes.add("resized")

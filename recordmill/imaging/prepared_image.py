@@ -15,6 +15,7 @@ CHANGES = {
     "lab_converted": "CIELAB was converted to RGB",
     "metadata_stripped": "metadata were removed without re-encoding the image",
     "palette_expanded": "palette entries were replaced by their colours",
+    "prepared": "`images.function` changed the pixels",
     "reencoded": "the stored bytes differ from the file's; accompanies every change except `metadata_stripped`",
     "resized": "the image was resized to the configured size",
     "rotated": "the image was rotated as its metadata require",

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from recordmill.schemas.dataset.about import About
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
+from recordmill.schemas.dataset.file_names import SIDECARS
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
 from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.schemas.features import Feature, FeatureEntry
@@ -404,6 +405,11 @@ class Marker:
     def shards(self) -> Iterator[ShardEntry]:
         """All shards, split by split."""
         return (shard for split in self.splits.values() for shard in split.shards)
+
+    @property
+    def sidecars_of_nothing(self) -> list[str]:
+        """The paths of the sidecars of shards without a record, whose references were all rejected or left out."""
+        return [name for name in self.files if name.startswith(f"{SIDECARS}/") and name.endswith(".jsonl")]
 
     @property
     def example_features(self) -> tuple[Feature, ...]:

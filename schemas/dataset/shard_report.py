@@ -24,6 +24,7 @@ class ShardReport:
         sha256: hex digest of the file.
         sidecar_sha256: hex digest of its sidecar.
         missing: Examples that lack an optional feature, by its key.
+        excluded: images that were left out, by the line of `exclude` that names them; see `Exclusions.find`.
         positions: stored images with a GPS position in their metadata.
         milliseconds: how long its images took to decode and encode; not stored.
         reused: whether an earlier run had finished it.
@@ -41,6 +42,7 @@ class ShardReport:
     sha256: str = ""
     sidecar_sha256: str = ""
     missing: Counter[str] = field(default_factory=Counter)
+    excluded: Counter[str] = field(default_factory=Counter)
     positions: int = 0
     milliseconds: int = field(default=0, compare=False)
     reused: bool = False

@@ -47,7 +47,7 @@ def _add_hex(total: str, digest: int) -> str:
 
 @dataclass(slots=True)
 class RowTotals(Totals):
-    """Totals of a sidecar's rows, one per record or rejected reference.
+    """Totals of a sidecar's rows, one per reference.
 
     Attributes:
         records: rows of records.
@@ -55,6 +55,7 @@ class RowTotals(Totals):
         classes: records by class name; the empty name for those without a class of their own.
         rejected: rejected references by reason code.
         rejected_when_listed: those of them that were never read as images.
+        left_out: references that were left out while they were converted, by reason code.
         changes: records by change (`rotated`, `reencoded`, ...).
         boxes: boxes of all references by outcome, see `transforms.records.boxes.place_boxes`; empty if there are none.
         instances: boxes, or else labels of records with several, by class name; empty if there are none.
@@ -76,6 +77,7 @@ class RowTotals(Totals):
     boxes_of_bare: Counter[str] = field(default_factory=Counter)
     fingerprints: dict[str, str] = field(default_factory=dict)
     bare: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, rows: Iterable[Row], split: str) -> Self:
@@ -95,7 +97,10 @@ class RowTotals(Totals):
         if boxes is not None:
             self.boxes.update(boxes)
         if isinstance(row, RejectedRow):
-            self.rejected[row.rejected] += 1
+            if row.rejected is None:
+                self.left_out[str(row.left_out)] += 1
+            else:
+                self.rejected[row.rejected] += 1
             self.rejected_when_listed += row.stage == "list"
             return
         self.records += 1
@@ -118,7 +123,7 @@ class RowTotals(Totals):
     @property
     def references(self) -> int:
         """The number of rows."""
-        return self.records + self.rejected.total()
+        return self.records + self.rejected.total() + self.left_out.total()
 
     @property
     def class_counts(self) -> Counter[str]:
@@ -149,7 +154,8 @@ class AnnotationTotals(Totals):
         without_boxes: images without a box, by cause: `no_file` describes the image, its annotation has `no_objects`,
             or `all_dropped`.
         labels: labels of images that may have several, by outcome: `listed`, `written`, `unknown_label`,
-            `not_chosen` (`labels.classes` leaves it out) and `with_rejected_images`, all others of the same images.
+            `not_chosen` (`labels.classes` leaves it out) and `with_rejected_images`, all others of the same images, or
+            `with_left_out_images`.
         examples: for each reason the first box of `faulty`.
     """
 

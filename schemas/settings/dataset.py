@@ -14,6 +14,7 @@ from recordmill.schemas.settings.contract import Contract
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
+from recordmill.schemas.settings.keep import KeepSettings
 from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.source import SourceSettings
@@ -79,6 +80,8 @@ class DatasetSettings:
         include: patterns (gitignore's syntax) of the files to read; empty: all.
         ignore: patterns of files and folders to ignore, in addition to hidden ones and those created by operating
             systems.
+        exclude: a file that names images to leave out, with `key:KEY` or `sha256:DIGEST` in each line; see
+            docs/change.md.
         decode: `images`, or `none` for files of any kind, which get only features that need no pixels.
         images: how images are checked, decoded and re-encoded.
         boxes: how boxes are read, from sources that have them.
@@ -98,6 +101,7 @@ class DatasetSettings:
         limit: at most this many images, chosen by hash.
         limit_per_class: at most this many images of each class, chosen by hash. Images without a label count as a
             class. It is applied before `limit`, and before any image is rejected.
+        keep: which images are kept; the name of a function stands for `keep.function` alone. See docs/functions.md.
         max_rejected: when rejected images fail the run.
         expect: what the dataset must be like to be published; see docs/change.md.
         analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is
@@ -118,6 +122,7 @@ class DatasetSettings:
     source: SourceSettings
     include: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    exclude: str = added_setting("")
     decode: Literal["images", "none"] = "images"
     images: ImageSettings = field(default_factory=ImageSettings)
     boxes: BoxSettings = field(default_factory=BoxSettings)
@@ -132,6 +137,7 @@ class DatasetSettings:
     seed: int = 0
     limit: AtLeastOne | None = None
     limit_per_class: AtLeastOne | None = added_setting(None)
+    keep: KeepSettings = added_setting(default_factory=KeepSettings)
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
     expect: Contract = added_setting(default_factory=Contract)
     analyze: bool = False
@@ -152,21 +158,28 @@ class DatasetSettings:
     def decodes_nothing(self) -> bool:
         """Whether images are stored as they are, and only their headers are read."""
         images = self.images
-        if self.features:  # functions may want pixels
+        if self.features or images.function or self.keep.needs_pixels:  # features may want pixels
             return False
         if self.source.gives_pixels:
             return images.store == "raw" and images.resize is None
         return images.check == "header" and images.reencoding != "always" and images.store in ("auto", "jpeg")
 
     @property
-    def user_functions(self) -> list[str]:
-        """The functions of the user's own code that are called while images are converted."""
-        return [each.function for each in self.features.values() if not each.is_built_in]
+    def user_functions(self) -> dict[str, str]:
+        """The functions of the user's own code that are called while images are converted, by what names them."""
+        own = {f"features.{name}": each.function for name, each in self.features.items() if not each.is_built_in}
+        return {**own, **self.hooks}
 
     @property
     def holds_images(self) -> bool:
         """Whether Examples have images in them."""
         return self.decode == "images" and self.source.contents == "images"
+
+    @property
+    def hooks(self) -> dict[str, str]:
+        """Those of them that decide what is stored."""
+        named = {"images": self.images.function, "keep": self.keep.function}
+        return {key: name for key, name in named.items() if name}
 
     @property
     def kept_together(self) -> list[str]:

@@ -64,8 +64,8 @@ class ExampleLayout:
 
     @cached_property
     def needs_pixels(self) -> bool:
-        """Whether a function takes images."""
-        return any(each.takes == "image" for each in self.settings.features.values())
+        """Whether a function or a filter takes images as they are stored."""
+        return self.settings.keep.needs_pixels or any(each.takes == "image" for each in self.settings.features.values())
 
     @property
     def shard_name(self) -> str:

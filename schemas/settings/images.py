@@ -88,6 +88,8 @@ class ImageSettings:
         moments: whether each channel's sum and sum of squares over the stored image's pixels are computed, for an
             analysis of the dataset (`analyze` sets it). This takes about a third more time: checking a JPEG that is
             stored unchanged needs only its coefficients, and re-encoded images are decoded again.
+        function: `package.module:function` of your own, which takes the upright image in sRGB and returns other pixels,
+            before they are resized and encoded. See docs/functions.md.
         metadata: what is kept of Exif (which may hold a GPS position), XMP, IPTC, comments, thumbnails and data after
             the end of an image. `keep` copies files with everything in them. `strip` removes all of it from copied
             files, without decoding them; colour profiles stay. `orientation` does the same, but keeps the orientation
@@ -111,6 +113,7 @@ class ImageSettings:
     resize: Resize | None = None
     moments: bool = False
     near_duplicates: bool | Literal["together"] = False
+    function: str | None = added_setting(None)
     metadata: Literal["keep", "strip", "orientation"] = added_setting("keep")
 
     def __post_init__(self) -> None:
@@ -129,6 +132,7 @@ class ImageSettings:
         for key in ("check", "store", "reencode", "subsampling", "grayscale", "metadata"):
             _check_choice(key, getattr(self, key), get_args(get_type_hints(ImageSettings)[key]))
         needs = {"store": self.store != "auto", "resize": self.resize, "grayscale": self.grayscale == "expand"}
+        needs["function"] = bool(self.function)
         for key in needs if self.reencode == "never" else ():
             if needs[key]:
                 raise ValueError(f"{key}: needs re-encoding, and reencode is never")
@@ -150,7 +154,8 @@ class ImageSettings:
         """`reencode`, or what its `auto` stands for."""
         if self.reencode != "auto":
             return self.reencode
-        return "when_needed" if self.quality == 95 and self.subsampling == "auto" else "always"
+        changed = self.function or self.quality != 95 or self.subsampling != "auto"
+        return "always" if changed else "when_needed"
 
 
 def _check_choice(key: str, value: str, choices: Collection[str]) -> None:

@@ -13,7 +13,7 @@ from PIL import Image
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.transforms.records.features.built_in import mean_std
-from recordmill.transforms.records.features.compute import resolve
+from recordmill.transforms.records.features.find_function import find_function
 
 OWN = """
 import hashlib
@@ -42,9 +42,9 @@ def own(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "own_vectors.py").write_text(OWN, encoding="utf-8")
     monkeypatch.syspath_prepend(folder)
-    resolve.cache_clear()
+    find_function.cache_clear()
     yield folder / "own_vectors.py"
-    resolve.cache_clear()
+    find_function.cache_clear()
     sys.modules.pop("own_vectors", None)
 
 

@@ -30,7 +30,7 @@ SECTIONS = {
     "about": About,
     "run": marker.RunEntry,
     "Rows of records": sidecar_row.SidecarRow,
-    "Rows of rejected references": sidecar_row.RejectedRow,
+    "Rows of other references": sidecar_row.RejectedRow,
 }
 TABLES = {
     title: re.findall(r"^\| `(\w+)` \| (.*?) \|", body, re.M)

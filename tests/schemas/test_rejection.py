@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS, Rejected, describe_error, explain_reason
+from recordmill.schemas.rejection import (
+    IGNORED,
+    LEFT_OUT,
+    NOT_KEPT,
+    REASONS,
+    LeftOut,
+    Rejected,
+    describe_error,
+    explain_reason,
+)
 
 
 def test_a_rejection_has_stage_reason_detail_and_digest():
@@ -22,6 +31,12 @@ def test_a_rejection_has_stage_reason_detail_and_digest():
 def test_it_crosses_process_borders():
     copy = pickle.loads(pickle.dumps(Rejected("decode", "truncated", "ends early", "ab")))
     assert (copy.stage, copy.reason, copy.detail, copy.sha256) == ("decode", "truncated", "ends early", "ab")
+
+
+def test_what_is_left_out_crosses_them_too():
+    copy = pickle.loads(pickle.dumps(LeftOut("too_small", "9 x 9 pixels")))
+    assert (copy.stage, copy.reason, copy.detail, copy.sha256) == ("encode", "too_small", "9 x 9 pixels", "")
+    assert set(NOT_KEPT) < set(LEFT_OUT)
 
 
 def test_a_description_is_one_short_line_without_addresses():

@@ -133,6 +133,14 @@ def _images() -> list[Case]:
         case("images_rare_png", of.rare_formats, "images={store: png, grayscale: expand}"),
         case("images_rare_small", of.rare_formats, "images={resize: {longest: 40}, near_duplicates: true}"),
         case("images_rare_exact", of.rare_formats, "images.resize={exact: [31, 17]}"),
+        case(
+            "images_function",
+            of.formats,
+            "images={function: 'golden_hooks:invert_and_crop', resize: {longest: 30}}",
+            "keep={function: 'golden_hooks:is_wide', min_side: 12, max_aspect: 3}",
+            "max_rejected={share: 1, lost_classes: 9}",
+        ),
+        case("keep_filters", of.formats, "keep={min_sharpness: 20, min_brightness: 90}", "max_rejected.lost_classes=9"),
         case("images_optional_formats", of.optional_formats, "images.formats=[AVIF, JPEG2000]"),
         case(
             "images_optional_formats_never",
@@ -319,6 +327,7 @@ def _sources() -> list[Case]:
         ),
         case("boxes_resized", of.voc, "images.resize={exact: [20, 80], fit: pad}", config="voc"),
         case("boxes_area_resized", of.coco, "images.resize={longest: 15}", config="coco"),
+        case("boxes_function", of.voc, "images.function=golden_hooks:invert", "keep.min_side=8", config="voc"),
         case("boxes_resized_shortest", of.voc, "images.resize={shortest: 15}", config="voc"),
         case("boxes_cropped", of.voc, "images.resize={exact: [16, 16]}", config="voc"),
         case(

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import Outcome
+from recordmill.schemas.rejection import NOT_KEPT
 from recordmill.schemas.settings.dataset import DatasetSettings
 
 
@@ -46,6 +47,8 @@ def count_acted(settings: DatasetSettings, changes: Mapping[str, int], left_out:
             "images.grayscale": changes.get("grayscale_expanded", 0),
             "images.background": max(changes.get("flattened", 0), padded),
             "images.resize": resized,
+            "images.function": changes.get("prepared", 0),
+            "keep": sum(left_out.get(reason, 0) for reason in NOT_KEPT),
             "images.metadata": reencoded + changes.get("metadata_stripped", 0),
         }
     acted |= {key: left_out.get(key, 0) for key in ("limit", "limit_per_class")}

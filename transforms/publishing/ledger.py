@@ -11,7 +11,7 @@ from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.reference_digest import add_digests
-from recordmill.schemas.rejection import OF_WHOLE_FILES
+from recordmill.schemas.rejection import OF_WHOLE_FILES, WHILE_CONVERTED
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.summary import Summary
 
@@ -37,7 +37,8 @@ def balance_ledger(summary: Summary, finished: FinishedShards) -> Ledger:
     for one, other in pairwise(sorted(report.place for report in finished.reports)):
         if one == other:
             raise LedgerError(f"shard {one[1]} of split {one[0]} was reported twice")
-    ledger = _ledger(summary, finished.rows.records, finished.rows.rejected)
+    rows = finished.rows
+    ledger = _ledger(summary, rows.records, rows.rejected, summary.left_out + rows.left_out)
     if ledger.accounted != summary.listed:
         raise LedgerError(
             f"{summary.listed} references were listed and {ledger.accounted} are accounted for: {to_json(ledger)}"
@@ -47,9 +48,9 @@ def balance_ledger(summary: Summary, finished: FinishedShards) -> Ledger:
     return ledger
 
 
-def _ledger(summary: Summary, written: int, rejected: Mapping[str, int]) -> Ledger:
+def _ledger(summary: Summary, written: int, rejected: Mapping[str, int], left_out: Mapping[str, int]) -> Ledger:
     """A ledger with its reasons sorted."""
-    fates = (dict(sorted(counts.items())) for counts in (rejected, summary.ignored, summary.left_out))
+    fates = (dict(sorted(counts.items())) for counts in (rejected, summary.ignored, left_out))
     return Ledger(summary.listed, written, *fates)
 
 
@@ -64,7 +65,7 @@ def foresee_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[
         rejected["unknown_label"] = sum(summary.classes[label] for label in unknown)
         examples["unknown_label"] = f"the label {min(unknown)!r:.200}"
     written = summary.references - rejected.get("unknown_label", 0)
-    return _ledger(summary, written, rejected), examples
+    return _ledger(summary, written, rejected, summary.left_out), examples
 
 
 def balance_boxes(summary: Summary, finished: FinishedShards) -> dict[str, int]:
@@ -123,6 +124,13 @@ def check_limits(ledger: Ledger, lost: list[str], settings: DatasetSettings, exa
         unit = "file"
     example, remedy = examples.get(first), {**_REMEDIES, **source.remedies}.get(first, "")
     such_as = f", {'such as ' if rejected > 1 else ''}{example}" if example else ""
+    kept_out = {reason: count for reason, count in ledger.left_out.items() if reason in WHILE_CONVERTED}
+    setting = "exclude" if kept_out.keys() == {"excluded"} else "keep"
+    if ledger.written == 0 and kept_out:
+        reasons = ", ".join(f"{kept_out[reason]} {reason}" for reason in most_frequent(kept_out))
+        others = f", and {rejected} were rejected" if rejected else ""
+        what = f"{setting} leaves out {sum(kept_out.values()):,} {unit}s ({reasons}){others}"
+        return f"nothing is left: {what}: relax {setting}"
     if ledger.written == 0:
         all_of_them = f"all {rejected:,} {unit}s were" if rejected != 1 else f"the only {unit} was"
         return f"nothing is left: {all_of_them} rejected ({reasons}){such_as}" + (f": {remedy}" if remedy else "")
@@ -133,8 +141,10 @@ def check_limits(ledger: Ledger, lost: list[str], settings: DatasetSettings, exa
         advice = _either(remedy, ignore, "raise one of the limits")
         return f"{of} ({reasons}){such_as}, which is over {over}; {advice}"
     if len(lost) > limits.lost_classes:
-        what = f"all {unit}s of {format_count(len(lost), 'class')} were rejected ({show_names(lost)})"
-        return f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; {_either(ignore, 'raise it')}"
+        fate = "rejected or left out" if kept_out else "rejected"
+        what = f"all {unit}s of {format_count(len(lost), 'class')} were {fate} ({show_names(lost)})"
+        advice = _either(ignore, f"relax {setting}" if kept_out else "", "raise it")
+        return f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; {advice}"
     return ""
 
 

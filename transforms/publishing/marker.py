@@ -80,7 +80,7 @@ def check_names(marker: Marker) -> None:
 
 
 def name_sidecars_of_nothing(reports: Iterable[ShardReport]) -> dict[str, ShardReport]:
-    """The sidecars of shards that have no record: of what they were given everything was rejected."""
+    """The sidecars of shards that have no record: of what they were given everything was rejected or left out."""
     empty = sorted((report for report in reports if not report.records), key=attrgetter("place"))
     return {f"{SIDECARS}/rejected-{number:05d}.jsonl": report for number, report in enumerate(empty)}
 

@@ -69,7 +69,7 @@ def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> d
             if report.references == report.records:
                 continue
             for row in read_rows(shard_path(staging, report.split, report.index, "jsonl")):
-                if isinstance(row, RejectedRow):
+                if isinstance(row, RejectedRow) and row.rejected is not None:
                     first.setdefault(row.rejected, " ".join(f"{row.key} ({row.detail})".split()))
                     line = to_json(_rejected_file(row, run.inputs))
                     lines.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
@@ -80,7 +80,7 @@ def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> d
 def _rejected_file(row: RejectedRow, inputs: Mapping[str, str]) -> RejectedFile:
     name, path = ("", row.key) if "" in inputs else row.key.split("/", 1)
     uri = f"{inputs[name].rstrip('/')}/{row.spelling or path}"
-    return RejectedFile(uri, row.stage, row.rejected, row.detail, row.bytes, row.sha256, row.class_name, row.key)
+    return RejectedFile(uri, row.stage, str(row.rejected), row.detail, row.bytes, row.sha256, row.class_name, row.key)
 
 
 def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:

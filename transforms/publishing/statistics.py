@@ -98,7 +98,7 @@ def gather_statistics(sidecars: Iterable[Sidecar], seed: int) -> Statistics:
         for rows in read_chunks(sidecar.path):
             written = [row for row in rows if isinstance(row, SidecarRow)]
             for row in rows if len(written) < len(rows) else ():
-                if isinstance(row, RejectedRow):
+                if isinstance(row, RejectedRow) and row.rejected is not None:
                     found.rejected.setdefault(row.rejected, []).append(row.key)
                     del found.rejected[row.rejected][REJECTED_EXAMPLES:]
             hashes.append(_from_hex([row.difference_hash for row in written if row.difference_hash is not None]))

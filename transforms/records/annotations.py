@@ -85,19 +85,22 @@ def resolve_annotations(
     return counts
 
 
-def count_rejected_labels(ref: ImageRef, reason: str, label_map: LabelMap) -> Counter[str]:
-    """Counts the labels of a rejected image that may have several.
+def count_rejected_labels(
+    ref: ImageRef, reason: str, label_map: LabelMap, outcome: str = "with_rejected_images"
+) -> Counter[str]:
+    """Counts the labels of a rejected image that may have several, or of one that was left out.
 
     Args:
         ref: the image.
         reason: why it was rejected.
         label_map: class ids.
+        outcome: how labels are counted that have an id.
     """
     texts = orjson.loads(ref.features).get("label_texts", ()) if '"label_texts"' in ref.features else ()
     unknown = [text for text in texts if reason == "unknown_label" and label_map.name_for(text) is None]
     left_out = sum(map(label_map.leaves_out, unknown))
     counts = Counter(listed=len(texts), not_chosen=left_out, unknown_label=len(unknown) - left_out)
-    counts["with_rejected_images"] = len(texts) - len(unknown)
+    counts[outcome] = len(texts) - len(unknown)
     return +counts
 
 

@@ -16,6 +16,7 @@ from recordmill.schemas.dataset.side_files import ChangeExample
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.transforms.records.image_hooks import make_hooks
 from recordmill.transforms.records.image_record import reencode_image
 
 
@@ -57,7 +58,8 @@ def _make_example(ref: ImageRef, settings: DatasetSettings) -> ChangeExample | N
         content = settings.source.read(ref, settings.images.max_bytes)
         if not isinstance(content.image, bytes):
             return None
-        stored = reencode_image(content.image, settings.images)
+        hooks = make_hooks(ref, settings.images, settings.keep)
+        stored = reencode_image(content.image, settings.images, hooks=hooks)
         pictures = draw_before_and_after(content.image, stored)
     except (Rejected, OSError):  # it may have gone meanwhile
         return None

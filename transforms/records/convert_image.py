@@ -10,14 +10,16 @@ from typing import Any
 from recordmill.imaging import PreparedImage
 from recordmill.schemas.content import Content
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
+from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_boxes import count_boxes
-from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.rejection import LeftOut, Rejected, Stage
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
 from recordmill.transforms.records.features.compute import compute_features
+from recordmill.transforms.records.image_hooks import check_kept, make_hooks
 from recordmill.transforms.records.image_record import find_class, image_record, reencode_image, reference_record
 
 NO_IMAGE = {"encoded": b"", "pixels_base64": b""}
@@ -32,12 +34,13 @@ class ConvertedImage:
     """The outcome of one reference.
 
     Attributes:
-        record: the serialised Example; None where the image was rejected.
+        record: the serialised Example; None where the image was rejected or left out.
         row: its row in the sidecar, without the place in the file; nothing in it depends on place or time.
         annotations: counts of its boxes and labels; None where it was not to have any.
         missing: keys of optional features that the record lacks.
         has_position: whether the stored image has a GPS position in its metadata.
         seconds: how long it took to decode and encode.
+        excluded: the lines of `exclude` that it fits; see `Exclusions.find`.
     """
 
     record: bytes | None
@@ -46,6 +49,7 @@ class ConvertedImage:
     missing: tuple[str, ...] = ()
     has_position: bool = False
     seconds: float = 0.0
+    excluded: tuple[str, ...] = ()
 
     def size(self) -> int:
         """Bytes that it holds in memory, except for its row."""
@@ -74,7 +78,12 @@ class LoadedImage:
 
 
 def convert_image(
-    ref: ImageRef, layout: ExampleLayout, label_map: LabelMap, decoding: AbstractContextManager[Any], split: str = ""
+    ref: ImageRef,
+    layout: ExampleLayout,
+    label_map: LabelMap,
+    decoding: AbstractContextManager[Any],
+    split: str = "",
+    twice: bool = False,
 ) -> ConvertedImage:
     """Reads, checks, re-encodes and serialises one image.
 
@@ -86,12 +95,13 @@ def convert_image(
         label_map: class ids.
         decoding: entered while processors are busy, not while bytes are waited for.
         split: the split that it goes to, for conventions that store it.
+        twice: whether to call functions that decide what is stored twice, and fail if they give other answers.
     """
     try:
         loaded = load_image(ref, layout.settings, label_map, split)
         with decoding:
             began = time.perf_counter()
-            image, computed = prepare_loaded(loaded, layout)
+            image, computed = prepare_loaded(loaded, layout, twice)
             seconds = time.perf_counter() - began
         converted = build_record(loaded, image, computed, layout, label_map)
     except Rejected as rejected:
@@ -101,11 +111,13 @@ def convert_image(
 
 
 def reject_image(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> ConvertedImage:
-    """The outcome of an image that is rejected."""
+    """The outcome of an image that is rejected or left out."""
     size = ref.image_bytes
     if rejected.stage == "list" and rejected.reason in WITHOUT_A_FILE:
         size = UNKNOWN_SIZE
-    labels, listed = count_rejected_labels(ref, rejected.reason, label_map), count_boxes(ref)
+    left_out = rejected.reason if isinstance(rejected, LeftOut) else None
+    outcome = "with_left_out_images" if left_out else "with_rejected_images"
+    labels, listed = count_rejected_labels(ref, rejected.reason, label_map, outcome), count_boxes(ref)
     row = RejectedRow(
         key=ref.key,
         spelling=ref.spelling or None,
@@ -113,11 +125,24 @@ def reject_image(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> Conv
         sha256=rejected.sha256 or None,
         class_name=ref.label or None,
         stage=rejected.stage,
-        rejected=rejected.reason,
+        rejected=None if left_out else rejected.reason,
         detail=rejected.detail,
-        boxes={"listed": listed, "with_rejected_images": listed} if listed else None,
+        left_out=left_out,
+        boxes={"listed": listed, outcome: listed} if listed else None,
     )
     return ConvertedImage(None, row, AnnotationCounts(labels=labels) if labels else None)
+
+
+def exclude_image(ref: ImageRef, image: ConvertedImage, exclusions: Exclusions, label_map: LabelMap) -> ConvertedImage:
+    """The outcome of an image, written or rejected; if `exclude` names it, it is left out, and its row says nothing."""
+    lines = exclusions.find(ref.key, image.row.sha256)
+    if not lines:
+        return image
+    left_out = reject_image(ref, LeftOut("excluded", ""), label_map)
+    stage: Stage = "list" if isinstance(ref, Notice) else "encode"
+    left_out.row = RejectedRow("", None, None, None, None, stage, None, "", "excluded", left_out.row.boxes)
+    left_out.excluded = lines
+    return left_out
 
 
 def load_image(ref: ImageRef, settings: DatasetSettings, label_map: LabelMap, split: str = "") -> LoadedImage:
@@ -138,20 +163,32 @@ def load_image(ref: ImageRef, settings: DatasetSettings, label_map: LabelMap, sp
     return LoadedImage(ref, split, content, class_name, class_id, digest)
 
 
-def prepare_loaded(loaded: LoadedImage, layout: ExampleLayout) -> tuple[PreparedImage | None, dict[str, Any]]:
-    """Checks and re-encodes an image, and computes features from it.
+def prepare_loaded(
+    loaded: LoadedImage, layout: ExampleLayout, twice: bool = False
+) -> tuple[PreparedImage | None, dict[str, Any]]:
+    """Checks and re-encodes an image, and computes features from it; `twice` is as for `convert_image`.
 
     Returns:
         The image, None where none is stored; and the computed features by name.
 
     Raises:
         Rejected: it cannot be decoded, or is not acceptable.
+        LeftOut: it is not to be kept.
     """
-    settings, content = layout.settings, loaded.content
+    settings, content, ref = layout.settings, loaded.content, loaded.ref
     stored = content.image if settings.decode == "images" else None
-    image = None if stored is None else reencode_image(stored, settings.images, layout.needs_pixels)
-    raster = None if image is None else image.raster
-    return image, compute_features(settings.features, raster, content.data, loaded.ref.key, loaded.ref.uri)
+    image = raster = None
+    try:
+        if stored is not None:
+            hooks = make_hooks(ref, settings.images, settings.keep, twice)
+            image = reencode_image(stored, settings.images, layout.needs_pixels, hooks=hooks)
+            raster = image.raster
+        if raster is not None:
+            check_kept(raster, settings.keep, ref.key, twice)
+        return image, compute_features(settings.features, raster, content.data, ref.key, ref.uri)
+    except Rejected as rejected:
+        rejected.sha256 = rejected.sha256 or hashlib.sha256(content.data).hexdigest()
+        raise
 
 
 def build_record(

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from recordmill.imaging import ImageSettings, PreparedImage, prepare_image, prepare_pixels
+from recordmill.imaging.prepare import NO_HOOKS, Hooks
 from recordmill.schemas.content import Pixels
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.image_ref import ImageRef
@@ -15,17 +16,21 @@ from recordmill.schemas.rejection import Rejected
 
 
 def reencode_image(
-    image: bytes | Pixels, settings: ImageSettings, keep_pixels: bool = False, encode: bool = True
+    image: bytes | Pixels,
+    settings: ImageSettings,
+    keep_pixels: bool = False,
+    encode: bool = True,
+    hooks: Hooks = NO_HOOKS,
 ) -> PreparedImage:
     """Prepares one image, encoded or decoded, as `imaging.prepare_image` and `prepare_pixels` do.
 
     Raises:
-        Rejected: stage `decode`, with the reason that the decoder found.
+        Rejected: stage `decode`, with the reason that the decoder found; or whatever a hook raises.
     """
     try:
         if isinstance(image, bytes):
-            return prepare_image(image, settings, keep_pixels, encode)
-        return prepare_pixels(image, settings, keep_pixels, encode)
+            return prepare_image(image, settings, keep_pixels, encode, hooks)
+        return prepare_pixels(image, settings, keep_pixels, encode, hooks)
     except Rejected as rejected:
         rejected.sha256 = hashlib.sha256(image if isinstance(image, bytes) else image.tobytes()).hexdigest()
         raise

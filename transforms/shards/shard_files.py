@@ -118,6 +118,7 @@ class WrittenShard:
         self._mark, self._compression = mark, compression
         self._annotations = AnnotationTotals()
         self._missing: Counter[str] = Counter()
+        self._excluded: Counter[str] = Counter()
         self._positions = 0
         self._seconds = 0.0
         self._sidecar_digest = hashlib.sha256()
@@ -131,6 +132,7 @@ class WrittenShard:
         for change in changes:
             if change != "metadata_stripped" and (change != "reencoded" or len(changes) == 1):
                 self.changed.setdefault(change, image.row.key)
+        self._excluded.update(image.excluded)
         if image.missing:
             self._missing.update(image.missing)
         if image.annotations is not None:
@@ -167,6 +169,7 @@ class WrittenShard:
                 sha256=contents.sha256,
                 sidecar_sha256=self._sidecar_digest.hexdigest(),
                 missing=self._missing,
+                excluded=self._excluded,
                 positions=self._positions,
                 milliseconds=round(1000 * self._seconds),
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
@@ -11,6 +11,7 @@ from unicodedata import normalize
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import EXAMPLES
 from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -19,8 +20,8 @@ from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.records.change_examples import keep_examples
-from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
-from recordmill.transforms.records.features.compute import FeatureFunctionError
+from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, exclude_image
+from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import DecodePool
 from recordmill.transforms.shards.shard_files import (
@@ -86,6 +87,7 @@ class ShardWriter:
         threads: how many images are decoded at once.
         in_line: whether the thread that writes a shard of local files also reads and converts them: other threads would
             only take the interpreter from it, if nothing is decoded, or if other processes use the processors.
+        exclusions: what is left out.
     """
 
     count_done = staticmethod(PROGRESS.add_done)
@@ -97,6 +99,7 @@ class ShardWriter:
     label_map: LabelMap
     threads: int
     in_line: bool
+    exclusions: Exclusions = field(default_factory=Exclusions)
 
     @cached_property
     def _layout(self) -> ExampleLayout:
@@ -132,7 +135,7 @@ class ShardWriter:
             if index == 0 and self.settings.report:
                 keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self.settings)
             return shard
-        except (FeatureFunctionError, WorkerDiedError) as error:
+        except (FunctionError, WorkerDiedError) as error:
             problem = str(error)
         except OSError as error:  # of the output: those of the images are InputErrors
             problem = explain_output_error(error, self.output)
@@ -170,9 +173,10 @@ class ShardWriter:
 
         def convert(ref: ImageRef) -> ConvertedImage:
             try:
-                return convert_image(ref, self._layout, self.label_map, decoding, split)
+                image = convert_image(ref, self._layout, self.label_map, decoding, split)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
+            return exclude_image(ref, image, self.exclusions, self.label_map) if self.exclusions else image
 
         if in_line:
             images = (convert(ref) for ref in refs)

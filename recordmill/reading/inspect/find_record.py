@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from recordmill import storage
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import DamagedExampleError, ParsedExample
@@ -17,9 +15,9 @@ from recordmill.reading.random_access.records import Records
 from recordmill.reading.random_access.split_index import read_index
 from recordmill.reading.shard import Shard
 from recordmill.reading.verify.verify_pixels import find_image
-from recordmill.schemas.dataset.file_names import REJECTED
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
 from recordmill.schemas.errors import LoadError
+from recordmill.storage.dataset_files import read_rows
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
 
@@ -164,7 +162,7 @@ def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
         file: a path, or the end of one: `cat/0001.jpg`.
 
     Raises:
-        LoadError: there is none; the message says why if it was rejected.
+        LoadError: there is none; the message says why if it was rejected or left out.
         OSError: a file cannot be read.
     """
     content = storage.read_range(file) if storage.size_of(file) is not None else None
@@ -202,9 +200,11 @@ def _is_same(key: str, file: str) -> bool:
 
 
 def _say_why_not(dataset: Dataset, file: str) -> str:
-    rejected = storage.join(dataset.folder, REJECTED)
-    if dataset.marker and storage.size_of(rejected):
-        for row in map(orjson.loads, storage.read_range(rejected).splitlines()):
-            if _is_same(row["key"], file):
-                return f"{row['key']} was rejected: {row['reason']} ({row['detail']})"
+    sidecars = [shard.sidecar for shard in dataset.shards if shard.sidecar]
+    names = dataset.marker.sidecars_of_nothing if dataset.marker else ()
+    sidecars += [storage.join(dataset.folder, name) for name in names]
+    for row in (row for sidecar in sidecars for row in read_rows(sidecar)):
+        if isinstance(row, RejectedRow) and _is_same(row.key, file):
+            fate = f"left out: {row.left_out}" if row.rejected is None else f"rejected: {row.rejected}"
+            return f"{row.key} was {fate} ({row.detail})"
     return f"no record of {dataset.folder} comes from {file}"

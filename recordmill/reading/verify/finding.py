@@ -26,6 +26,7 @@ KINDS: dict[str, str] = {
     "marker": "`recordmill.json` contradicts the files, the sidecars or its own settings",
     "duplicate": "one image is in several splits",
     "pixels": "an image cannot be decoded, or has another size than its record says",
+    "excluded": "an image that `--absent` names is still there",
     "metadata": "an image has metadata, or may have some, and `--no-metadata` was given",
     "more": "further findings in a file that has too many to list",
 }

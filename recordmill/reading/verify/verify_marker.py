@@ -1,6 +1,6 @@
 """Checks a marker for contradictions with its files, its sidecars and itself.
 
-Sidecars have a row for every record and every rejected reference, so the marker's counts can be counted again. The
+Sidecars have a row for every reference that was converted or rejected, so the marker's counts can be counted again. The
 settings have a digest, the plan id, and the marker repeats what follows from them.
 """
 
@@ -16,7 +16,7 @@ from recordmill.reading.shard import FORGED
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.verify_shard import ShardCheck
 from recordmill.schemas.dataset.annotation_counts import count_dropped
-from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, SIDE_FILES, SIDECARS
+from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, SIDE_FILES
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
 from recordmill.schemas.dataset.marker import (
     DuplicateCounts,
@@ -28,6 +28,7 @@ from recordmill.schemas.dataset.marker import (
     plan_id_of,
 )
 from recordmill.schemas.dataset.totals import RowTotals
+from recordmill.schemas.rejection import WHILE_CONVERTED
 from recordmill.storage.dataset_files import read_rows
 
 _MOST_REPORTED = 100
@@ -92,9 +93,8 @@ def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Ro
     if totals is None:
         return None
     try:
-        for name in marker.files:
-            if name.startswith(f"{SIDECARS}/") and name.endswith(".jsonl"):  # of shards without a record
-                totals.merge(RowTotals.of(read_rows(storage.join(dataset.folder, name)), ""))
+        for name in marker.sidecars_of_nothing:
+            totals.merge(RowTotals.of(read_rows(storage.join(dataset.folder, name)), ""))
     except (OSError, *FORGED):
         return None
     return totals
@@ -112,12 +112,18 @@ def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) ->
     }
     named = totals.records + totals.rejected.total() - totals.rejected_when_listed
     named += sum(marker.ledger.left_out.values())
+    listed = {reason: count for reason, count in marker.ledger.left_out.items() if reason not in WHILE_CONVERTED}
     return replace(
         marker,
         splits=splits,
         fingerprint=marker.fingerprint and Fingerprint.of(by_split),
         named=marker.named and replace(marker.named, images=named),
-        ledger=replace(marker.ledger, written=totals.records, rejected=dict(totals.rejected)),
+        ledger=replace(
+            marker.ledger,
+            written=totals.records,
+            rejected=dict(totals.rejected),
+            left_out={**listed, **totals.left_out},
+        ),
         boxes=dict(totals.boxes) or None,
         changes=dict(totals.changes),
         input_bytes=totals.input_bytes,

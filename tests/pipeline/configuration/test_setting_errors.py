@@ -17,7 +17,7 @@ def errors_of(override):
 @pytest.mark.parametrize(
     ("override", "error"),
     [
-        ("images.resize=224", "images.resize is 224: write one of its keys below it (longest, exact, fit)"),
+        ("images.resize=224", "images.resize is 224: write one of its keys below it (longest, shortest, exact, fit)"),
         (
             "max_rejected=5",
             "max_rejected is 5: write one of its keys below it (share, count, lost_classes, boxes, labels)",

@@ -18,6 +18,7 @@ REJECTED |= {"stage": "read", "rejected": "vanished", "detail": "it is gone"}
         ({**RECORD, **IMAGE, "moments": [[1, 2]], **PLACE, **MORE}, SidecarRow),
         (REJECTED, RejectedRow),
         ({**REJECTED, "boxes": {"listed": 1, "with_rejected_images": 1}}, RejectedRow),
+        ({**REJECTED, "rejected": None, "left_out": "too_small"}, RejectedRow),
     ],
 )
 def test_a_row_is_written_as_it_was_read(stored, kind):

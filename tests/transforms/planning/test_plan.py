@@ -17,6 +17,7 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import BoxSettings, RejectionLimits, as_yaml_dict
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.feature_function import FeatureFunction
+from recordmill.schemas.settings.keep import KeepSettings
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
@@ -228,6 +229,8 @@ CHANGED = {
     "index_files": True,
     "seed": 1,
     "limit": 50,
+    "limit_per_class": 5,
+    "keep": KeepSettings(min_side=5),
     "source": FilenameLabels(),
 }
 
@@ -238,8 +241,9 @@ def test_the_plan_id_changes_with_every_setting_that_decides_bytes(field):
 
 
 def test_every_other_setting_is_among_those():
-    # `decode: none` goes with conventions without images; the recipe holds it as it holds the rest.
-    assert {*CHANGED, "decode", *OUTSIDE} == set(as_yaml_dict(BASE))
+    # `decode: none` goes with conventions without images; the recipe holds it as it holds the rest. In place of
+    # `exclude` it has a digest of what the file names.
+    assert {*CHANGED, "decode", "exclude", *OUTSIDE} == set(as_yaml_dict(BASE))
 
 
 def test_the_plan_id_does_not_change_with_limits_on_rejects():
@@ -290,7 +294,7 @@ def test_the_order_of_splits_is_part_of_the_plan():
 
 def test_the_plan_id_changes_with_versions(monkeypatch):
     before = plan_of().plan_id
-    monkeypatch.setattr(plan_module, "imaging_versions", lambda: {"pillow": "0"})
+    monkeypatch.setattr(plan_module, "imaging_versions", lambda formats: {"pillow": "0"})
     with_other_pillow = plan_of().plan_id
     monkeypatch.setattr(plan_module, "PLAN_VERSION", 0)
     assert len({before, with_other_pillow, plan_of().plan_id}) == 3

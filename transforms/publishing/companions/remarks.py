@@ -73,7 +73,7 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
 
 
 def _find_boxes(marker: Marker) -> Iterator[Remark]:
-    boxes = marker.boxes or {}
+    boxes = {what: count for what, count in (marker.boxes or {}).items() if what != "with_left_out_images"}
     if dropped := sum(count_dropped(boxes).values()):
         reasons = show_dropped(marker.dropped_boxes or {})
         what = f"{dropped:,} of {format_count(boxes['listed'], 'box')} {'was' if dropped == 1 else 'were'} dropped"

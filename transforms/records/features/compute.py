@@ -1,11 +1,6 @@
-"""The functions that settings name: found by their names, identified by their code, and run for one record."""
+"""Features that functions compute for one record."""
 
-import hashlib
-import sys
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
-from importlib import import_module
-from importlib.machinery import BuiltinImporter, FrozenImporter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,14 +9,7 @@ from recordmill.imaging.pixels import Raster, copy_pixels
 from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
 from recordmill.schemas.features import Feature
 from recordmill.schemas.settings.feature_function import FeatureFunction
-from recordmill.transforms.records.features.built_in import FUNCTIONS
-
-
-class FeatureFunctionError(Exception):
-    """A function failed, or gave what its feature cannot hold: only its author can fix that, so the run fails.
-
-    The message names the feature, the function, the file and what went wrong.
-    """
+from recordmill.transforms.records.features.find_function import FunctionError, call_function
 
 
 def compute_features(
@@ -37,27 +25,22 @@ def compute_features(
         uri: where the file is.
 
     Raises:
-        FeatureFunctionError: a function failed.
+        FunctionError: a function failed.
     """
     return {name: _compute(name, each, raster, data, key, uri) for name, each in functions.items()}
 
 
 def _compute(name: str, settings: FeatureFunction, raster: Raster | None, data: bytes, key: str, uri: str) -> Any:
-    function, feature = resolve(settings.function), settings.as_feature(name)
+    arguments: tuple[Any, ...] = (data, uri)
+    if settings.takes == "image" and raster is not None:
+        # The user's own may write into it, and the next one is given the image again.
+        arguments = (raster if settings.is_built_in else copy_pixels(raster),)
+    given = call_function(f"features.{name}", settings.function, key, *arguments)
     try:
-        if settings.takes == "image" and raster is not None:
-            # The user's own may write into it, and the next one is given the image again.
-            given = function(raster if settings.is_built_in else copy_pixels(raster))
-        else:
-            given = function(data, uri)
-    except Exception as error:  # a user's function may raise whatever it likes
-        why = " ".join(f"{type(error).__name__}: {error}".split())
-        raise FeatureFunctionError(f"features.{name}: {settings.function} failed on {key}: {why}") from error
-    try:
-        return _fit(given, feature)
+        return _fit(given, settings.as_feature(name))
     except FeatureValueError as error:
         what = f"what {settings.function} gave for {key} does not fit"
-        raise FeatureFunctionError(f"features.{name}: {what}: {error}") from None
+        raise FunctionError(f"features.{name}: {what}: {error}") from None
 
 
 def _fit(given: Any, feature: Feature) -> Value | list[Value]:
@@ -71,51 +54,3 @@ def _fit(given: Any, feature: Feature) -> Value | list[Value]:
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise FeatureValueError("must be a list (with shape: [], one value)")
     return [coerce(each) for each in given]
-
-
-@cache
-def resolve(name: str) -> Callable[..., Any]:
-    """The function of that name.
-
-    Raises:
-        ValueError: there is none.
-    """
-    module_name, colon, path = name.partition(":")
-    if not colon:
-        return FUNCTIONS[name]
-    try:
-        found: Any = import_module(module_name)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # a user's module may raise whatever it likes
-        why = " ".join(f"{type(error).__name__}: {error}".split())
-        advice = "correct it, or add its folder to PYTHONPATH"
-        raise ValueError(f"function {name!r}: the module cannot be imported ({why}): {advice}") from None
-    for part in path.split("."):
-        found = getattr(found, part, None)
-    if not callable(found):
-        raise ValueError(f"function {name!r}: the module {module_name} has no function {path!r}")
-    if _is_built_into_python(module_name):
-        raise ValueError(f"function {name!r} is Python's own: name a function in a module of your own")
-    return found
-
-
-def _is_built_into_python(module: str) -> bool:
-    """Whether a module comes with the interpreter itself, not from a file: `os`, `builtins`."""
-    return getattr(sys.modules.get(module), "__loader__", None) in (BuiltinImporter, FrozenImporter)
-
-
-def digest_code(name: str) -> str:
-    """SHA-256 of the source of a function's module: changed code makes another dataset.
-
-    What that module imports is not in it. Empty for functions of Recordmill, which has a version.
-    """
-    if ":" not in name:
-        return ""
-    function = resolve(name)
-    modules = {name.partition(":")[0], getattr(function, "__module__", None) or type(function).__module__}
-    digest = hashlib.sha256()
-    for module in sorted(modules):
-        found = sys.modules.get(module)
-        path = getattr(found, "__file__", None)
-        if path and not _is_built_into_python(module):  # from a folder or an archive, source or compiled
-            digest.update(found.__loader__.get_data(path))  # type: ignore[union-attr]
-    return digest.hexdigest()

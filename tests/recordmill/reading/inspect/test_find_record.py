@@ -1,6 +1,8 @@
+import json
 import shutil
 
 import pytest
+from sidecar_lines import rejected
 
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.expectations import expect
@@ -81,10 +83,13 @@ def test_a_damaged_record_says_so(tmp_path, frame, example):
 
 def test_a_rejected_file_says_why(published, tmp_path):
     folder = shutil.copytree(published["none"], tmp_path / "dataset")
-    row = '{"key":"cat/bad.jpg","reason":"empty","detail":"no bytes"}\n'
-    (folder / "rejected.jsonl").write_text(row)
-    with pytest.raises(LoadError, match=r"cat/bad\.jpg was rejected: empty \(no bytes\)"):
+    rows = [rejected("cat/bad.jpg"), {**rejected("cat/small.jpg", None), "left_out": "too_small"}]
+    with (folder / "sidecars" / "train-00000-of-00002.tfrecord.jsonl").open("a") as sidecar:
+        sidecar.writelines(f"{json.dumps(row)}\n" for row in rows)
+    with pytest.raises(LoadError, match=r"cat/bad\.jpg was rejected: empty \(nothing there\)"):
         find_source(open_dataset(str(folder)), "photos/cat/bad.jpg")
+    with pytest.raises(LoadError, match=r"cat/small\.jpg was left out: too_small \(nothing there\)"):
+        find_source(open_dataset(str(folder)), "photos/cat/small.jpg")
     with pytest.raises(LoadError, match=r"no record of .* comes from nothing\.jpg"):
         find_source(open_dataset(str(folder)), "nothing.jpg")
 

@@ -1,0 +1,1 @@
+"""Searching the files of a dataset."""

@@ -1,0 +1,85 @@
+import hashlib
+import sys
+
+import pytest
+
+from recordmill.schemas.settings.feature_function import FeatureFunction
+from recordmill.transforms.records.features.built_in import mean_std
+from recordmill.transforms.records.features.find_function import digest_code, find_function
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """Writes a module that can be imported, and forgets it."""
+    written = []
+
+    def write(name, text):
+        path = tmp_path / f"{name}.py"
+        path.write_text(text, encoding="utf-8")
+        written.append(name)
+        return path
+
+    monkeypatch.syspath_prepend(tmp_path)
+    yield write
+    find_function.cache_clear()
+    for name in written:
+        sys.modules.pop(name, None)
+
+
+def test_functions_are_found_by_their_names(module):
+    module("own_functions", "def embed(image):\n    return [1.0]\nclass Model:\n    run = staticmethod(embed)\n")
+    assert find_function("own_functions:embed")(None) == [1.0]
+    assert find_function("own_functions:Model.run")(None) == [1.0]
+    assert find_function("mean_std") is mean_std
+
+
+def test_changed_code_has_another_digest(module):
+    path = module("own_functions", "def embed(image): ...\n")
+    assert digest_code("own_functions:embed") == hashlib.sha256(path.read_bytes()).hexdigest()
+    path.write_text("def embed(image): return [1.0]\n", encoding="utf-8")
+    assert digest_code("own_functions:embed") == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_the_code_of_a_function_is_where_it_was_written(module):
+    inner = module("own_inner", "def embed(image): ...\n")
+    outer = module("own_outer", "from own_inner import embed\n")
+    digest = hashlib.sha256(inner.read_bytes() + outer.read_bytes()).hexdigest()
+    assert digest_code("own_outer:embed") == digest
+
+
+def test_what_comes_with_recordmill_has_a_version():
+    assert digest_code("mean_std") == ""
+
+
+def test_a_module_may_pass_on_what_is_pythons_own(module):
+    path = module("own_passing_on", "from os.path import join\nfrom math import sqrt\n")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert digest_code("own_passing_on:join") == digest
+    assert digest_code("own_passing_on:sqrt") != ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        *(
+            ({"function": each}, "is Python's own: name a function in a module of your own")
+            for each in ("os:system", "os.path:join", "sys:intern", "builtins:len")
+        ),
+        ({"function": "own_exits:one"}, r"the module cannot be imported \(SystemExit: 3\)"),
+        ({"function": "mean"}, "unknown function 'mean': write one of mean_std, color_histogram, difference_hash, "),
+        ({"function": "no.such:one"}, r"the module cannot be imported \(ModuleNotFoundError: No module named 'no'\)"),
+        ({"function": "own_functions:two"}, "the module own_functions has no function 'two'"),
+        ({"function": "own_functions:"}, "has no function ''"),
+        ({"function": ":embed"}, "the module cannot be imported"),
+        ({"function": "own_functions:number"}, "has no function 'number'"),
+        ({"function": "own_broken:x"}, r"the module cannot be imported \(ZeroDivisionError: division by zero\)"),
+        ({"function": "mean_std", "type": "float"}, "type, shape and of are fixed for mean_std: remove them"),
+        ({"function": "own_functions:embed", "shape": (None, None)}, "shape is "),
+    ],
+)
+def test_what_cannot_be_is_refused(module, settings, message):
+    module("own_functions", "number = 1\ndef embed(image): ...\n")
+    module("own_broken", "x = 1 / 0\n")
+    module("own_exits", "raise SystemExit(3)\n")
+    with pytest.raises(ValueError, match=message):
+        find_function(FeatureFunction(**settings).function)

@@ -80,7 +80,7 @@ def _contradictions(marker: Marker) -> Iterator[str]:
     if labels["listed"] * 2 != labels.total():
         yield "labels_of_images does not add up to the number listed"
     digests = marker.run.digests or {}
-    needed = SIDE_FILES if marker.index is None else (*SIDE_FILES, marker.index)
+    needed = (*SIDE_FILES, *filter(None, (marker.index, marker.run.file_versions)))
     for name in sorted({*needed, *digests} - {*marker.files}):
         yield f"files lacks {name}"
     for name in sorted({*marker.files} - {*digests}) if digests else ():

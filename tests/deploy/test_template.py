@@ -25,6 +25,7 @@ def test_every_parameter_is_a_flag_of_ours_or_beams():
         "against",
         "overwrite",
         "discard",
+        "writer",
         "threads",
         "outcome_file",
         "sdk_container_image",

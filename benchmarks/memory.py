@@ -6,6 +6,7 @@ The allowance is 300 MB and 1.3 KB for each photograph: what the runner may keep
 """
 
 import itertools
+import shlex
 from functools import partial
 
 from rich.table import Table
@@ -24,6 +25,7 @@ def allowance(count: int) -> float:
 def main() -> None:
     """Runs the pipeline once at each size."""
     parser = measure.options(__doc__)
+    parser.set_defaults(pipeline=shlex.split(f"{measure.PIPELINE} --processes=1"))  # shared pages would count twice
     parser.add_argument("--counts", type=int, nargs="+", default=[2_000, 20_000], help="photographs (%(default)s)")
     arguments = parser.parse_args()
     make = partial(photographs.make, work=arguments.work, own=arguments.photographs)

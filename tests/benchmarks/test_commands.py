@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import convert, feature_vectors, fixed_cost, flink, measure, memory, photographs, prism
+from benchmarks import convert, cores, feature_vectors, fixed_cost, flink, measure, memory, photographs, prism
 from benchmarks.measure import Run
 
 
@@ -80,6 +80,22 @@ def test_seed_2_the_original_is_run_and_timed_next_to_ours(
     assert result["ours_to"]["feature_vectors"]["apart"]["median"] == 2
     assert fake[0][:4] == ["ours", "--fast", "--config", "configs/feature_vectors.yaml"]
     assert "benchmarks.rivals.feature_vectors" in fake[1]
+
+
+def test_cores(fake: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(command: Sequence[str], folder: Path, count: int, work: Path) -> Run:
+        fake.append(list(command))
+        processes = int(command[-1].removeprefix("--processes="))
+        return Run(1 + count / (500 * processes), 2 + count * processes / 1000, 300_000_000, 0, {}, count, 9)
+
+    monkeypatch.setattr(measure, "convert", run)
+    monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: {2, 5, 7})
+    result, code = outcome(cores, capsys, "--pairs", "2")
+    assert code == 0
+    assert {name: each["speed_up"]["median"] for name, each in result["processes"].items()} == {"1": 1, "2": 2, "3": 3}
+    assert result["processes"]["3"]["cpu_ratio"]["median"] == 3
+    assert fake[0] == ["taskset", "--cpu-list", "2", "ours", "--fast", "--processes=1"]
+    assert fake[4][:3] == ["taskset", "--cpu-list", "2,5,7"]
 
 
 def test_fixed_cost(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -> None:

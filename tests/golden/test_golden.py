@@ -28,6 +28,7 @@ TIME = 1_700_000_000
 FLAGS = {
     "without a runner": (),
     "one process": (),
+    "worker processes": ("--processes=2",),
     "two processes": ("--direct_running_mode=multi_processing", "--direct_num_workers=2"),
     "prism": ("--runner=PrismRunner", "--environment_type=LOOPBACK"),
 }
@@ -67,7 +68,7 @@ def pytest_generate_tests(metafunc):
     pairs = []
     for case in CASES:
         if metafunc.config.getoption("--on-runner"):
-            ways = ["one process", "two processes"]
+            ways = ["one process", "worker processes", "two processes"]
         else:
             ways = ["without a runner", *(["one process"] if case.name in ON_DIRECT_RUNNER else [])]
         if os.environ.get("RECORDMILL_PRISM"):

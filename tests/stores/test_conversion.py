@@ -42,7 +42,9 @@ def times_listed(folder, requests):
     return sum(query.get("prefix", [""])[0].endswith(f"/{folder}") and "delimiter" in query for query in queries)
 
 
-@pytest.mark.parametrize("flags", [[], REENCODED, ["--set=images.check=header", "--set=compression=gzip"]])
+@pytest.mark.parametrize(
+    "flags", [[], REENCODED, ["--set=images.check=header", "--set=compression=gzip"], ["--processes=3"]], ids=str
+)
 def test_a_dataset_is_the_same_as_on_a_disk_and_each_image_is_one_request(folder, pictures, flags):
     before = len(folder.served.requests())
     done = folder.convert(*flags, "--overwrite")

@@ -81,10 +81,11 @@ def _count(marker: Marker | None, by_class: bool) -> Counter[tuple[str, str]]:
 def _check_shares(marker: Marker, contract: Contract) -> Iterator[str]:
     rejected, boxes = sum(marker.ledger.rejected.values()), marker.boxes or {}
     labels = Counter(marker.labels_of_images or {})
+    lost_boxes = sum(count_dropped(boxes).values()) - boxes.get("with_left_out_images", 0)
     lost_labels = labels["unknown_label"] + labels["with_rejected_images"]
     for key, limit, lost, listed, what, why in (
         ("rejected", contract.rejected, rejected, rejected + marker.ledger.written, marker.unit, "rejected"),
-        ("lost_boxes", contract.lost_boxes, sum(count_dropped(boxes).values()), boxes.get("listed", 0), "box", "lost"),
+        ("lost_boxes", contract.lost_boxes, lost_boxes, boxes.get("listed", 0), "box", "lost"),
         ("lost_labels", contract.lost_labels, lost_labels, labels["listed"], "label", "lost"),
     ):
         if limit is not None and lost > limit * listed:

@@ -94,8 +94,8 @@ def test_shares_at_their_limits_do_not_breach_it():
     now = marker(
         {"cat": 99},
         ledger={"listed": 102, "written": 99, "rejected": {"truncated": 1}, "ignored": {"hidden": 2}, "left_out": {}},
-        boxes={"listed": 20, "written": 19, "clipped": 4, "empty": 1},
-        labels_of_images={"listed": 10, "written": 5, "not_chosen": 4, "unknown_label": 1},
+        boxes={"listed": 20, "written": 16, "clipped": 4, "empty": 1, "with_left_out_images": 3},
+        labels_of_images={"listed": 12, "written": 5, "not_chosen": 4, "unknown_label": 1, "with_left_out_images": 2},
         duplicates=crossing,
     )
     assert find_breaches(now, None, SHARES) == []

@@ -9,7 +9,18 @@ from recordmill.pipeline.configuration.options import build_parser
 
 PATH = Path(__file__).parent.parent / "deploy" / "dataflow" / "metadata.json"
 
-NOT_FOR_TEMPLATES = {"help", "version", "runner", "sample", "plan", "wait", "summary_json", "json", "traceback"}
+NOT_FOR_TEMPLATES = {
+    "help",
+    "version",
+    "runner",
+    "sample",
+    "plan",
+    "processes",
+    "wait",
+    "summary_json",
+    "json",
+    "traceback",
+}
 """What the service sets itself, or what would be said to the launcher's log only."""
 
 KINDS = {

@@ -90,9 +90,9 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
     parts = []
     if same.get("groups"):
         found, unit = same["groups"] + same["images"], numbers["unit"]
-        hold = f"files share {format_count(same['groups'], 'image')}"
-        only = f"{unit}s contain only {same['groups']:,} distinct ones"
-        parts.append(f"{found:,} {hold if unit == 'image' else only}" + _crossing(same))
+        times = f"in {found:,} files" if unit == "image" else f"{found:,} times"
+        occur = f"{format_count(same['groups'], unit)} {'occurs' if same['groups'] == 1 else 'occur'} {times}"
+        parts.append(occur + _crossing(same))
     if alike.get("pairs"):
         pairs = "pair looks" if alike["pairs"] == 1 else "pairs look"
         least = "" if alike["complete"] else "at least "
@@ -101,7 +101,7 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
 
 
 def _crossing(numbers: Mapping[str, int]) -> str:
-    kinds = [(numbers["across_splits"], "across splits"), (numbers["conflicting"], "under different classes")]
+    kinds = [(numbers["across_splits"], "in several splits"), (numbers["conflicting"], "in several classes")]
     parts = [f"{what}: {count:,}" for count, what in kinds if count]
     return f"; {', '.join(parts)}" if parts else ""
 

@@ -69,7 +69,7 @@ def test_stages_are_recognised_by_the_progress(monkeypatch):
         ("finishing", 0, "publishing"),
     ):
         monkeypatch.setattr(PROGRESS, "stage", stage)
-        monkeypatch.setattr(PROGRESS, "_done", done)
+        monkeypatch.setattr(PROGRESS, "done", done)
         assert stages._stage_now() == expected
 
 

@@ -50,13 +50,14 @@ def test_seed_5_output_is_at_most_the_input_and_400_bytes_a_record(folder, image
 
 def test_seed_5_the_report_states_both_sizes_and_their_ratio(folder, convert, capsys, tmp_path):
     marker, _ = convert("class_folders.yaml", folder)
-    ratio = f"{marker['output_bytes'] / marker['input_bytes']:.2f}"
-    match = re.search(r"bytes +(\S+) KiB of images became (\S+) KiB of TFRecords, ([0-9.]+)x", capsys.readouterr().err)
-    assert match.groups() == (f"{marker['input_bytes'] / 1024:.1f}", f"{marker['output_bytes'] / 1024:.1f}", ratio)
+    share = marker["output_bytes"] / marker["input_bytes"]
+    match = re.search(r"bytes +(\S+) KiB of TFRecords from (\S+) KiB of images \((\d+)%\)", capsys.readouterr().err)
+    sizes = [f"{marker[key] / 1024:.1f}" for key in ("output_bytes", "input_bytes")]
+    assert match.groups() == (*sizes, f"{100 * share:.0f}")
     page = (tmp_path / "dataset-of-class_folders.yaml" / "report.html").read_text(encoding="utf-8")
     assert f"{marker['input_bytes'] / 1024:.1f} KiB" in page
     assert f"{marker['output_bytes'] / 1024:.1f} KiB" in page
-    assert f"of TFRecords, {ratio} times as much" in page
+    assert f"of TFRecords, {share:.2f} times as much" in page
 
 
 def test_seed_5_both_splits_have_the_same_keys_and_shards_count_from_0(folder, convert):

@@ -25,6 +25,7 @@ def test_every_parameter_is_a_flag_of_ours_or_beams():
         "against",
         "overwrite",
         "discard",
+        "writer",
         "threads",
         "outcome_file",
         "sdk_container_image",
@@ -32,7 +33,11 @@ def test_every_parameter_is_a_flag_of_ours_or_beams():
     assert [row["name"] for row in rows if not row["isOptional"]] == ["input", "output", "sdk_container_image"]
     # As the service hands them over: each as --name=value.
     values = {"TEXT": "x", "BOOLEAN": "true", "NUMBER": "2"}
-    given = [f"--{row['name']}={values.get(row['paramType'], 'gs://b/x')}" for row in rows]
+    values_by_name = {"writer": "beam"}
+    given = [
+        f"--{name}={values_by_name.get(name) or values.get(row['paramType'], 'gs://b/x')}"
+        for name, row in zip(names, rows, strict=True)
+    ]
     flags, rest = build_parser().parse_known_args(given)
     assert rest == ["--sdk_container_image=x"]
     assert (flags.input, flags.overwrite, flags.discard, flags.threads) == (["gs://b/x"], True, True, 2)

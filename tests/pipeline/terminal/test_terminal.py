@@ -53,9 +53,9 @@ def test_elsewhere_than_a_terminal_progress_is_plain_lines(monkeypatch):
         (Progress(listed=31488), 1.5, "31,488 files found, 20,992 files/s"),
         (Progress(listed=1), 0.1, "1 file found"),
         (Progress(planned=700), 9.0, "0/700 images (0%)"),
-        (Progress(planned=700, _done=350), 2.0, "350/700 images (50%), 175 images/s"),
-        (Progress(planned=700, _done=350, unit="row"), 100.0, "350/700 rows (50%), 3.5 rows/s"),
-        (Progress(planned=10, _done=1), 34.0, "1/10 images (10%), 34.0 s/image"),
+        (Progress(planned=700, done=350), 2.0, "350/700 images (50%), 175 images/s"),
+        (Progress(planned=700, done=350, unit="row"), 100.0, "350/700 rows (50%), 3.5 rows/s"),
+        (Progress(planned=10, done=1), 34.0, "1/10 images (10%), 34.0 s/image"),
     ],
 )
 def test_how_much_and_how_fast(work, seconds, count):

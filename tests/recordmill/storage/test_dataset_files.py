@@ -19,7 +19,7 @@ def test_the_marker_of_a_folder_is_found(tmp_path):
     [
         ("{", "it is not JSON: unexpected end of data: line 1 column 2 (char 1)"),
         ("[]", "it is not an object"),
-        ('{"recordmill": 2}', "it has format 2, which another version of Recordmill reads"),
+        ('{"recordmill": 3}', "it has format 3, which another version of Recordmill reads"),
         ('{"recordmill": 1}', "name is missing"),
     ],
 )

@@ -317,7 +317,7 @@ def test_files_that_another_run_takes_back_meanwhile_are_nobodys(dataset, monkey
     assert decide(read_output(str(dataset), "aaa")) == ("convert", "")
 
 
-NEWER = [json.dumps({**STORED, "recordmill": 2}), *(json.dumps({**STORED, key: None}) for key in STORED)]
+NEWER = [json.dumps({**STORED, "recordmill": 3}), *(json.dumps({**STORED, key: None}) for key in STORED)]
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", '"a"', "{", *NEWER])

@@ -127,7 +127,7 @@ def test_a_codestream_that_ends_early_is_rejected(photo, save):
     data = save(photo, "JPEG2000", no_jp2=True, tile_size=(64, 64))
     first, second = (match.start() for match in re.finditer(rb"\xff\x90", data))
     for end in (*range(4, first + 14), *range(second - 1, second + 14)):
-        with pytest.raises(Rejected, match="truncated|bad_header|decode_error"):
+        with pytest.raises(Rejected, match=r"truncated|bad_header|decode_error"):
             prepare_image(data[:end], ALL)
 
 

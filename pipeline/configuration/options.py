@@ -29,7 +29,7 @@ LOCAL_RUNNERS = (*IN_PROCESS_RUNNERS, "PrismRunner")
 
 _IDLE_WITH_BEAM = {
     "reuse": "remove it, since all images are converted",
-    "update": "give --overwrite instead, since all images are converted",
+    "update": "remove it, and choose an empty output",
     "plan": "run it without --writer, since splits and counts are the same",
     "overwrite": "choose an empty output",
     "against": "only datasets with a recordmill.json are compared",

@@ -37,8 +37,15 @@ def jpeg2000_profile(data: bytes) -> bytes | None:
     return None
 
 
-def check_blocks(data: bytes) -> None:
-    """Rejects a JPEG 2000 whose main header cuts the image into far too many pieces, as `too_much_work`."""
+def check_codestream(data: bytes) -> None:
+    """Checks of a JPEG 2000 what OpenJPEG does not check.
+
+    Raises:
+        Rejected: `too_much_work` if the main header cuts the image into far too many pieces; `truncated` if the data
+            end with the marker of a tile, which OpenJPEG would leave blank without an error.
+    """
+    if data.endswith(_TILE.to_bytes(2, "big")):
+        raise Rejected("decode", "truncated", "JPEG2000: the data end where a tile begins")
     at = data.find(_START) + 2
     if at < 2 or at + 40 > len(data):
         return
@@ -51,7 +58,7 @@ def check_blocks(data: bytes) -> None:
             flags, style = (4, 9) if marker == _STYLE else (5 + wide, 6 + wide)
             levels, width, height = (*data[at + style : at + style + 3], 0, 0, 0)[:3]
             sizes = [(width & 15) + (height & 15) + 4]
-            if data[at + flags] & 1:  # precincts, of the smallest resolution first
+            if int.from_bytes(data[at + flags : at + flags + 1]) & 1:  # precincts, of the smallest resolution first
                 sides = data[at + style + 5 : at + style + 6 + levels]
                 sizes += [(side & 15) + (side >> 4) + 2 * (levels - level) for level, side in enumerate(sides)]
             if sum(samples >> size for size in sizes) > _MAX_BLOCKS:

@@ -25,7 +25,7 @@ from PIL import (
     WebPImagePlugin,
 )
 
-from recordmill.imaging.box_formats import avif_depth, check_blocks, jpeg2000_depth, jpeg2000_profile
+from recordmill.imaging.box_formats import avif_depth, check_codestream, jpeg2000_depth, jpeg2000_profile
 from recordmill.imaging.depth import is_deep
 from recordmill.imaging.gif_frames import has_second_frame
 from recordmill.imaging.jpeg_header import JpegHeader
@@ -81,7 +81,7 @@ def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
     """
     check_structure(data, file_format)
     if file_format == "JPEG2000":
-        check_blocks(data)
+        check_codestream(data)
     if file_format == "HEIC" and file_format not in _PLUGINS:
         from pillow_heif import HeifImageFile  # an extra; missing on a worker, it fails the run
 

@@ -256,12 +256,20 @@ def test_settings_that_need_sidecars_are_refused_by_name(photos, convert, settin
     assert not done.output.exists()
 
 
-@pytest.mark.parametrize("flag", ["--plan", "--overwrite", "--threads=2", "--processes=2", "--against=x"])
+@pytest.mark.parametrize("flag", ["--plan", "--overwrite", "--threads=2", "--processes=2", "--against=x", "--reuse=x"])
 def test_flags_without_effect_are_refused_by_name(photos, convert, flag):
     done = convert(photos, BEAM, flag, settings=COUNT)
     assert done.code == 2
     assert done.errors[0].startswith(f"{flag.split('=')[0]} has no effect with --writer=beam: ")
     assert not done.output.exists()
+
+
+def test_no_refusal_recommends_another_refused_flag(photos, convert):
+    done = convert(photos, BEAM, "--update", settings=COUNT)
+    assert (done.code, done.errors) == (
+        2,
+        ["--update has no effect with --writer=beam: remove it, and choose an empty output"],
+    )
 
 
 def test_another_writer_is_refused(photos, convert):

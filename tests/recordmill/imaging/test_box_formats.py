@@ -1,4 +1,5 @@
 import io
+import re
 import struct
 from contextlib import suppress
 from dataclasses import replace
@@ -9,7 +10,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from recordmill.imaging import ImageSettings, prepare_image
-from recordmill.imaging.box_formats import avif_depth, check_blocks, jpeg2000_depth, jpeg2000_profile
+from recordmill.imaging.box_formats import avif_depth, check_codestream, jpeg2000_depth, jpeg2000_profile
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import FORMATS, OPTIONAL_FORMATS
 
@@ -115,11 +116,19 @@ def codestream(width, height, block, precincts=b""):
 
 
 def test_far_too_many_pieces_are_too_much_work():
-    check_blocks(codestream(9_000, 9_000, 4, b"\x88" * 6))
-    check_blocks(b"\xff\x4f\xff\x51")
+    check_codestream(codestream(9_000, 9_000, 4, b"\x88" * 6))
+    check_codestream(b"\xff\x4f\xff\x51")
     for data in (codestream(9_000, 9_000, 0), codestream(9_000, 9_000, 4, b"\x88" * 5 + b"\x11")):
         with pytest.raises(Rejected, match="too_much_work: JPEG2000: over 1,048,576 code-blocks or precincts"):
             prepare_image(data, ALL)
+
+
+def test_a_codestream_that_ends_early_is_rejected(photo, save):
+    data = save(photo, "JPEG2000", no_jp2=True, tile_size=(64, 64))
+    first, second = (match.start() for match in re.finditer(rb"\xff\x90", data))
+    for end in (*range(4, first + 14), *range(second - 1, second + 14)):
+        with pytest.raises(Rejected, match=r"truncated|bad_header|decode_error"):
+            prepare_image(data[:end], ALL)
 
 
 def test_mutants_are_rejected_or_stored(photo, save):

@@ -21,7 +21,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout, explain_un
 from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.planning.hash_histogram import range_of
 from recordmill.transforms.planning.key_hashes import hash_key
-from recordmill.transforms.planning.plan import Plan, class_numbers, make_plan
+from recordmill.transforms.planning.plan import Plan, ReusableDataset, class_numbers, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
 from recordmill.transforms.records.convert_image import convert_image
@@ -42,7 +42,7 @@ HELD_PER_SHARD = 64
 
 
 def estimate_growth(
-    summary: Summary, settings: DatasetSettings, shown: bool = False, reuse: Sequence[str] = ()
+    summary: Summary, settings: DatasetSettings, shown: bool = False, reuse: Sequence[ReusableDataset] = ()
 ) -> float:
     """Bytes of a record for each byte of its source, from converting the summary's sample.
 

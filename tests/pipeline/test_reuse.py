@@ -3,12 +3,15 @@
 import json
 import os
 import shutil
+from contextlib import closing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.imaging import prepare
+from recordmill.schemas.example_proto import Example
+from recordmill.storage.tfrecord_file import RecordSink
 from recordmill.transforms.records import image_record
 
 TIME = 1_700_000_000
@@ -209,6 +212,58 @@ def test_a_note_says_which_settings_keep_images_from_being_reused(dataset, photo
     assert note.startswith(f"no image of {dataset.output} could be reused: ")
     assert why in note
     assert again.marker["run"]["images_reused"] == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ({}, {"keep.min_side": 12}, "keep.min_side: not set -> 12"),
+        ({}, {"keep.min_sharpness": 1}, "keep.min_sharpness: not set -> 1.0"),
+        ({"keep.min_sharpness": 1}, {}, "keep.min_sharpness: 1.0 -> not set"),
+        ({"features": {"f": "color_histogram"}}, {}, "features.f"),
+        ({"images.near_duplicates": True}, {}, "images.near_duplicates: True -> False"),
+    ],
+)
+def test_filters_and_functions_of_one_of_the_datasets_keep_images_from_being_reused(
+    photos, convert, picture, before, after, why, tmp_path
+):
+    """They decide which images are there, and whether pixels have a digest."""
+    write(photos, "dog/small.png", picture("small", (10, 10), kind="PNG"))
+    first = convert(photos, settings=SETTINGS | before, output=tmp_path / "dataset")
+    rebuilt = convert(photos, settings=SETTINGS | after, output=tmp_path / "rebuilt")
+    assert (first.code, rebuilt.code) == (0, 0), rebuilt.stderr
+    updated = convert(photos, "--update", settings=SETTINGS | after, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    (note,) = [note for note in updated.line["notes"] if "could be reused" in note]
+    assert why in note
+
+
+def test_updates_in_one_process_see_the_dataset_that_the_last_one_made(dataset, photos, convert):
+    for number in range(3):
+        (photos / "cat" / f"{number}.jpg").unlink()
+        updated = convert(photos, "--update", settings=SETTINGS, output=dataset.output)
+        assert updated.marker["run"]["images_reused"] == 19 - number
+
+
+def test_sources_are_read_again_if_other_values_are_read_from_them(dataset, convert, decoded, records_of, tmp_path):
+    """The image of a record is known to be unchanged; what else is in the record was not stored before."""
+    config, settings = "--config=configs/tfrecords.yaml", SETTINGS | {"splits.fractions": {"train": 1.0}}
+    records = tmp_path / "records" / "train.tfrecord"
+    records.parent.mkdir()
+    with closing(RecordSink(str(records), "none")) as sink:
+        for _, record in (pair for path in dataset.shards() for pair in records_of(path.read_bytes())):
+            example = Example.FromString(record)
+            example.features.feature["weight"].float_list.value.append(0.5)
+            sink.write(example.SerializeToString())
+    os.utime(records, (TIME, TIME))
+    first = convert(records.parent, config, settings=settings, output=tmp_path / "first")
+    settings |= {"source.keep": {"weight": "float"}}
+    rebuilt = convert(records.parent, config, settings=settings, output=tmp_path / "rebuilt")
+    assert (first.code, rebuilt.code) == (0, 0), first.stderr + rebuilt.stderr
+    decoded.clear()
+    updated = convert(records.parent, config, "--update", settings=settings, output=tmp_path / "first")
+    assert contents(updated) == contents(rebuilt)
+    assert (updated.marker["run"]["images_reused"], decoded) == (20, [])
 
 
 def test_bad_datasets_to_reuse_are_refused_in_a_sentence(dataset, photos, convert, tmp_path):

@@ -31,6 +31,21 @@ people want to know, or what is learnt from the finished dataset, can be added l
 Action = Literal["convert", "preview", "finish", "keep", "refuse", "fail"]
 
 
+@dataclass(frozen=True, slots=True)
+class ReusableDataset:
+    """An earlier dataset whose images may be stored again.
+
+    Attributes:
+        folder: its folder.
+        run: the id of the run that made it; another run may replace it.
+        same_source: whether the same settings read its sources, so that a source that is unchanged gives the same.
+    """
+
+    folder: str
+    run: str
+    same_source: bool
+
+
 @dataclass(slots=True)
 class Plan:
     """What is to be done.
@@ -50,7 +65,7 @@ class Plan:
         about: what people want to know of the dataset.
         estimated_bytes: expected size of the files, by split.
         found_run: the id of the run that made the dataset that the output held; empty where it held none.
-        reuse: folders of earlier datasets whose images may be stored again.
+        reuse: earlier datasets whose images may be stored again.
         run_notes: messages about this run alone, not about the dataset.
     """
 
@@ -67,7 +82,7 @@ class Plan:
     about: About = field(default_factory=About)
     estimated_bytes: dict[str, int] = field(default_factory=dict)
     found_run: str = ""
-    reuse: tuple[str, ...] = ()
+    reuse: tuple[ReusableDataset, ...] = ()
     run_notes: list[str] = field(default_factory=list)
 
 

@@ -29,6 +29,7 @@ from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.transforms.planning.key_hashes import hash_key
+from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records.earlier_record import EarlierRecord
 
 Numbers = NDArray[np.uint64]
@@ -36,11 +37,11 @@ Numbers = NDArray[np.uint64]
 _BLOCK = 2**20
 _HEADER = 12  # bytes of a frame before its record
 
-_DECISIVE = ("images", "decode", "versions", "plan_version")
-"""Parts of a recipe that decide how an image is stored."""
+_DECISIVE = ("images", "decode", "keep", "features", "versions", "plan_version")
+"""Parts of a recipe that decide whether and how an image is stored, and what its row says of its pixels."""
 
 
-def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tuple[str, ...], list[str]]:
+def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tuple[ReusableDataset, ...], list[str]]:
     """Those datasets whose stored images are the same as a conversion would store, and a note on each other one.
 
     Args:
@@ -56,7 +57,8 @@ def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tu
         if why := _find_obstacle(marker, new):
             notes.append(f"no image of {folder} could be reused: {why}")
         else:
-            usable.append(folder)
+            same_source = marker.plan.recipe.get("source") == new.get("source")
+            usable.append(ReusableDataset(folder, marker.run.id, same_source))
     return tuple(usable), notes
 
 
@@ -68,7 +70,7 @@ def _find_obstacle(marker: Marker, new: Mapping[str, Any]) -> str:
         return "it is compressed"
     if new["features"] or new.get("functions") or new.get("hooks"):
         return "the settings call functions"
-    changed = [each for key in _DECISIVE for each in differences(old.get(key), new.get(key), key)]
+    changed = [each for key in _DECISIVE for each in differences(old.get(key) or {}, new.get(key) or {}, key)]
     return ", ".join(changed) or ("" if _find_image(marker) else "its records have no images")
 
 
@@ -79,22 +81,22 @@ def _find_image(marker: Marker) -> tuple[str, str] | None:
 
 
 def join_earlier(
-    folders: Sequence[str], refs: Sequence[ImageRef], seed: int
+    datasets: Sequence[ReusableDataset], refs: Sequence[ImageRef], seed: int
 ) -> Generator[tuple[ImageRef, EarlierRecord | None], None, None]:
     """Each reference with its record in the first dataset that has one.
 
     Args:
-        folders: of datasets that `find_reusable` gave.
+        datasets: those that `find_reusable` gave.
         refs: of one shard, in its order.
         seed: of the dataset; the earlier ones have the same.
     """
     with ExitStack() as stack:
         found: dict[str, tuple[_OpenShard, SidecarRow, int]] = {}
-        if folders and refs:
+        if datasets and refs:
             first, last = (hash_key(seed, each.key).order for each in (refs[0], refs[-1]))
             keys = {ref.key for ref in refs if not isinstance(ref, Notice)}
-            for folder in reversed(folders):
-                for shard in _open_dataset(folder).overlapping(first, last):
+            for dataset in reversed(datasets):
+                for shard in _open_dataset(dataset).overlapping(first, last):
                     opened = stack.enter_context(_OpenShard(shard))
                     rows = opened.rows(first, last, seed)
                     found.update((row.key, (opened, row, source)) for row, source in rows if row.key in keys)
@@ -116,7 +118,7 @@ class _EarlierShard:
         entry: the shard, as the marker describes it.
         image: key and field of the feature that holds the image.
         start: the number of its first record in the dataset.
-        versions: path of the digests of the files' versions; empty if there are none.
+        versions: path of the digests of the files' versions; empty if there are none, or sources must be read again.
         hashes: of its records' keys, ascending.
     """
 
@@ -138,11 +140,13 @@ class _EarlierDataset:
 
 
 @lru_cache(4)
-def _open_dataset(folder: str) -> _EarlierDataset:
+def _open_dataset(dataset: ReusableDataset) -> _EarlierDataset:
     """A dataset's shards; none if it is not there any more, or its index is damaged."""
-    shards = []
+    folder, shards = dataset.folder, []
     try:
         marker = read_marker(folder)
+        if marker.run.id != dataset.run:
+            return _EarlierDataset(())
         index = storage.read_range(storage.join(folder, marker.index or ""))
         entries = [entry for _, split in sorted(marker.splits.items()) for entry in split.shards]
         places = np.frombuffer(index, "<u8", offset=struct.calcsize("<8s2Q") + 40 * len(entries)).reshape(-1, 3)
@@ -152,7 +156,8 @@ def _open_dataset(folder: str) -> _EarlierDataset:
             own = hashes[start : start + entry.records]
             if len(own) != entry.records:
                 return _EarlierDataset(())
-            versions = storage.join(folder, marker.run.file_versions) if marker.run.file_versions else ""
+            known = marker.run.file_versions if dataset.same_source else ""
+            versions = storage.join(folder, known) if known else ""
             image = _find_image(marker) or ("", "")
             shards.append(_EarlierShard(folder, entry, image, start, versions, own))
             start += entry.records

@@ -19,6 +19,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.key_hashes import hash_key
+from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records.change_examples import keep_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, exclude_image
 from recordmill.transforms.records.earlier_record import EarlierRecord
@@ -97,7 +98,7 @@ class ShardWriter:
         threads: how many images are decoded at once.
         in_line: whether the thread that writes a shard of local files also reads and converts them: other threads would
             only take the interpreter from it, if nothing is decoded, or if other processes use the processors.
-        reuse: folders of earlier datasets whose images may be stored again.
+        reuse: earlier datasets whose images may be stored again.
         exclusions: what is left out.
     """
 
@@ -110,7 +111,7 @@ class ShardWriter:
     label_map: LabelMap
     threads: int
     in_line: bool
-    reuse: tuple[str, ...] = ()
+    reuse: tuple[ReusableDataset, ...] = ()
     exclusions: Exclusions = field(default_factory=Exclusions)
 
     @cached_property

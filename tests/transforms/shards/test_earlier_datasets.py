@@ -8,6 +8,7 @@ from make_marker import marker_json
 from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.marker import PLAN_VERSION
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.shards.earlier_datasets import find_reusable, join_earlier
 
 RECIPE = {"images": {"quality": 95}, "decode": "images", "features": {}}
@@ -30,7 +31,7 @@ def folder(tmp_path):
 
 def test_a_dataset_with_the_same_settings_for_images_is_reusable(folder):
     path = folder()
-    assert find_reusable([path, f"{path}/nowhere"], RECIPE) == ((path,), [])
+    assert find_reusable([path, f"{path}/nowhere"], RECIPE) == ((ReusableDataset(path, "", True),), [])
 
 
 @pytest.mark.parametrize(
@@ -56,4 +57,4 @@ def test_without_earlier_datasets_references_come_alone():
 
 def test_a_dataset_that_is_gone_has_no_records(tmp_path):
     ref = ImageRef("a", "/a")
-    assert list(join_earlier([str(tmp_path)], [ref], 0)) == [(ref, None)]
+    assert list(join_earlier([ReusableDataset(str(tmp_path), "", True)], [ref], 0)) == [(ref, None)]

@@ -50,7 +50,7 @@ class Tally(Totals):
         annotations: boxes and labels that are in no Example.
         digest: `schemas.reference_digest.digest_of` the references, added up.
         rejected_such: for each reason the first rejected reference by key, in words.
-        problems: sentences that fail the run.
+        problems: the first of the sentences that fail the run, if there are any.
         files: the files that were written; their numbers are read from them.
     """
 
@@ -69,6 +69,11 @@ class Tally(Totals):
             total.merge(part)
         return total
 
+    def merge(self, other: "Tally") -> None:
+        """Adds the counts of others; one problem stays, since a function may fail for each of a billion images."""
+        Totals.merge(self, other)
+        self.problems = sorted(self.problems)[:1]
+
     def add(self, split: str, ref: ImageRef, image: convert_image.ConvertedImage) -> None:
         """Adds the outcome of one reference."""
         row = image.row
@@ -83,12 +88,13 @@ class Tally(Totals):
 
     def find_problem(self) -> str:
         """Why the files may not be used, in a sentence; the empty string if they hold each Example that was built."""
+        problems = list(self.problems)
         for name, rows in sorted(self.splits.items()):
             found = sum(file.records for file in self.files if file.split == name)
             if found != rows.records:
                 built = f"split {name} has {format_count(rows.records, 'Example')}"
-                self.problems.append(f"{built}, and its files hold {found:,}: something was lost or written twice")
-        return min(self.problems, default="")
+                problems.append(f"{built}, and its files hold {found:,}: something was lost or written twice")
+        return min(problems, default="")
 
 
 coders.registry.register_coder(Tally, coders.PickleCoder)
@@ -113,7 +119,7 @@ class _Step(beam.DoFn):
         except Rejected as rejected:
             self._tally.add(split, ref, convert_image.reject_image(ref, rejected, labels))
         except FunctionError as error:
-            self._tally.problems.append(str(error))
+            self._tally.merge(Tally(problems=[str(error)]))
 
     def _make(self, element: tuple[Any, ...], labels: LabelMap) -> tuple[Any, ...]:
         raise NotImplementedError

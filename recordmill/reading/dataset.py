@@ -69,6 +69,8 @@ class Dataset:
         Raises:
             LoadError: there is none, or files were opened instead of the folder.
         """
+        if not self.whole and storage.exists(storage.join(self.folder, MARKER)):
+            raise LoadError(f"some files of {self.folder} are named, which its {MARKER} describes: name the folder")
         if self.marker is None or not self.whole:
             raise LoadError(f"{self.folder} holds no {MARKER}: name the folder of a finished dataset")
         return self.marker

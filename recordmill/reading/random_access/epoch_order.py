@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isqrt
 
@@ -78,8 +78,13 @@ class EpochOrder:
         return full + (rest > self.rank and not self.drop_last)
 
     def set_epoch(self, epoch: int) -> None:
-        """Begins an epoch; the current one goes on from `start`."""
+        """Begins an epoch; the current one goes on from `start`.
+
+        Raises:
+            LoadError: it is negative.
+        """
         if epoch != self.epoch:
+            replace(self, epoch=epoch, start=0)  # which checks it
             self.epoch, self.start = epoch, 0
 
     def position(self, batches: int) -> dict[str, int]:
@@ -93,13 +98,15 @@ class EpochOrder:
         """Goes on from a position that `position` gave, with any number of ranks and any `batch_size`.
 
         Raises:
-            LoadError: it is a position in another split, or no position.
+            LoadError: it is a position in another split, or not a position; the order stays as it is.
         """
-        if set(position) != {"records", "shuffle", "seed", "epoch", "start"} or position["records"] != self.records:
+        numbers = {key: each for key, each in position.items() if type(each) is int}
+        if {*numbers} != {"records", "shuffle", "seed", "epoch", "start"} or numbers["records"] != self.records:
             raise LoadError(f"{dict(position)} is not a position in this split of {self.records:,} records")
-        self.shuffle, self.seed = bool(position["shuffle"]), position["seed"]
-        self.epoch, self.start = position["epoch"], position["start"]
-        self.__post_init__()
+        seed, epoch, start = (numbers[key] for key in ("seed", "epoch", "start"))
+        resumed = replace(self, shuffle=bool(numbers["shuffle"]), seed=seed, epoch=epoch, start=start)
+        self.shuffle, self.seed = resumed.shuffle, resumed.seed
+        self.epoch, self.start = resumed.epoch, resumed.start
 
 
 def shuffle(places: NDArray[np.int64], count: int, seed: int, epoch: int) -> NDArray[np.int64]:

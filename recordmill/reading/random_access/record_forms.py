@@ -96,6 +96,8 @@ def choose_form(
         return example_as_numpy if form == "numpy" else None
     ImageLayout(None, "stretch", channels, None)
     if dataset.marker is None:
+        if features not in (None, "all"):
+            raise LoadError(f"features is {features!r}, and files without metadata give all: remove it")
         return GuessedForm(expect(dataset), channels)
     info = describe_dataset(dataset, split)
     layout = choose_elements(info, features, decode=True)

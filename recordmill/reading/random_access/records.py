@@ -266,6 +266,9 @@ class OpenedDataset(Mapping[str, Records]):
         """
         return self._make(self._dataset, split)
 
+    def __contains__(self, split: object) -> bool:
+        return split in self._dataset.splits
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._dataset.splits)
 
@@ -285,7 +288,8 @@ def open(
     """Opens a dataset for reading any record at once: `recordmill.open(path)["train"][0]`.
 
     Args:
-        path: a dataset's folder, a TFRecord file, or a pattern, not compressed.
+        path: a dataset's folder, a TFRecord file, or a pattern, not compressed. Files of a dataset of Recordmill have
+            no `image` form without their folder.
         form: `image`: what `load` yields without a batch, as numpy arrays: pairs of decoded image and label if the
             dataset has both, otherwise dicts; `numpy`: dicts of all features as arrays; `raw`: serialised Examples.
         features: with `image`, as for `load`: `all` for dicts of all features, keys for tuples of those.

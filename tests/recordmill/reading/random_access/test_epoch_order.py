@@ -125,3 +125,15 @@ def test_a_position_in_another_split_is_refused():
     with pytest.raises(LoadError) as caught:
         EpochOrder(records=11).resume(state)
     assert str(caught.value) == f"{state} is not a position in this split of 11 records"
+
+
+def test_an_order_stays_as_it_is_if_a_position_is_refused():
+    order = EpochOrder(records=10, batch_size=3, seed=5)
+    expected = list(order)
+    position = order.position(0)
+    for wrong in ({"start": 11}, {"epoch": -1}, {"seed": "a"}, {"start": 2.0}):
+        with pytest.raises(LoadError):
+            order.resume(position | wrong)
+    with pytest.raises(LoadError):
+        order.set_epoch(-1)
+    assert list(order) == expected

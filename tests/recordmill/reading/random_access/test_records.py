@@ -43,6 +43,29 @@ def test_however_the_index_is_known(known_by, train, dataset_rows):
     assert list(opened["train+test"]) == [*expected, *opened["test"]]
 
 
+def test_a_split_that_is_not_there_is_not_in_the_dataset(converted):
+    opened = recordmill.open(converted)
+    assert ("train" in opened, "validation" in opened) == (True, False)
+
+
+def test_a_file_of_a_dataset_has_no_labels_and_the_error_says_to_name_the_folder(converted):
+    path = str(next(converted.glob("test-*")))
+    assert len(recordmill.open(path, form="raw")["test"]) > 0
+    with pytest.raises(LoadError) as caught:
+        recordmill.open(path)["test"]
+    what = f"some files of {converted} are named, which its recordmill.json describes: name the folder"
+    assert str(caught.value) == what
+
+
+def test_features_of_files_without_metadata_cannot_be_chosen(tmp_path, frame, example):
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(frame(example({"name": [b"x"]})))
+    assert [*recordmill.open(str(path), features="all")["a"][0]] == ["name"]
+    with pytest.raises(LoadError) as caught:
+        recordmill.open(str(path), features=["name"])["a"]
+    assert str(caught.value) == "features is ['name'], and files without metadata give all: remove it"
+
+
 def test_a_record_by_its_key(converted, dataset_rows, stored_record):
     opened = recordmill.open(converted, form="raw")
     for split in ("train", "test", "test+train"):

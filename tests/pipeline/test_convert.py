@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections import OrderedDict
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,9 @@ def test_a_script_without_a_guard_can_use_processes(converted, tmp_path):
 def test_functions_that_are_only_in_the_callers_main_module_are_called_in_its_process(converted, tmp_path, monkeypatch):
     _, folder = converted
     main = sys.modules["__main__"]
+    # A worker of pytest-xdist has no script.
+    monkeypatch.setattr(main, "__file__", __file__, raising=False)
+    monkeypatch.setattr(main, "__loader__", SourceFileLoader("__main__", __file__))
     monkeypatch.setattr(main, "brightness", lambda image: float(image.mean()), raising=False)
     monkeypatch.setattr("recordmill.pipeline.attempt.default_processes", lambda: 2)
     monkeypatch.setattr("recordmill.pipeline.attempt.fewest_for_processes", lambda _: 0)

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from recordmill.transforms.inputs.listing import local_folders
+from recordmill.transforms.shards.worker_processes import workers_allowed
 
 SETTINGS = {"shards.count": 3, "splits.fractions": {"train": 0.7, "test": 0.3}}
 
@@ -88,7 +89,9 @@ def test_threads(convert, collection, reference, tmp_path):
     ],
     ids=str,
 )
-def test_processes(convert, collection, tmp_path, flags, settings):
+def test_processes(convert, collection, tmp_path, flags, settings, monkeypatch):
+    # Libraries that other tests used have threads of their own in this process: it cannot be forked safely.
+    monkeypatch.setattr("recordmill.pipeline.runners.run_job.workers_allowed", lambda fork: workers_allowed(fork=False))
     settings = {**SETTINGS, **settings}
     one = convert(collection, "--threads=1", settings=settings, output=tmp_path / "one")
     assert_same(one, convert(collection, *flags, settings=settings, output=tmp_path / "other"))

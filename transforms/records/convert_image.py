@@ -120,7 +120,7 @@ def convert_image(
             else:
                 image, computed = prepare_loaded(loaded, layout, twice)
             seconds = time.perf_counter() - began
-        converted = build_record(loaded, image, computed, layout, label_map)
+        converted = build_record(loaded, image, computed, layout, label_map, earlier)
     except Rejected as rejected:
         return reject_image(ref, rejected, label_map)
     converted.seconds, converted.is_reused = seconds, is_reused
@@ -230,6 +230,7 @@ def build_record(
     computed: Mapping[str, Any],
     layout: ExampleLayout,
     label_map: LabelMap,
+    earlier: EarlierRecord | None = None,
 ) -> ConvertedImage:
     """Serialises one image.
 
@@ -239,6 +240,7 @@ def build_record(
         computed: the features that functions computed.
         layout: what the dataset and its Examples are.
         label_map: class ids, for its annotations.
+        earlier: the image in an earlier dataset, whose digests are those of an equal record.
 
     Raises:
         Rejected: its annotations are bad.
@@ -254,11 +256,12 @@ def build_record(
         record = layout.encoder.encode(fields)
         row.record = hashlib.sha256(record).hexdigest()
         return ConvertedImage(record, row, missing=_missing(layout, fields))
-    fields = {**image_record(ref, image, class_name, class_id, layout.convention, split), **content.fields, **computed}
+    digest = digest or hashlib.sha256(data).hexdigest()
     untouched = image.encoded is data or image.encoded == data
-    if not digest:
-        known = untouched and "sha256" in fields
-        digest = fields["sha256"].decode() if known else hashlib.sha256(data).hexdigest()
+    stored = image_record(
+        ref, image, class_name, class_id, layout.convention, split, sha256=digest if untouched else ""
+    )
+    fields = {**stored, **content.fields, **computed}
     fields["file_sha256"] = digest.encode()
     row.sha256, row.height, row.width, row.channels = digest, image.height, image.width, image.channels
     row.moments, row.changes = image.moments, () if untouched else image.changes
@@ -271,12 +274,12 @@ def build_record(
     labels = fields.get("box_label_texts", fields.get("label_texts"))
     if labels is not None:
         row.classes = [label.decode() for label in labels]
-    record, rest = layout.encoder.encode(fields), layout.encoder.encode(fields | NO_IMAGE)
-    row.record, row.rest, row.pixels = (
-        hashlib.sha256(record).hexdigest(),
-        hashlib.sha256(rest).hexdigest(),
-        image.pixels,
-    )
+    record, row.pixels = layout.encoder.encode(fields), image.pixels
+    if earlier is not None and record == earlier.record:
+        row.record, row.rest = earlier.row.record, earlier.row.rest
+    else:
+        row.record = hashlib.sha256(record).hexdigest()
+        row.rest = hashlib.sha256(layout.encoder.encode(fields | NO_IMAGE)).hexdigest()
     return ConvertedImage(record, row, annotations, _missing(layout, fields), image.has_position)
 
 

@@ -16,11 +16,13 @@ class EarlierRecord:
 
     Attributes:
         row: its row in the sidecar.
-        encoded: the stored bytes.
+        record: the serialised Example, which the row's digest has confirmed.
+        encoded: the stored bytes of the image.
         is_current: whether the source is known to be unchanged without reading it.
     """
 
     row: SidecarRow
+    record: bytes
     encoded: bytes
     is_current: bool
 

@@ -65,8 +65,9 @@ def image_record(
     class_id: int | None,
     convention: Convention,
     split: str = "",
+    sha256: str = "",
 ) -> dict[str, Any]:
-    """The fields that a convention's features are filled from.
+    """The fields that a convention's features are filled from; `sha256` is the stored image's, if it is known.
 
     Returns:
         `encoded` (bytes), `format` (as the convention names it), `height`, `width`, `channels` (of the encoded image),
@@ -84,7 +85,7 @@ def image_record(
         **reference_record(ref, class_name, class_id, split),
     }
     if "sha256" in convention.fields:
-        fields["sha256"] = hashlib.sha256(image.encoded).hexdigest().encode()
+        fields["sha256"] = (sha256 or hashlib.sha256(image.encoded).hexdigest()).encode()
     if "pixels_base64" in convention.fields:
         fields["pixels_base64"] = base64.urlsafe_b64encode(image.encoded)
     return fields

@@ -230,7 +230,8 @@ class _OpenShard:
             return None
         key, field = self._shard.image
         (stored,) = Example.FromString(record).features.feature[key].bytes_list.value
-        return EarlierRecord(row, urlsafe_b64decode(stored) if field == "pixels_base64" else stored, is_current)
+        encoded = urlsafe_b64decode(stored) if field == "pixels_base64" else stored
+        return EarlierRecord(row, record, encoded, is_current)
 
     def _read(self, offset: int, length: int) -> bytes:
         at = offset - self._start

@@ -1,8 +1,8 @@
 """GroupDuplicates: images with the same bytes, or that look alike, share a split, or one of them stays.
 
-Every image is read once more for it, before anything is planned; a source that states digests saves the reading. For
-images that look alike each is decoded too. Their difference hashes are cut into six bands: where two differ in at most
-five bits, one band is the same, so that only hashes that have a band in common are compared.
+Every image is read once more for it, before anything is planned, unless its source gives digests. To find images that
+look alike, each is decoded too. Difference hashes are cut into six bands: if two of them differ in at most five bits,
+they share a band, so only hashes that share one are compared.
 """
 
 import hashlib
@@ -147,7 +147,7 @@ def link_looks(band: tuple[int, int], looks: Iterable[Look]) -> Iterator[tuple[L
 
 
 def find_long_chain(links: Iterable[tuple[Look, Look]], images: int) -> dict[str, str]:
-    """Why the run fails, by the key of the image to tell it of, where look-alikes would join too many images.
+    """Why the run fails if look-alikes would join too many images, by the key of the image that reports it.
 
     Args:
         links: hashes that are near each other.

@@ -63,8 +63,9 @@ def test_a_dataset_is_the_same_as_on_a_disk_and_each_image_is_one_request(folder
     files = folder.files()
     assert set(files) == set(expected)  # no staging, no temporary file, no outcome file
     for name, content in files.items():
-        if name not in ("recordmill.json", "rejected.jsonl", "report.html"):  # which name places and times
+        if name not in ("recordmill.json", "records.versions", "rejected.jsonl", "report.html"):  # places and times
             assert content == expected[name].read_bytes(), name
+    assert files["records.versions"] == bytes(8 * LEDGER["written"])  # stores do not say when a file was modified
 
 
 def test_a_second_run_keeps_another_is_refused_and_overwriting_replaces(folder):

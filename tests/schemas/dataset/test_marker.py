@@ -84,6 +84,7 @@ def test_a_marker_is_written_as_it_was_read():
         "versions": "",
         "finished": "",
         "shards_reused": 0,
+        "images_reused": 0,
     }
     del stored["something"]
     assert to_json(Marker.from_json(stored)) == stored

@@ -28,7 +28,7 @@ from recordmill.transforms.publishing.marker import (
 SETTINGS = make_settings(name="pets")
 DUPLICATE_NUMBERS = DuplicateCounts(SameBytes(groups=1), None)
 DUPLICATES_STORED = to_json(DUPLICATE_NUMBERS)
-EMPTY_RUN = {"id": "", "inputs": {}, "versions": "", "finished": "", "shards_reused": 0}
+EMPTY_RUN = {"id": "", "inputs": {}, "versions": "", "finished": "", "shards_reused": 0, "images_reused": 0}
 ZERO = "0" * 64
 LEDGER = Ledger(9, 6, {"empty": 1}, {"hidden": 1}, {"limit": 1})
 

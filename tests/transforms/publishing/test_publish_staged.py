@@ -19,7 +19,7 @@ OLD = {"train-0-of-3": b"old 0", "train-1-of-3": b"old 1", "train-2-of-3": b"old
 NEW = {"train-0-of-2": b"new 0", "train-1-of-2": b"new 1", "same-name": b"new same"}
 PLANS = ["", "old", "new"]
 """Of the dataset that is replaced: none, another one, and the same, which is damaged or was made of unread files."""
-RUN = {"inputs": {}, "versions": "", "finished": "", "shards_reused": 0}
+RUN = {"inputs": {}, "versions": "", "finished": "", "shards_reused": 0, "images_reused": 0}
 SIDE_FILES = ["labels.txt", "config.yaml", "rejected.jsonl"]
 
 

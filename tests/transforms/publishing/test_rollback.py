@@ -10,7 +10,7 @@ from recordmill.transforms.publishing.publish_staged import publish_staged, roll
 
 MOVED = {"a.tfrecord": b"new a", "labels.txt": b"new labels", "sidecars/a.tfrecord.jsonl": b"new sidecar of a"}
 WAITING = {"b.tfrecord": b"new b", "sidecars/b.tfrecord.jsonl": b"new sidecar of b"}
-RUN = {"id": "r", "inputs": {}, "versions": "", "finished": "", "shards_reused": 0}
+RUN = {"id": "r", "inputs": {}, "versions": "", "finished": "", "shards_reused": 0, "images_reused": 0}
 MARKER = marker_json(splits={"train": {}}, run=RUN)
 
 

@@ -72,7 +72,7 @@ def test_nothing_to_open_is_one_sentence(tmp_path, animal_dataset):
         describe_split(str(tmp_path))
     with pytest.raises(LoadError, match=r"has no split 'val': choose one of train$"):
         describe_split(str(animal_dataset), "val")
-    with pytest.raises(LoadError, match=r"holds no recordmill\.json"):
+    with pytest.raises(LoadError, match=r"which its recordmill\.json describes: name the folder$"):
         describe_split(str(next(animal_dataset.glob("*.tfrecord"))))
 
 

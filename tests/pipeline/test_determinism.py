@@ -8,7 +8,6 @@ from itertools import pairwise
 import pytest
 
 from recordmill.transforms.inputs.listing import local_folders
-from recordmill.transforms.shards.worker_processes import workers_allowed
 
 SETTINGS = {"shards.count": 3, "splits.fractions": {"train": 0.7, "test": 0.3}}
 
@@ -89,12 +88,11 @@ def test_threads(convert, collection, reference, tmp_path):
     ],
     ids=str,
 )
-def test_processes(convert, collection, tmp_path, flags, settings, monkeypatch):
-    # Libraries that other tests used have threads of their own in this process: it cannot be forked safely.
-    monkeypatch.setattr("recordmill.pipeline.runners.run_job.workers_allowed", lambda fork: workers_allowed(fork=False))
+def test_processes(convert, convert_in_child, collection, tmp_path, flags, settings):
     settings = {**SETTINGS, **settings}
     one = convert(collection, "--threads=1", settings=settings, output=tmp_path / "one")
-    assert_same(one, convert(collection, *flags, settings=settings, output=tmp_path / "other"))
+    # In a process of its own, as users have it, not in one that has run many other tests.
+    assert_same(one, convert_in_child(collection, *flags, settings=settings, output=tmp_path / "other"))
     assert one.marker["ledger"]["rejected"] == {"no_class": 1, "unknown_format": 1}
 
 

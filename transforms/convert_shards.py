@@ -116,6 +116,7 @@ class _ConvertShard(beam.DoFn):
             plan.label_map,
             threads,
             in_line,
+            recipe=plan.recipe,
             reuse=plan.reuse,
             exclusions=run.exclusions,
         )

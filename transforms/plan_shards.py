@@ -21,7 +21,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout, explain_un
 from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.planning.hash_histogram import range_of
 from recordmill.transforms.planning.key_hashes import hash_key
-from recordmill.transforms.planning.plan import Plan, ReusableDataset, class_numbers, make_plan
+from recordmill.transforms.planning.plan import Plan, ReusableDataset, class_numbers, describe_settings, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
 from recordmill.transforms.records.convert_image import convert_image
@@ -66,7 +66,7 @@ def estimate_growth(
 
     def measure(pair: tuple[ImageRef, EarlierRecord | None]) -> tuple[int, int]:
         ref, earlier = pair
-        if earlier and earlier.row.changes and settings != asked:  # it was encoded in another way
+        if earlier and earlier.written.changes and settings != asked:  # it was encoded in another way
             earlier = None
         converted = convert_image(ref, layout, label_map, decoding, earlier=earlier, twice=True)
         if isinstance(row := converted.row, RejectedRow):
@@ -89,7 +89,7 @@ def plan_dataset(
     if summary.boxes and not run.names_convention and not ExampleLayout(settings).stores_boxes:
         problem = explain_unstored_boxes(f"the input has {format_count(summary.boxes, 'box')}")
         summary = replace(summary, problems=[problem], problems_found=1)
-    reuse, notes = find_reusable(run.reuse, recipe.values)
+    reuse, notes = find_reusable(run.reuse, describe_settings(settings, recipe))
     if not summary.problems:
         try:
             growth = estimate_growth(summary, settings, run.preview, reuse)

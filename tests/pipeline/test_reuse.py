@@ -1,18 +1,22 @@
 """`--reuse` and `--update`: the dataset of a full conversion, byte by byte, at the price of what has changed."""
 
+import errno
 import json
 import os
 import shutil
 from contextlib import closing
+from itertools import chain
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordmill import storage
 from recordmill.imaging import prepare
+from recordmill.schemas.dataset.row_origins import SECTION_BYTES, parse_origins, parse_table
 from recordmill.schemas.example_proto import Example
 from recordmill.storage.tfrecord_file import RecordSink
-from recordmill.transforms.records import image_record
+from recordmill.transforms.records import convert_image, image_record
 
 TIME = 1_700_000_000
 NOT_COMPARED = {"recordmill.json", "records.versions", "report.html", "config.yaml"}
@@ -49,10 +53,39 @@ def decoded(monkeypatch):
     return calls
 
 
+@pytest.fixture
+def built(monkeypatch):
+    """The keys of the images whose records were built since it was last emptied."""
+    keys, build = [], convert_image.build_record
+
+    def counted(loaded, *arguments):
+        keys.append(loaded.ref.key)
+        return build(loaded, *arguments)
+
+    monkeypatch.setattr(convert_image, "build_record", counted)
+    return keys
+
+
 def contents(done):
     """All that a rebuild must give again: every file, and the marker without the part about the run."""
     files = {name: (done.output / name).read_bytes() for name in done.files - NOT_COMPARED}
     return files | {"recordmill.json": done.lasting_marker}
+
+
+def origins_of(done):
+    """What each row of a dataset was made from, in the order of its shards."""
+    content = (done.output / "records.versions").read_bytes()
+    sections = parse_table(content[: len(done.shards()) * SECTION_BYTES])
+    lines = [content[each.offset : each.offset + each.length].splitlines() for each in sections]
+    return list(parse_origins(chain.from_iterable(lines)))
+
+
+def empty_unchanged(folder):
+    """Replaces all bytes by zeros, as if nobody had touched the files."""
+    for path in folder.rglob("*.*"):
+        stat = path.stat()
+        path.write_bytes(bytes(stat.st_size))
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
 def grown(folder, picture):
@@ -141,10 +174,7 @@ def test_without_versions_sources_are_read_and_not_decoded(dataset, photos, conv
 
 
 def test_sources_that_are_known_to_be_unchanged_are_not_even_read(dataset, photos, convert, tmp_path):
-    for path in photos.rglob("*.*"):
-        stat = path.stat()
-        path.write_bytes(bytes(stat.st_size))
-        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    empty_unchanged(photos)
     again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
     assert contents(again) == contents(dataset)
 
@@ -153,8 +183,8 @@ def test_a_file_of_the_last_two_seconds_is_read_again(photos, convert, tmp_path)
     new = photos / "cat" / "1.jpg"
     os.utime(new, (4_000_000_000, 4_000_000_000))
     first = convert(photos, settings=SETTINGS, output=tmp_path / "dataset")
-    sources = memoryview((first.output / "records.versions").read_bytes()).cast("Q").tolist()
-    assert (len(sources), sources.count(0)) == (20, 1)
+    origins = origins_of(first)
+    assert (len(origins), [each.source for each in origins].count(0)) == (20, 1)
     content, size = new.read_bytes(), new.stat().st_size
     new.write_bytes(b"\0" * size)
     os.utime(new, (4_000_000_000, 4_000_000_000))
@@ -314,6 +344,71 @@ def test_annotated_images_are_reused_with_other_boxes(convert, picture, decoded,
     updated = convert(folder, config, "--update", settings=settings, output=tmp_path / "dataset")
     assert contents(updated) == contents(rebuilt) != before
     assert (updated.marker["run"]["images_reused"], decoded) == (6, [])
+    empty_unchanged(folder / "train")
+    again = convert(folder, config, f"--reuse={updated.output}", settings=settings, output=tmp_path / "again")
+    assert contents(again) == contents(updated)
+
+
+SAME = {
+    "class folders": {},
+    "compressed": {"compression": "gzip", "shards.count": 1},
+    "functions": {"features": {"f": "color_histogram"}},
+    "a split in the records": {"convention": "tfrecorder"},
+    "raw pixels": {"convention": "raw_pixels", "images.resize.exact": [8, 8]},
+    "no images": {"convention": "feature_vector", "features": {"feature": "color_histogram"}},
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_records_are_copied_if_nothing_has_changed_that_decides_them(case, photos, convert, picture, built, tmp_path):
+    settings = SETTINGS | SAME[case]
+    first = convert(photos, settings=settings, output=tmp_path / "dataset")
+    assert first.code == 0, first.stderr
+    grown(photos, picture)
+    os.utime(photos / "cat" / "5.jpg", (TIME + 9, TIME + 9))
+    rebuilt = convert(photos, settings=settings, output=tmp_path / "rebuilt")
+    built.clear()
+    updated = convert(photos, "--update", settings=settings, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    assert sorted(set(built)) == ["cat/new.jpg", "emu/first.png"]
+    assert updated.marker["run"]["images_reused"] == 20
+    assert origins_of(updated) == origins_of(rebuilt)
+
+
+def test_rejected_images_are_not_decoded_again(photos, convert, picture, decoded, tmp_path):
+    settings = SETTINGS | {"max_rejected": {"share": 0.5}}
+    broken(photos, picture)
+    write(photos, "dog/4.png", b"not an image")
+    first = convert(photos, settings=settings, output=tmp_path / "dataset")
+    assert first.code == 0, first.stderr
+    os.utime(photos / "dog/4.png", (TIME + 20, TIME + 20))
+    grown(photos, picture)
+    rebuilt = convert(photos, settings=settings, output=tmp_path / "rebuilt")
+    decoded.clear()
+    updated = convert(photos, "--update", settings=settings, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    assert sorted(row["key"] for row in updated.rejected) == ["cat/3.jpg", "dog/4.png"]
+    assert (len(decoded), updated.marker["run"]["images_reused"]) == (2, 18)
+
+
+def test_what_could_not_be_read_is_tried_again(photos, convert, decoded, monkeypatch, tmp_path):
+    settings = SETTINGS | {"max_rejected": {"share": 0.5}}
+    read, settings["shards.count"] = storage.read_range, 1
+
+    def fail(path, *arguments):
+        if path.endswith("cat/3.jpg"):
+            raise PermissionError(errno.EACCES, "no", path)
+        return read(path, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "read_range", fail)
+        first = convert(photos, settings=settings, output=tmp_path / "dataset")
+    assert [row["reason"] for row in first.rejected] == ["unreadable"]
+    rebuilt = convert(photos, settings=settings, output=tmp_path / "rebuilt")
+    decoded.clear()
+    updated = convert(photos, "--update", settings=settings, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    assert (len(decoded), updated.rejected) == (1, [])
 
 
 @pytest.mark.runner

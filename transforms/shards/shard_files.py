@@ -124,7 +124,8 @@ class WrittenShard:
         self._positions = 0
         self._seconds = 0.0
         self._reused = 0
-        self._sources = bytearray()
+        self._disputed = 0
+        self._origins = bytearray()
         self._sidecar_digest = hashlib.sha256()
 
     def count(self, image: ConvertedImage) -> bytes:
@@ -134,8 +135,8 @@ class WrittenShard:
         self._reused += image.is_reused
         self._positions += image.has_position
         changes = image.row.changes if isinstance(image.row, SidecarRow) else ()
-        if image.record is not None:
-            self._sources += image.source.to_bytes(8, "little")
+        self._origins += image.origin().as_line()
+        self._disputed += image.is_disputed
         for change in changes:
             if change != "metadata_stripped" and (change != "reencoded" or len(changes) == 1):
                 self.changed.setdefault(change, image.row.key)
@@ -164,7 +165,7 @@ class WrittenShard:
             storage.remove_files([self._note])  # it must never describe other bytes than are there
             for temporary, path in zip(self.temporary, (self._file, self._sidecar), strict=True):
                 storage.move_file(temporary, path)
-            storage.write_file(self._versions, bytes(self._sources))
+            storage.write_file(self._versions, bytes(self._origins))
             report = ShardReport(
                 split=self.split,
                 index=self.index,
@@ -181,6 +182,7 @@ class WrittenShard:
                 positions=self._positions,
                 milliseconds=round(1000 * self._seconds),
                 images_reused=self._reused,
+                images_disputed=self._disputed,
             )
             note = {
                 "format": MARKER_FORMAT,

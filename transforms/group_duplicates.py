@@ -1,8 +1,8 @@
 """GroupDuplicates: images with the same bytes, or that look alike, share a split, or one of them stays.
 
-Every image is read once more for it, before anything is planned, unless its source gives digests. To find images that
-look alike, each is decoded too. Difference hashes are cut into six bands: if two of them differ in at most five bits,
-they share a band, so only hashes that share one are compared.
+Every image is read once more for it, before anything is planned, unless its source or an earlier dataset gives digests.
+To find images that look alike, each is decoded too. Difference hashes are cut into six bands: if two of them differ in
+at most five bits, they share a band, so only hashes that share one are compared.
 """
 
 import hashlib
@@ -28,10 +28,12 @@ from recordmill.schemas.reference_batch import RecordCoder, ReferenceBatch
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.publishing.near_duplicates import are_telling, find_near_pairs
 from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.records.image_hooks import make_hooks
 from recordmill.transforms.records.image_record import reencode_image
+from recordmill.transforms.shards.earlier_datasets import find_known_digests
 from recordmill.transforms.shards.processors import available_processors
 
 READERS = 16
@@ -74,19 +76,27 @@ class Look:
 coders.registry.register_coder(Look, RecordCoder)
 
 
-def name_content(ref: ImageRef, settings: DatasetSettings, decoding: AbstractContextManager[Any] | None = None) -> str:
+def name_content(
+    ref: ImageRef,
+    settings: DatasetSettings,
+    decoding: AbstractContextManager[Any] | None = None,
+    reuse: tuple[ReusableDataset, ...] = (),
+) -> str:
     """Names what an image holds; the empty string where it cannot be read, which is reported later.
 
     Args:
         ref: the image.
         settings: what the dataset is.
         decoding: entered while pixels are in memory; None where they do not matter.
+        reuse: earlier datasets, which may know the digest.
 
     Returns:
         The SHA-256 of its bytes; or, where they are decoded and show anything, the hash that its sidecar row will have.
     """
     if ref.sha256 and decoding is None:
         return f"sha256:{ref.sha256.lower()}"
+    if reuse and decoding is None and (known := find_known_digests(reuse, settings.seed).find(ref)):
+        return f"sha256:{known}"
     try:
         content = settings.source.read(ref, settings.images.max_bytes)
     except Rejected:
@@ -178,21 +188,25 @@ class GroupDuplicates(beam.PTransform):
         settings: what the dataset is; `duplicates` says what to do with images with the same bytes, and
             `images.near_duplicates` with those that look alike.
         exclusions: what will be left out.
+        reuse: earlier datasets, whose digests of unchanged images are used.
     """
 
     settings: DatasetSettings
     exclusions: Exclusions = field(default_factory=Exclusions)
+    reuse: tuple[ReusableDataset, ...] = ()
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[ReferenceBatch]:
         """PCollection[ReferenceBatch] -> PCollection[ReferenceBatch], of as many references, or notices of them."""
         settings, together = self.settings, self.settings.kept_together
         if settings.duplicates == "drop":
-            by_digest = batches | "DigestImages" >> _name_contents(settings) | "GroupByDigest" >> beam.GroupByKey()
+            by_digest = (
+                batches | "DigestImages" >> _name_contents(settings, self.reuse) | "GroupByDigest" >> beam.GroupByKey()
+            )
             keep_one = beam.FlatMapTuple(partial(_keep_one, self.exclusions)).with_output_types(ReferenceBatch)
             batches = by_digest | "KeepOne" >> keep_one
         if not together:
             return batches
-        named = batches | "NameContents" >> _name_contents(settings, "images.near_duplicates" in together)
+        named = batches | "NameContents" >> _name_contents(settings, self.reuse, "images.near_duplicates" in together)
         by_content = named | "GroupByContent" >> beam.GroupByKey()
         near = (
             by_content
@@ -212,8 +226,8 @@ class GroupDuplicates(beam.PTransform):
         return named | "SetGroups" >> set_group
 
 
-def _name_contents(settings: DatasetSettings, by_look: bool = False) -> beam.ParDo:
-    return beam.ParDo(_NameContents(settings, by_look)).with_output_types(tuple[str, ReferenceBatch])
+def _name_contents(settings: DatasetSettings, reuse: tuple[ReusableDataset, ...], by_look: bool = False) -> beam.ParDo:
+    return beam.ParDo(_NameContents(settings, reuse, by_look)).with_output_types(tuple[str, ReferenceBatch])
 
 
 def _keep_one(exclusions: Exclusions, digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[ReferenceBatch]:
@@ -290,14 +304,15 @@ def _set_group(
 class _NameContents(beam.DoFn):
     """Pairs each reference with what it is grouped by, and all else with the empty string, which groups nothing."""
 
-    def __init__(self, settings: DatasetSettings, by_look: bool) -> None:
+    def __init__(self, settings: DatasetSettings, reuse: tuple[ReusableDataset, ...], by_look: bool) -> None:
         self._settings = settings
+        self._reuse = reuse
         self._by_look = by_look
 
     def setup(self) -> None:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="recordmill-digest")
         decoding = BoundedSemaphore(available_processors()) if self._by_look else None
-        self._name = partial(name_content, settings=self._settings, decoding=decoding)
+        self._name = partial(name_content, settings=self._settings, decoding=decoding, reuse=self._reuse)
 
     def teardown(self) -> None:
         self._readers.shutdown()

@@ -11,6 +11,8 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from recordmill.imaging.jpeg_header import read_jpeg_header
+from recordmill.imaging.sniff import sniff
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
@@ -66,7 +68,7 @@ def estimate_growth(
 
     def measure(pair: tuple[ImageRef, EarlierRecord | None]) -> tuple[int, int]:
         ref, earlier = pair
-        if earlier and earlier.written.changes and settings != asked:  # it was encoded in another way
+        if earlier and settings != asked and not _is_sampled_alike(earlier):
             earlier = None
         converted = convert_image(ref, layout, label_map, decoding, earlier=earlier, twice=True)
         if isinstance(row := converted.row, RejectedRow):
@@ -79,6 +81,13 @@ def estimate_growth(
         sizes = list(pool.map(measure, pairs, lambda pair: pair[0].expected_bytes, lambda _: 0))
     before, after = (sum(each) for each in zip((0, 0), *sizes, strict=True))
     return after / before if before else 1.0
+
+
+def _is_sampled_alike(earlier: EarlierRecord) -> bool:
+    """Whether an image would be stored as it is if JPEGs did not keep their sampling."""
+    if not earlier.written.changes or sniff(encoded := earlier.encoded) != "JPEG":
+        return True
+    return read_jpeg_header(encoded).subsampling == "4:2:0"
 
 
 def plan_dataset(

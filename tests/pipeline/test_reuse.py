@@ -411,6 +411,68 @@ def test_what_could_not_be_read_is_tried_again(photos, convert, decoded, monkeyp
     assert (len(decoded), updated.rejected) == (1, [])
 
 
+@pytest.mark.parametrize(
+    "settings", [{"images.reencode": "always"}, {"duplicates": "drop"}, {"duplicates": "together"}]
+)
+def test_no_byte_of_an_unchanged_source_is_read(settings, photos, convert, picture, decoded, monkeypatch, tmp_path):
+    """The sizes of shards are estimated from a sample, and duplicates found by digests: both from the old rows."""
+    for path in photos.glob("dog/*"):
+        path.unlink()  # JPEGs made of PNGs do not say how they would be sampled
+    write(photos, "cat/copy.jpg", (photos / "cat" / "1.jpg").read_bytes())
+    settings = SETTINGS | {"shards.count": None, "shards.size": "1 KB", "labels.classes": ["cat", "emu"]} | settings
+    config = "--config=configs/class_folders.yaml"
+    first = convert(photos, config, settings=settings, output=tmp_path / "dataset")
+    assert first.code == 0, first.stderr
+    grown(photos, picture)
+    write(photos, "cat/copy.png", (photos / "emu" / "first.png").read_bytes())
+    rebuilt = convert(photos, config, settings=settings, output=tmp_path / "rebuilt")
+    read, sizes = storage.read_range, {}
+
+    def count(path, *arguments):
+        content = read(path, *arguments)
+        if path.startswith(str(photos)):
+            sizes[os.path.relpath(path, photos)] = len(content)
+        return content
+
+    monkeypatch.setattr(storage, "read_range", count)
+    updated = convert(photos, config, "--update", settings=settings, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    new = {"cat/new.jpg", "cat/copy.png", "emu/first.png"}
+    if settings.get("duplicates") == "drop":
+        new.add("cat/copy.jpg")  # the earlier dataset has no row of it
+    assert sizes == {name: (photos / name).stat().st_size for name in new}
+
+
+def test_a_note_counts_the_images_on_which_the_datasets_to_reuse_disagree(photos, convert, picture, tmp_path):
+    first = convert(photos, settings=SETTINGS, output=tmp_path / "first")
+    content = (photos / "cat/3.jpg").read_bytes()
+    other = picture("another")
+    write(photos, "cat/3.jpg", other[: len(content)].ljust(len(content), b"\0"))
+    second = convert(photos, settings=SETTINGS, output=tmp_path / "second")
+    write(photos, "cat/3.jpg", content)
+    assert (first.code, second.code) == (0, 0)
+    flags = [f"--reuse={each.output}" for each in (first, second)]
+    again = convert(photos, *flags, settings=SETTINGS, output=tmp_path / "again")
+    assert contents(again) == contents(first)
+    note = "the datasets to reuse disagree on 1 image: the first one that fits was used"
+    assert note in again.line["notes"]
+    run = again.marker["run"]
+    assert (run["images_disputed"], note in run["notes"]) == (1, True)
+
+
+def test_notes_about_the_replaced_dataset_are_those_of_the_run(dataset, photos, convert, picture, tmp_path):
+    write(photos, "bat/1.jpg", picture("bat"))
+    rebuilt = convert(photos, settings=SETTINGS, output=tmp_path / "rebuilt")
+    updated = convert(photos, "--update", settings=SETTINGS, output=dataset.output)
+    assert contents(updated) == contents(rebuilt)
+    renumbered, reused = updated.marker["run"]["notes"]
+    assert renumbered.startswith(
+        "2 classes have other ids than in the dataset that is replaced (cat 0 -> 1, dog 1 -> 2)"
+    )
+    assert reused == "the images of 20 of 21 records were taken from earlier datasets"
+    assert "notes" not in rebuilt.marker["run"]
+
+
 @pytest.mark.runner
 def test_an_update_on_direct_runner(dataset, photos, convert, picture, tmp_path):
     grown(photos, picture)

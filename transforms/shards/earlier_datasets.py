@@ -142,6 +142,39 @@ def join_earlier(
             yield ref, record
 
 
+class KnownDigests:
+    """The SHA-256 of the sources that earlier datasets were made from, in 48 bytes for each."""
+
+    def __init__(self, datasets: Iterable[ReusableDataset], seed: int) -> None:
+        self._seed = seed
+        numbers, digests = [], []
+        for shard in (shard for each in datasets if each.same_source for shard in _open_dataset(each).shards):
+            for row, origin in _OpenShard(shard).rows(0, _MOST_HASH, seed):
+                if row.sha256 and origin.source:
+                    numbers.append((origin.source, hash_key(seed, row.key).order))
+                    digests.append(bytes.fromhex(row.sha256))
+        found = np.array(numbers, np.uint64).reshape(-1, 2)
+        order = np.argsort(found[:, 0], kind="stable")
+        self._sources, self._hashes = found[order].T
+        self._digests = np.frombuffer(b"".join(digests), "V32")[order]
+
+    def find(self, ref: ImageRef) -> str:
+        """The hex digest of a reference's source, if that is known to be unchanged; otherwise the empty string."""
+        if not (source := source_digest_of(ref)):
+            return ""
+        place = int(np.searchsorted(self._sources, np.uint64(source)))
+        if place == len(self._sources) or int(self._sources[place]) != source:
+            return ""
+        is_same = int(self._hashes[place]) == hash_key(self._seed, ref.key).order
+        return self._digests[place].tobytes().hex() if is_same else ""
+
+
+@lru_cache(1)
+def find_known_digests(datasets: tuple[ReusableDataset, ...], seed: int) -> KnownDigests:
+    """Those of these datasets, which have this seed; one for all threads of a process."""
+    return KnownDigests(datasets, seed)
+
+
 @dataclass(frozen=True, slots=True)
 class _EarlierShard:
     """A shard of an earlier dataset.

@@ -200,7 +200,7 @@ class ShardWriter:
                 image = convert_image(ref, self._layout, self.label_map, decoding, split, earlier, reference=reference)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
-            if image.source and int(ref.version) > newest:
+            if image.source and ref.version.isdigit() and int(ref.version) > newest:
                 image.source = 0
             return exclude_image(ref, image, self.exclusions, self.label_map) if self.exclusions else image
 

@@ -130,7 +130,7 @@ def write_at_once(monkeypatch, shards, run, threads):
     now, most, lock, real = 0, 0, threading.Lock(), shard_writer.convert_image
     reached = threading.Event()
 
-    def count(ref, settings, label_map, decoding, split, earlier):
+    def count(ref, settings, label_map, decoding, *more):
         nonlocal now, most
         with decoding:
             with lock:
@@ -142,7 +142,7 @@ def write_at_once(monkeypatch, shards, run, threads):
             time.sleep(0.002)  # so that one too many would be seen
             with lock:
                 now -= 1
-        return real(ref, settings, label_map, threading.Semaphore(), split, earlier)
+        return real(ref, settings, label_map, threading.Semaphore(), *more)
 
     def write(shard):
         step = pickle.loads(pickle.dumps(_ConvertShard(SETTINGS, replace(run, threads=threads))))

@@ -105,8 +105,8 @@ def convert_image(
     decoding: AbstractContextManager[Any],
     split: str = "",
     earlier: EarlierRecord | None = None,
-    twice: bool = False,
     reference: int = 0,
+    twice: bool = False,
 ) -> ConvertedImage:
     """Reads, checks, re-encodes and serialises one image.
 
@@ -120,8 +120,8 @@ def convert_image(
         split: the split that it goes to, for conventions that store it.
         earlier: the image in an earlier dataset. If the source is unchanged, its row and record are copied, or the
             stored image is used again.
-        twice: whether to call functions that decide what is stored twice, and fail if they give other answers.
         reference: see `RecordDigests.digest`; 0 if it does not matter.
+        twice: whether to call functions that decide what is stored twice, and fail if they give other answers.
     """
     if earlier is not None and earlier.is_current and earlier.is_same:
         return copy_earlier(ref, earlier, label_map, earlier.origin.source)

@@ -197,7 +197,7 @@ class ShardWriter:
             ref, earlier = pair
             reference = earlier.origin.reference if earlier and earlier.is_same else digest(ref)
             try:
-                image = convert_image(ref, self._layout, self.label_map, decoding, split, earlier, reference=reference)
+                image = convert_image(ref, self._layout, self.label_map, decoding, split, earlier, reference)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
             if image.source and ref.version.isdigit() and int(ref.version) > newest:

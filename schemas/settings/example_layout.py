@@ -5,6 +5,7 @@ from functools import cached_property
 
 from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.features import ExampleEncoder, Feature
+from recordmill.schemas.record_digests import STORED_IMAGE
 from recordmill.schemas.record_fields import BOX_FIELDS
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -61,6 +62,11 @@ class ExampleLayout:
     def encoder(self) -> ExampleEncoder:
         """What serializes the dataset's records."""
         return ExampleEncoder(self.features)
+
+    @cached_property
+    def stores_images(self) -> bool:
+        """Whether Examples have a place for the image."""
+        return not self.fields.isdisjoint(STORED_IMAGE)
 
     @cached_property
     def needs_pixels(self) -> bool:

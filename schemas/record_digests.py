@@ -35,7 +35,7 @@ class RecordDigests:
     @property
     def record(self) -> str:
         """SHA-256 of the text of both digests, one after the other."""
-        return sha256(f"{self.rest}{self.image}".encode()).hexdigest()
+        return sha256((self.rest + self.image).encode()).hexdigest()
 
 
 def find_images(fields: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -53,10 +53,10 @@ class ExampleLayout:
         return not BOX_FIELDS.isdisjoint(self.fields)
 
     @cached_property
-    def optional_features(self) -> tuple[Feature, ...]:
-        """Those of one value that an Example may lack; a constant is in every one."""
+    def optional_fields(self) -> tuple[tuple[str, str], ...]:
+        """Key and field of features of one value that an Example may lack; a constant is in every one."""
         features = (each for each in self.features if each.constant is None)
-        return tuple(each for each in features if each.default is not None and not each.many)
+        return tuple((each.key, each.field) for each in features if each.default is not None and not each.many)
 
     @cached_property
     def encoder(self) -> ExampleEncoder:

@@ -254,8 +254,8 @@ def build_record(
         return ConvertedImage(record, row, missing=_missing(layout, fields))
     untouched = image.encoded is data or image.encoded == data
     stored_digest = image.sha256 or (digest if untouched else hashlib.sha256(image.encoded).hexdigest())
-    stored = image_record(ref, image, class_name, class_id, layout.convention, stored_digest, split)
-    fields = {**stored, **content.fields, **computed}
+    stored: dict[str, Any] = image_record(ref, image, class_name, class_id, layout.convention, stored_digest, split)
+    fields = {**stored, **content.fields, **computed} if content.fields or computed else stored
     fields["file_sha256"] = digest.encode()
     row.sha256, row.height, row.width, row.channels = digest, image.height, image.width, image.channels
     row.moments, row.changes = image.moments, () if untouched else image.changes
@@ -279,4 +279,4 @@ def build_record(
 
 
 def _missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple([each.key for each in layout.optional_features if fields.get(each.field) is None])
+    return tuple([key for key, field in layout.optional_fields if fields.get(field) is None])

@@ -17,7 +17,7 @@ class RowOrigin:
 
     Attributes:
         source: see `source_digest_of`; 0 if the source must be read to know whether it has changed.
-        reference: see `RecordDigests.digest`; 0 if the source says more than the reference.
+        reference: see `ReferenceDigests.digest`; 0 if the source says more than the reference.
         counts: see `ConvertedImage.counts`; empty for nothing.
     """
 

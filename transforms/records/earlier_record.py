@@ -1,6 +1,5 @@
 """A row of an earlier dataset in place of a conversion: it is copied, or its image is stored in another record."""
 
-from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,6 @@ from recordmill.imaging.sniff import sniff
 from recordmill.schemas.dataset.json_values import hash_json
 from recordmill.schemas.dataset.row_origins import RowOrigin
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
-from recordmill.schemas.example_proto import Example
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import LeftOut, Rejected
@@ -35,7 +33,7 @@ def find_decisive(recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class RecordDigests:
+class ReferenceDigests:
     """Digests of all that decides a record and its row besides the bytes of its source.
 
     Attributes:
@@ -88,7 +86,8 @@ class EarlierRecord:
         is_same: whether an unchanged source gives the same record and row; otherwise, only the stored image is the
             same.
         record: the serialised Example, which the row's digest has confirmed; empty if the image was rejected.
-        image: the key and the field of the feature that holds the image; None if records have none.
+        encoded: the stored bytes of the image; empty if records have none.
+        sha256: their digest, in hex.
         is_disputed: whether another earlier dataset says otherwise.
     """
 
@@ -97,7 +96,8 @@ class EarlierRecord:
     is_current: bool
     is_same: bool
     record: bytes = b""
-    image: tuple[str, str] | None = None
+    encoded: bytes = b""
+    sha256: str = ""
     is_disputed: bool = False
 
     def replaces_source(self, ref: ImageRef) -> bool:
@@ -120,21 +120,13 @@ class EarlierRecord:
         left_out.sha256 = row.sha256 or ""
         return left_out
 
-    @property
-    def encoded(self) -> bytes:
-        """The stored bytes of the image."""
-        key, field = self.image or ("", "")
-        values = Example.FromString(self.record).features.feature[key].bytes_list.value
-        stored = values[0] if values else b""
-        return urlsafe_b64decode(stored) if field == "pixels_base64" else stored
-
     def as_prepared(self, settings: ImageSettings) -> PreparedImage:
         """The image as a conversion would prepare it."""
         row: Any = self.written  # of an image, so that it has a size
-        is_raw, encoded = settings.store == "raw" and bool(row.changes), self.encoded
+        is_raw = settings.store == "raw" and bool(row.changes)
         return PreparedImage(
-            encoded=encoded,
-            format="RAW" if is_raw else sniff(encoded) or "",
+            encoded=self.encoded,
+            format="RAW" if is_raw else sniff(self.encoded) or "",
             height=row.height,
             width=row.width,
             channels=row.channels,
@@ -142,5 +134,6 @@ class EarlierRecord:
             changes=tuple(row.changes),
             difference_hash=None if row.difference_hash is None else int(row.difference_hash, 16),
             pixels=row.pixels,
-            has_position=not row.changes and holds_position(encoded),
+            sha256=self.sha256,
+            has_position=not row.changes and holds_position(self.encoded),
         )

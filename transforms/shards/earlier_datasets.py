@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
+from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from recordmill import storage
@@ -32,6 +33,7 @@ from recordmill.schemas.dataset.row_origins import (
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.image_ref import ImageRef, Notice
+from recordmill.schemas.record_digests import RecordDigests, take_image
 from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
 from recordmill.storage.record_bytes import GzipBytes, PlainBytes, StoredFile
@@ -75,13 +77,7 @@ def _find_obstacle(marker: Marker, old: Mapping[str, Any], new: Mapping[str, Any
     if new["features"] or new.get("functions") or new.get("hooks"):
         return "the settings call functions"
     changed = [each for key in _DECISIVE for each in differences(old.get(key) or {}, new.get(key) or {}, key)]
-    return ", ".join(changed) or ("" if _find_image(marker) else "its records have no images")
-
-
-def _find_image(marker: Marker) -> tuple[str, str] | None:
-    """The key and the field of the feature that holds the image."""
-    found = ((key, each.field) for key, each in marker.features.items())
-    return next((pair for pair in found if pair[1] in ("encoded", "pixels_base64")), None)
+    return ", ".join(changed) or ("" if marker.images else "its records have no images")
 
 
 class _Found(NamedTuple):
@@ -183,7 +179,7 @@ class _EarlierShard:
         dataset: the dataset.
         entry: the shard, as the marker describes it.
         compression: `none` or `gzip`.
-        image: key and field of the feature that holds the image.
+        images: the features that hold the image, see `find_images`.
         first: the least hash of a key that its sidecar may hold.
         last: the greatest.
         versions: path of the origins of rows.
@@ -193,7 +189,7 @@ class _EarlierShard:
     dataset: ReusableDataset
     entry: ShardEntry
     compression: str
-    image: tuple[str, str] | None
+    images: dict[str, str]
     first: int
     last: int
     versions: str
@@ -219,7 +215,7 @@ def _open_dataset(dataset: ReusableDataset) -> _EarlierDataset:
     folder, shards = dataset.folder, []
     try:
         marker = read_marker(folder)
-        entries, compression, image = list_shards(marker), marker.plan.settings.compression, _find_image(marker)
+        entries, compression, images = list_shards(marker), marker.plan.settings.compression, marker.images
         head, index = pack_head(entries), storage.read_range(storage.join(folder, marker.index or ""))
         if marker.run.id != dataset.run or not index.startswith(head):
             return _EarlierDataset(())
@@ -232,7 +228,7 @@ def _open_dataset(dataset: ReusableDataset) -> _EarlierDataset:
             first = 0 if number in borders else int(hashes[ends[number - 1] - 1])
             last = _MOST_HASH if number + 1 in {*borders, len(entries)} else int(hashes[end])
             places = (first, last, versions, sections[number])
-            shards.append(_EarlierShard(dataset, entry, compression, image, *places))
+            shards.append(_EarlierShard(dataset, entry, compression, images, *places))
     except (OSError, LoadError, ValueError, IndexError):
         return _EarlierDataset(())
     return _EarlierDataset(tuple(shards))
@@ -327,15 +323,17 @@ class _OpenShard:
 
     def read(self, found: _Found) -> EarlierRecord | None:
         """A row with its record; None if that is damaged."""
-        row, record = found.row, b""
+        earlier = EarlierRecord(found.row, found.origin, found.is_current, found.is_same)
+        if not isinstance(row := found.row, SidecarRow):
+            return earlier
         try:
-            if isinstance(row, SidecarRow):
-                record = self._read(row.offset + HEADER_BYTES, row.length)
-                if hashlib.sha256(record).hexdigest() != row.record:
-                    return None
-        except OSError:
+            record = self._read(row.offset + HEADER_BYTES, row.length)
+            image, rest = take_image(record, self._shard.images) if self._shard.images else (b"", b"")
+        except (OSError, DecodeError, ValueError):
             return None
-        return EarlierRecord(row, found.origin, found.is_current, found.is_same, record, self._shard.image)
+        digests = RecordDigests.of(rest, hashlib.sha256(image).hexdigest())
+        digest = digests.record if self._shard.images else hashlib.sha256(record).hexdigest()
+        return replace(earlier, record=record, encoded=image, sha256=digests.image) if digest == row.record else None
 
     def _read(self, offset: int, length: int) -> bytes:
         at = offset - self._start

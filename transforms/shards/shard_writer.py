@@ -23,7 +23,7 @@ from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records.change_examples import keep_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, exclude_image
-from recordmill.transforms.records.earlier_record import EarlierRecord, RecordDigests
+from recordmill.transforms.records.earlier_record import EarlierRecord, ReferenceDigests
 from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.shards.earlier_datasets import join_earlier
 from recordmill.transforms.shards.progress import PROGRESS
@@ -122,8 +122,8 @@ class ShardWriter:
         return ExampleLayout(self.settings)
 
     @cached_property
-    def _digests(self) -> RecordDigests:
-        return RecordDigests(self.recipe, self._layout, self.label_map)
+    def _digests(self) -> ReferenceDigests:
+        return ReferenceDigests(self.recipe, self._layout, self.label_map)
 
     @cached_property
     def readers(self) -> DecodePool:
@@ -191,18 +191,19 @@ class ShardWriter:
         in_line = self.in_line and storage.is_local(refs[0].uri)
         newest = time.time_ns() - UNSURE_NANOSECONDS
         decoding = nullcontext() if in_line else self.readers.decoding
+        layout, excludes = self._layout, bool(self.exclusions)
         digest = partial(self._digests.digest, split=split)
 
         def convert(pair: tuple[ImageRef, EarlierRecord | None]) -> ConvertedImage:
             ref, earlier = pair
             reference = earlier.origin.reference if earlier and earlier.is_same else digest(ref)
             try:
-                image = convert_image(ref, self._layout, self.label_map, decoding, split, earlier, reference)
+                image = convert_image(ref, layout, self.label_map, decoding, split, earlier, reference)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
             if image.source and ref.version.isdigit() and int(ref.version) > newest:
                 image.source = 0
-            return exclude_image(ref, image, self.exclusions, self.label_map) if self.exclusions else image
+            return exclude_image(ref, image, self.exclusions, self.label_map) if excludes else image
 
         pairs = join_earlier(self.reuse, refs, self.settings.seed, digest)
         if in_line:

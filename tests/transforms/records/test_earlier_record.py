@@ -4,11 +4,10 @@ from make_settings import make_settings
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.dataset.row_origins import UNKNOWN
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
-from recordmill.schemas.example_proto import Example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.transforms.records.earlier_record import EarlierRecord, RecordDigests, find_decisive
+from recordmill.transforms.records.earlier_record import EarlierRecord, ReferenceDigests, find_decisive
 
 BOXES = '{"boxes":[[0,0,1,1]]}'
 
@@ -39,12 +38,9 @@ def test_an_image_is_as_a_conversion_prepares_it(draw, kind, store):
     image = prepare_image(draw(1, kind=kind), settings)
     row = SidecarRow("a", 1, "", None, None, image.height, image.width, image.channels, changes=image.changes)
     row.moments, row.difference_hash, row.pixels = image.moments, f"{image.difference_hash:016x}", image.pixels
-    record = Example()
-    record.features.feature["image"].bytes_list.value.append(image.encoded)
-    stored = ("image", "encoded")
-    again = EarlierRecord(row, UNKNOWN, True, False, record.SerializeToString(), stored).as_prepared(settings)
+    again = EarlierRecord(row, UNKNOWN, True, False, encoded=image.encoded, sha256="0" * 64).as_prepared(settings)
     assert again == image
-    assert again.pixels == image.pixels
+    assert (again.pixels, again.sha256) == (image.pixels, "0" * 64)
 
 
 def test_what_says_which_images_there_are_decides_no_record():
@@ -67,7 +63,7 @@ def digest():
 
     def make(ref, split="train", recipe=None, ids=None, **settings):
         layout = ExampleLayout(make_settings(**settings))
-        return RecordDigests(recipe or {}, layout, LabelMap(ids or {"cat": 0, "dog": 1})).digest(ref, split)
+        return ReferenceDigests(recipe or {}, layout, LabelMap(ids or {"cat": 0, "dog": 1})).digest(ref, split)
 
     return make
 

@@ -1,6 +1,7 @@
 """`--reuse` and `--update`: the dataset of a full conversion, byte by byte, at the price of what has changed."""
 
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -15,8 +16,11 @@ from recordmill import storage
 from recordmill.imaging import prepare
 from recordmill.schemas.dataset.row_origins import SECTION_BYTES, parse_origins, parse_table
 from recordmill.schemas.example_proto import Example
+from recordmill.schemas.image_ref import ImageRef
 from recordmill.storage.tfrecord_file import RecordSink
+from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records import convert_image, image_record
+from recordmill.transforms.shards.earlier_datasets import join_earlier
 
 TIME = 1_700_000_000
 NOT_COMPARED = {"recordmill.json", "records.versions", "report.html", "config.yaml"}
@@ -471,6 +475,36 @@ def test_notes_about_the_replaced_dataset_are_those_of_the_run(dataset, photos, 
     )
     assert reused == "the images of 20 of 21 records were taken from earlier datasets"
     assert "notes" not in rebuilt.marker["run"]
+
+
+def test_an_update_leaves_out_what_exclude_names(dataset, photos, convert, decoded, tmp_path):
+    removed = tmp_path / "removed.txt"
+    removed.write_text(f"key:cat/1.jpg\nsha256:{hashlib.sha256((photos / 'dog/2.png').read_bytes()).hexdigest()}\n")
+    settings = SETTINGS | {"exclude": str(removed)}
+    rebuilt = convert(photos, settings=settings, output=tmp_path / "rebuilt")
+    decoded.clear()
+    updated = convert(photos, "--update", settings=settings, output=dataset.output)
+    assert contents(updated) == contents(rebuilt)
+    assert (updated.marker["ledger"]["left_out"], decoded) == ({"excluded": 2}, [])
+    removed.write_text("key:cat/4.jpg\n")
+    rebuilt = convert(photos, settings=settings, output=tmp_path / "other")
+    decoded.clear()
+    updated = convert(photos, "--update", settings=settings, output=dataset.output)
+    assert contents(updated) == contents(rebuilt)
+    assert len(decoded) == 2  # those that are back
+
+
+def test_parts_of_a_compressed_shard_are_unpacked_one_after_the_other(photos, convert):
+    settings = SETTINGS | {"compression": "gzip", "shards.count": 1, "splits.fractions": {"train": 1.0}}
+    done = convert(photos, settings=settings)
+    reuse = (ReusableDataset(str(done.output), done.marker["run"]["id"], True, True),)
+    (sidecar,) = (done.output / "sidecars").iterdir()
+    rows = [json.loads(line) for line in sidecar.read_text().splitlines()]
+    refs = [ImageRef(row["key"], str(photos / row["key"]), row["bytes"]) for row in rows]
+    parts = [list(join_earlier(reuse, refs[start:end], 0)) for start, end in ((0, 7), (7, 15), (3, 5), (15, 20))]
+    found = [hashlib.sha256(earlier.encoded).hexdigest() for part in parts for _, earlier in part]
+    whole = [hashlib.sha256(earlier.encoded).hexdigest() for _, earlier in join_earlier(reuse, refs, 0)]
+    assert found == [*whole[:15], *whole[3:5], *whole[15:]]
 
 
 @pytest.mark.runner

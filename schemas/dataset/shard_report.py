@@ -1,11 +1,12 @@
 """The report of a shard's writer on the finished shard, and all reports together."""
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, Totals
+from recordmill.schemas.dataset.totals import AnnotationTotals, ImageTotals, RowTotals, Totals
+
+Contents = bytes
+"""8 bytes of the SHA-256 of each of a shard's images, in the order of the records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class ShardReport:
         images_reused: records whose images were taken from an earlier dataset.
         reused: whether an earlier run had finished it.
         problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
+        images: what is worth knowing of its images.
+        contents: what finds images of the same bytes; not stored.
     """
 
     split: str
@@ -49,6 +52,8 @@ class ShardReport:
     images_reused: int = 0
     reused: bool = False
     problem: str = ""
+    images: ImageTotals = field(default_factory=ImageTotals)
+    contents: Contents = field(default=b"", compare=False, repr=False)
 
     @property
     def place(self) -> tuple[str, int]:
@@ -64,7 +69,7 @@ class FinishedShards(Totals):
     added up, there are as many as there are classes.
 
     Attributes:
-        reports: in no order; their own `rows` and `annotations` are empty.
+        reports: in no order; their own `rows`, `annotations` and `contents` are empty.
         splits: totals of rows, by split.
         annotations: totals of annotations over all splits.
     """
@@ -85,15 +90,4 @@ class FinishedShards(Totals):
         """Adds one report."""
         self.splits.setdefault(report.split, RowTotals()).merge(report.rows)
         self.annotations.merge(report.annotations)
-        self.reports.append(replace(report, rows=RowTotals(), annotations=AnnotationTotals()))
-
-
-def gather_reports(parts: Iterable[Any]) -> FinishedShards:  # of a union Beam would make a schema, and cannot
-    """Adds up reports (`ShardReport`), and what was added up before (`FinishedShards`), in any order."""
-    finished = FinishedShards()
-    for part in parts:
-        if isinstance(part, ShardReport):
-            finished.add(part)
-        else:
-            finished.merge(part)
-    return finished
+        self.reports.append(replace(report, rows=RowTotals(), annotations=AnnotationTotals(), contents=b""))

@@ -56,7 +56,7 @@ class RecordColumns:
 
 
 def read_column(staging: str, split: str, index: int, records: int, column: Column) -> bytes:
-    """A column of a shard with so many records.
+    """A column of a shard with this number of records.
 
     Raises:
         OSError: it cannot be read.

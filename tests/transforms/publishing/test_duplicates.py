@@ -196,7 +196,7 @@ def test_images_of_one_shard_are_listed_in_its_order(listed):
     assert [each["key"] for each in lines[0]["images"]] == ["e", "b", "c", "a"]
 
 
-def test_digests_that_only_begin_alike_are_no_copies(listed):
+def test_images_whose_digests_only_begin_alike_are_not_copies(listed):
     one, two = image("a", "one"), image("b", "one")
     two["sha256"] = two["sha256"][:16] + 48 * "0"
     assert listed(("train", [one]), ("test", [two])) == (DuplicateCounts(SameBytes(), None), [])

@@ -6,7 +6,7 @@ no more memory than one about none. The same dataset gives the same bytes: place
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain
 from operator import attrgetter
 
 from recordmill import storage
@@ -16,7 +16,6 @@ from recordmill.schemas.dataset.record_index import pack_head
 from recordmill.schemas.dataset.row_origins import pack_table
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import ReportData
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.dataset.templates import load_template
 from recordmill.schemas.label_map import quoted
 from recordmill.storage.record_reader import FRAMING_BYTES
@@ -26,8 +25,7 @@ from recordmill.transforms.publishing.companions.label_map_text import describe_
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
 from recordmill.transforms.publishing.companions.tfds_files import describe_tfds
 from recordmill.transforms.records.change_examples import read_examples
-
-_PIECE_LINES = 10_000
+from recordmill.transforms.shards.record_columns import as_numbers
 
 Describer = Callable[[StagedDataset], Iterable[tuple[str, Iterable[bytes]]]]
 
@@ -61,8 +59,8 @@ def describe_records(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[byt
 
 def _index_pieces(dataset: StagedDataset) -> Iterator[bytes]:
     yield pack_head([shard.entry for shard in dataset.shards])
-    for part in dataset.statistics.places.parts():
-        yield part.astype("<u8").tobytes()
+    for shard in dataset.shards:
+        yield dataset.read_column(shard.report, "places")
 
 
 def describe_versions(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -80,14 +78,12 @@ def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes
     """
     if dataset.settings.index_files:
         for shard in dataset.shards:
-            yield index_name(shard.name), _index_lines(dataset, shard.report)
+            yield index_name(shard.name), [_index_lines(dataset, shard.report)]
 
 
-def _index_lines(dataset: StagedDataset, report: ShardReport) -> Iterator[bytes]:
-    rows = (row for row in dataset.rows_of(report) if isinstance(row, SidecarRow))
-    lines = (f"{row.offset} {row.length + FRAMING_BYTES}\n" for row in rows)
-    while piece := "".join(islice(lines, _PIECE_LINES)):
-        yield piece.encode()
+def _index_lines(dataset: StagedDataset, report: ShardReport) -> bytes:
+    places = as_numbers(dataset.read_column(report, "places")).reshape(-1, 3)[:, :2].tolist()
+    return "".join(f"{offset} {length + FRAMING_BYTES}\n" for offset, length in places).encode()
 
 
 DESCRIBERS: tuple[Describer, ...] = (

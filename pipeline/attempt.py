@@ -57,7 +57,9 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
         from recordmill.pipeline.runners.run_job import run_job
 
         outcome = run_job(job, build, options, terminal)
-        outcome = analyze_output(add_measured(outcome), job, terminal)
+        if options.runner in IN_PROCESS_RUNNERS:
+            outcome = add_measured(outcome)
+        outcome = analyze_output(outcome, job, terminal)
     except RecordmillError as error:
         outcome = Outcome("failed", str(error), error.exit_code)
     except KeyboardInterrupt as error:
@@ -76,7 +78,7 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
 def add_measured(outcome: Outcome) -> Outcome:
     """The outcome with what the run cost next to what was predicted."""
     price = outcome.numbers.get("price")
-    if not price or outcome.status != "published" or not PROGRESS.entered:
+    if not price or outcome.status != "published":
         return outcome
     measured = {
         "cpu_seconds": round(PROGRESS.cpu_seconds(), 2),

@@ -15,7 +15,7 @@ from recordmill.schemas.dataset.marker import PLAN_VERSION, plan_id_of
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap, build_label_map
-from recordmill.schemas.price import Price
+from recordmill.schemas.outcome import Price
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.planning.label_warnings import note_classes

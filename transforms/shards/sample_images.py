@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from threading import BoundedSemaphore
@@ -12,7 +12,7 @@ import numpy as np
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.price import Price
+from recordmill.schemas.outcome import Price
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
@@ -68,6 +68,11 @@ class Sample:
     images: Sequence[SampledImage]
 
     @property
+    def source_bytes(self) -> int:
+        """Of their files."""
+        return sum(each.ref.expected_bytes for each in self.images)
+
+    @property
     def growth(self) -> float:
         """Bytes of a record for each byte of its source."""
         rows = ((each, each.converted.row) for each in self.images)
@@ -81,9 +86,9 @@ class Sample:
         rows = (each.converted.row for each in self.images)
         return any("reencoded" in row.changes for row in rows if isinstance(row, SidecarRow))
 
-    def foresee(self, values: Iterable[float], summary: Summary) -> float:
-        """The sum of values of all images, from those of the sample: by regression on the sizes of the files."""
-        found, sizes = np.array(list(values)), np.array([each.ref.expected_bytes for each in self.images])
+    def foresee_seconds(self, summary: Summary) -> float:
+        """CPU seconds to convert all images: by regression on the sizes of the files."""
+        found, sizes = np.array([(each.seconds, each.ref.expected_bytes) for each in self.images]).T
         whole, apart = sum(split.bytes for split in summary.splits.values()), sizes - sizes.mean()
         slope = max(0.0, float(apart @ found / (apart @ apart))) if apart.any() else 0.0
         total = summary.references * (found.mean() - slope * sizes.mean()) + slope * whole
@@ -136,14 +141,21 @@ def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, proce
     references, spent = summary.references, PROGRESS.cpu_seconds()
     batch = ReferenceBatchCoder(ReferenceBatch).encode(ReferenceBatch.of([each.ref for each in sample.images]))
     seconds, share = _write([each.converted for each in sample.images], settings.compression)
-    converting = sample.foresee((each.seconds for each in sample.images), summary)
-    rest = converting + references * (seconds + _REFERENCE_SECONDS) + (processes - 1) * _PROCESS_SECONDS + _END_SECONDS
+    whole = sum(split.bytes for split in summary.splits.values())
+    # By the ratio: where few files are much larger than the others, regression is further off for bytes.
+    ratio = sum(each.stored_bytes for each in sample.images) / max(1, sample.source_bytes)
+    rest = (
+        sample.foresee_seconds(summary)
+        + references * (seconds + _REFERENCE_SECONDS)
+        + (processes - 1) * _PROCESS_SECONDS
+        + _END_SECONDS
+    )
     return Price(
         cpu_seconds=round(spent + rest, 2),
         memory=peak_memory() + _IN_PROGRESS_BYTES + _REFERENCE_BYTES * references,
-        bytes_read=sum(split.bytes for split in summary.splits.values()),
+        bytes_read=whole,
         bytes_shuffled=round(len(batch) * references / len(sample.images)),
-        bytes_written=round(share * sample.foresee((each.stored_bytes for each in sample.images), summary)),
+        bytes_written=round(share * ratio * whole),
         minutes=round((spent + rest / processes) / 60, 2),
     )
 

@@ -89,6 +89,8 @@ def publish(
     if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
         outcome = _join_others(plan, run) or outcome  # files that were gone are where another run has moved them
     outcome = tell_acted(outcome, settings)
+    if plan.price and outcome.status in ("planned", "published"):
+        outcome = replace(outcome, numbers={**outcome.numbers, "price": {"predicted": to_json(plan.price)}})
     if plan.action == "convert" and outcome.status == "failed":
         with suppress(OSError):  # the disk may be full
             release_claim(run.output, plan.plan_id, run.run_id)
@@ -216,7 +218,7 @@ def find_excess(
     """
     lost = lost_classes(plan.summary, finished.rows.classes, plan.label_map)
     return (
-        check_limits(ledger, lost, settings, examples)
+        check_limits(ledger, lost, settings, examples, lost_splits(plan.summary, finished))
         or check_boxes(finished, settings, plan.label_map)
         or check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
     )

@@ -64,6 +64,7 @@ def finished_shards(output):
     return len(list(output.glob(".staging-*/*.done.json")))
 
 
+@pytest.mark.slow
 def test_kill_9_while_converting_then_a_rerun_gives_an_undisturbed_dataset(convert, spawn, many, tmp_path):
     undisturbed = convert(many, settings=SETTINGS, output=tmp_path / "undisturbed")
     output, chance = tmp_path / "killed", random.Random(1)
@@ -196,7 +197,7 @@ def test_kill_9_at_random_moments(convert, spawn, class_folders, tmp_path):
     assert again.files == undisturbed.files
 
 
-@pytest.mark.parametrize("processes", [1, 3])
+@pytest.mark.parametrize("processes", [pytest.param(1, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize(
     ("number", "code", "how"),
     [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "stopped by a signal")],

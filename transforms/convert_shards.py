@@ -111,7 +111,7 @@ class _ConvertShard(beam.DoFn):
         threads = 1 if in_line and not with_workers else threads
         writer = ShardWriter(
             self._settings,
-            run.output,
+            run.at(plan.version).output,
             plan.plan_id,
             plan.label_map,
             threads,

@@ -18,6 +18,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, holds_report, read_marker, staging_folder
 from recordmill.storage.output_errors import explain_output_error
+from recordmill.storage.versions import point_to
 from recordmill.transforms.planning.output_lock import release_claim, remove_staging
 from recordmill.transforms.planning.output_state import find_fault
 from recordmill.transforms.planning.plan import Plan
@@ -57,6 +58,7 @@ def publish(
     What users can fix, and a ledger that does not add up, becomes a failed outcome; anything else is raised.
     """
     PROGRESS.enter("publishing")
+    output, run = run.output, run.at(plan.version)
     try:
         if plan.action == "convert":
             outcome = _join_others(plan, run) or _publish_converted(finished, plan, settings, run)
@@ -77,6 +79,8 @@ def publish(
             storage.write_file(storage.join(staging, OUTCOME), as_json(to_json(outcome)))
     if settings.report and outcome.status in ("published", "kept"):
         outcome = _add_report(outcome, run, write_report)
+    if plan.version and outcome.status in ("published", "kept") and not run.preview:
+        outcome = _make_current(outcome, output, plan.version)
     return write_outcome(outcome, plan, run)
 
 
@@ -100,6 +104,17 @@ def _add_report(outcome: Outcome, run: RunSettings, write_report: WriteReport) -
         note = f"{REPORT} was not made ({why}): recordmill inspect {run.output} --report makes it"
         return replace(outcome, notes=(*outcome.notes, note))
     return replace(outcome, numbers={**outcome.numbers, "report": REPORT})
+
+
+def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
+    """Points to the version that is complete now."""
+    try:
+        pointed = point_to(output, version)
+    except OSError as error:
+        sentence = f"{explain_output_error(error, output)}; {output}/{version} is complete, and not the current version"
+        return replace(outcome, status="failed", sentence=sentence, exit_code=FAILED)
+    notes = (f"{version} is the current version again",) if pointed and outcome.status == "kept" else ()
+    return replace(outcome, numbers={**outcome.numbers, "version": version}, notes=(*outcome.notes, *notes))
 
 
 def _end_without_converting(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
@@ -155,9 +170,10 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     apart = "images.near_duplicates" in settings.kept_together
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics, apart)
     records = {name: finished.splits[name].records for name in sorted(finished.splits)}
-    moved, replaced = "", find_marker(run.output)
+    previous = plan.previous or run.output
+    moved, replaced = "", find_marker(previous)
     if replaced is not None and replaced.plan.id != plan.plan_id:
-        moved = compare_splits(run.output, replaced, statistics.contents, records, settings.unit)
+        moved = compare_splits(previous, replaced, statistics.contents, records, settings.unit)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates)
     before = find_marker(run.against) if run.against else replaced
     if breaches := find_breaches(marker, before, settings.expect):

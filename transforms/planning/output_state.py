@@ -18,6 +18,7 @@ from recordmill.schemas.dataset.file_names import (
     REPORT_DATA,
     SIDECARS,
     VERSIONS,
+    staging_names,
 )
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
@@ -27,6 +28,7 @@ from recordmill.schemas.rejection import MAY_HEAL
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, staging_folder
 from recordmill.storage.many_files import map_each
 from recordmill.storage.record_reader import looks_like_shard
+from recordmill.storage.versions import find_pointer, split_version
 from recordmill.transforms.planning.output_lock import find_busy, other_stagings
 from recordmill.transforms.planning.plan import Action
 
@@ -134,6 +136,23 @@ def _read_json(path: str) -> dict[str, Any]:
     except (FileNotFoundError, orjson.JSONDecodeError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def find_other_use(output: str, versions: bool) -> str:
+    """Why an output cannot be used with versions, or without them; the empty string if it can.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    names = storage.folder_names(output)
+    has_versions = find_pointer(output) is not None
+    if not versions:
+        has_versions = has_versions or any(map(split_version, names))
+        return f"{output} has versions: add --versions, or choose another output" if has_versions else ""
+    if not has_versions and (strangers := [*staging_names(names), *_find_strangers(names)]):
+        what = "a dataset" if MARKER in strangers else strangers[0]
+        return f"{output} holds {what} that is not in a version: choose another output, or remove --versions"
+    return ""
 
 
 def find_fault(output: str, marker: Marker) -> str:

@@ -65,6 +65,8 @@ class Plan:
         about: what people want to know of the dataset.
         estimated_bytes: expected size of the files, by split.
         found_run: the id of the run that made the dataset that the output held; empty where it held none.
+        version: the name of the folder below the output in which the dataset is; empty for the output itself.
+        previous: the folder of the dataset that this one replaces; empty for the output.
         reuse: earlier datasets whose images may be stored again.
         run_notes: messages about this run alone, not about the dataset.
     """
@@ -82,6 +84,8 @@ class Plan:
     about: About = field(default_factory=About)
     estimated_bytes: dict[str, int] = field(default_factory=dict)
     found_run: str = ""
+    version: str = ""
+    previous: str = ""
     reuse: tuple[ReusableDataset, ...] = ()
     run_notes: list[str] = field(default_factory=list)
 

@@ -47,17 +47,15 @@ def estimate_growth(
     """Bytes of a record for each byte of its source, from converting the summary's sample.
 
     The functions of `images.function` and `keep` are called twice for each of these images. Without them, it is 1.0
-    where bytes are stored untouched, or where the number of shards is given and sizes are not even `shown`. It is 1.0,
-    too, where no image of the sample can be converted. The sample is chosen by hash: the same images give the same
+    where bytes are stored untouched, or where it decides no number of shards and is not even `shown`. It is 1.0, too,
+    where no image of the sample can be converted. The sample is chosen by hash: the same images give the same
     estimate. JPEGs that keep their sampling are taken for smaller than they are, as version 0.1 made them: the estimate
     decides the number of shards, and that the plan's id.
     """
     asked = settings
     if settings.images.subsampling == "auto":
         settings = replace(settings, images=replace(settings.images, subsampling="by_format"))
-    if not settings.hooks and (
-        settings.images.reencode == "never" or (settings.shards.count is not None and not shown)
-    ):
+    if not settings.hooks and (settings.images.reencode == "never" or (settings.shards.ignores_growth and not shown)):
         return 1.0
     numbers = class_numbers(summary, settings)
     labels = {*numbers, *(ref.label for _, _, ref in summary.sample)}

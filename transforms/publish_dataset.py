@@ -10,7 +10,7 @@ import apache_beam as beam
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import DUPLICATES, OUTCOME, REJECTED, REPORT
 from recordmill.schemas.dataset.json_values import as_json, to_json
-from recordmill.schemas.dataset.marker import Ledger
+from recordmill.schemas.dataset.marker import Ledger, Marker
 from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport, gather_reports
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, Outcome
@@ -193,10 +193,31 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
     whose = f"the images of {images:,} of {format_count(ledger.written, 'record')} were taken from earlier datasets"
     unused = len(run.exclusions) - len({line for report in reports for line in report.excluded})
     idle = f"{format_count(unused, 'line')} of {settings.exclude} {'fits' if unused == 1 else 'fit'} nothing"
-    told = (moved, resumed, whose if plan.reuse else "", unchecked, idle if unused else "")
+    told = (
+        moved,
+        note_renamed(replaced, marker),
+        resumed,
+        whose if plan.reuse else "",
+        unchecked,
+        idle if unused else "",
+    )
     notes = (*plan.notes, *filter(None, told))
     sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), notes)
+
+
+def note_renamed(old: Marker | None, new: Marker) -> str:
+    """One sentence if files have other names because a split has another number of them; only for `cuts: fixed`."""
+    if old is None or any(each.plan.recipe["shards"].get("cuts") != "fixed" for each in (old, new)):
+        return ""
+    counts = {
+        name: (len(split.shards), len(new.splits[name].shards))
+        for name, split in old.splits.items()
+        if name in new.splits
+    }
+    changed = [f"{name} from {before:,} to {after:,}" for name, (before, after) in counts.items() if before != after]
+    what = "the number of shards has changed, so all shards of these splits have other names"
+    return f"{what}: {', '.join(changed)}" if changed else ""
 
 
 def find_excess(

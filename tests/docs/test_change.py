@@ -13,11 +13,30 @@ def test_the_commands_run(run_page, tmp_path):
     assert json.loads(kept.stdout)["status"] == "kept"
     marker = json.loads((tmp_path / "datasets/today/recordmill.json").read_bytes())
     assert marker["run"]["images_reused"] == marker["ledger"]["written"]
-    yesterday, _, today, differ, same, cleared, absent, *nights, old, _, new, verified, listed, back, kept_one = more
+    (
+        yesterday,
+        _,
+        today,
+        differ,
+        same,
+        cleared,
+        absent,
+        *nights,
+        old,
+        _,
+        new,
+        verified,
+        listed,
+        back,
+        kept_one,
+        fixed,
+        _,
+        cut,
+    ) = more
     assert json.loads(cleared.stdout)["ledger"]["left_out"] == {"excluded": 1}
     assert "1 line of removed.txt fits nothing" in cleared.stderr
     assert json.loads(absent.stdout)["findings"] == []
-    for done in (made, reusing, yesterday, today, cleared, *nights, old, new):
+    for done in (made, reusing, yesterday, today, cleared, *nights, old, new, fixed, cut):
         assert json.loads(done.stdout)["status"] == "published"
     names = [json.loads(each.stdout)["version"] for each in (old, new)]
     assert json.loads(verified.stdout)["path"] == f"nightly/{names[1]}"

@@ -121,13 +121,9 @@ def make_plan(
     # Of splits that are given, those without images get no shard.
     filled = [name for name in settings.splits.names if name in summary.splits or not settings.splits.given]
     for name in filled if not problem else ():
-        wanted = settings.shards.count or max(1, math.ceil(sizes.get(name, 0) / settings.shards.target_bytes))
         split = summary.splits.get(name, SplitSummary())  # a split that was empty now holds one group
-        starts[name] = split.histogram.cut(wanted)
-        if len(starts[name]) < wanted and split.references:
-            few = split.references < wanted
-            why = f"it has too few {settings.unit}s" if few else "the hash histogram is too coarse to split further"
-            notes.append(f"split {name} is written in {len(starts[name])} shards, not {wanted}: {why}")
+        starts[name], note = _cut_split(name, split, sizes.get(name, 0), settings)
+        notes += [note] if note else []
         if split.references > MOST_PER_SHARD * len(starts[name]):
             files = f"{split.references:,} {settings.unit}s into {len(starts[name])} files"
             problem = f"split {name} would put {files}: raise shards.count"
@@ -148,6 +144,23 @@ def make_plan(
         about=settings.about,
         estimated_bytes=sizes,
     )
+
+
+def _cut_split(name: str, split: SplitSummary, size: int, settings: DatasetSettings) -> tuple[list[int], str]:
+    """The first hash of each shard, and a note where there are fewer shards than wanted."""
+    shards, is_fixed = settings.shards, settings.shards.cuts == "fixed"
+    size = split.bytes if is_fixed else size  # the estimate differs from night to night
+    wanted = shards.count or max(1, math.ceil(size / shards.target_bytes))
+    if is_fixed:
+        wanted = 1 << (wanted - 1).bit_length()  # the next power of two
+        starts = split.histogram.cut_equally(wanted)
+        why = "the other ranges of hashes are empty"
+    else:
+        starts = split.histogram.cut(wanted)
+        few = split.references < wanted
+        why = f"it has too few {settings.unit}s" if few else "the hash histogram is too coarse to split further"
+    is_noted = len(starts) < wanted and split.references
+    return starts, f"split {name} is written in {len(starts)} shards, not {wanted}: {why}" if is_noted else ""
 
 
 def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]:

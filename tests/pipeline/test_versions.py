@@ -51,6 +51,8 @@ def two(tonight, photos, picture):
 
 
 def test_a_version_is_the_dataset_that_a_run_without_versions_makes(tonight, convert, photos, tree, tmp_path):
+    (photos / "cat/copy.jpg").write_bytes((photos / "cat/00.jpg").read_bytes())
+    (photos / "cat/broken.jpg").write_bytes(b"no picture")
     done = tonight()
     plain = convert(photos, settings=SETTINGS, output=tmp_path / "plain")
     name = plain.marker["plan"]["id"]

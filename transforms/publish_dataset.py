@@ -361,7 +361,7 @@ class PublishDataset(beam.PTransform):
 
     def expand(self, reports: beam.PCollection[Any]) -> beam.PCollection[Outcome]:
         """PCollection[ShardReport or FinishedShards] -> PCollection[Outcome] of exactly one element, come what may."""
-        copies = () if self.run.writer == "beam" else AsIter(reports | FindCopies(self.run, self.plan))
+        copies = () if self.run.writer == "beam" else AsIter(reports | FindCopies(self.run.output, self.plan))
         publishing = beam.Map(publish, self.plan, self.settings, self.run, self.write_report, copies)
         return (
             reports

@@ -33,7 +33,6 @@ from recordmill.transforms.publishing.near_duplicates import (
     find_closest_apart,
     find_near_pairs,
 )
-from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.record_columns import Column, Digests, as_numbers, read_column
 
 MOST_LISTED = 1_000
@@ -71,11 +70,11 @@ class FindCopies(beam.PTransform):
     """Finds the images of a PCollection of reports whose bytes occur several times.
 
     Attributes:
-        run: where and how this run works.
+        output: the folder of the dataset, or of its versions.
         plan: the `Plan`, as a side input.
     """
 
-    run: RunSettings
+    output: str
     plan: Any
 
     def expand(self, reports: beam.PCollection[ShardReport]) -> beam.PCollection[Copies]:
@@ -90,7 +89,8 @@ class FindCopies(beam.PTransform):
         )
 
     def _fetch(self, repeated: tuple[Place, Iterable[bytes]], plan: Plan) -> Copies:
-        return fetch_copies(staging_folder(self.run.at(plan.version).output, plan.plan_id), *repeated)
+        folder = storage.join(self.output, plan.version) if plan.version else self.output
+        return fetch_copies(staging_folder(folder, plan.plan_id), *repeated)
 
 
 def cut_contents(report: ShardReport, plan: Plan) -> Iterator[tuple[int, tuple[Place, bytes]]]:

@@ -19,7 +19,6 @@ from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.transforms.publishing import duplicates
 from recordmill.transforms.publishing.duplicates import FindCopies, find_same_bytes, list_duplicates
-from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.record_columns import RecordColumns
 
 NOTHING = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
@@ -69,9 +68,7 @@ def find_copies(output, reports):
     with new_pipeline() as root:
         plan = AsSingleton(root | "Plan" >> beam.Create([PLAN]))
         assert_that(
-            root
-            | beam.Create(reports[::-1])
-            | FindCopies(RunSettings(run_id="r", output=str(output), outcome_file=""), plan),
+            root | beam.Create(reports[::-1]) | FindCopies(str(output), plan),
             found.extend,
         )
     return found

@@ -145,7 +145,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
 
 def _check_for_beam(settings: DatasetSettings, output: str) -> str:
     """Fails where `--writer=beam` cannot write what the settings demand; gives a note on what it leaves out."""
-    from recordmill.transforms.write_with_beam import find_others  # needs Beam
+    from recordmill.transforms.claim_output import find_others  # needs Beam
 
     if problem := "\n".join(find_idle_with_beam(settings)):
         raise UsageError(problem)

@@ -17,7 +17,7 @@ from apache_beam.typehints.decorators import no_annotations
 
 from recordmill import storage
 from recordmill.imaging import PreparedImage
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport, gather_reports
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
 from recordmill.schemas.image_ref import ImageRef
@@ -29,6 +29,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.tfrecord_file import read_back
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
+from recordmill.transforms.publishing.gather_reports import GatherReports
 from recordmill.transforms.records import convert_image
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.features.find_function import FunctionError
@@ -268,4 +269,4 @@ def convert_with_beam(
     images = batches | AssignSplits(settings, cutoffs) | ReadImages(settings, labels) | ReencodeImages(settings, labels)
     built = (images | own if own else images) | BuildExamples(settings, labels)
     files = built | SplitExamples(settings) | WriteExamples(settings, folder, count)
-    return (built | beam.Map(count_outcome), files) | beam.Flatten() | beam.CombineGlobally(gather_reports)
+    return (built | beam.Map(count_outcome), files) | beam.Flatten() | beam.CombineGlobally(GatherReports())

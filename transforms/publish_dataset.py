@@ -1,17 +1,20 @@
 """PublishDataset: finished shards become a dataset, all at once, or nothing changes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.pvalue import AsIter
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import DUPLICATES, LABELS, OUTCOME, REJECTED, REPORT
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
-from recordmill.schemas.dataset.shard_report import FinishedShards, gather_reports
+from recordmill.schemas.dataset.shard_report import FinishedShards
+from recordmill.schemas.dataset.totals import ImageTotals
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -30,7 +33,8 @@ from recordmill.transforms.publishing.annotation_ledger import check_boxes, chec
 from recordmill.transforms.publishing.companions import StagedDataset, find_remarks
 from recordmill.transforms.publishing.companions.label_map_text import note_background
 from recordmill.transforms.publishing.contract import find_breaches
-from recordmill.transforms.publishing.duplicates import list_duplicates
+from recordmill.transforms.publishing.duplicates import Copies, FindCopies, list_duplicates
+from recordmill.transforms.publishing.gather_reports import GatherReports
 from recordmill.transforms.publishing.ledger import (
     LedgerError,
     balance_boxes,
@@ -44,7 +48,6 @@ from recordmill.transforms.publishing.ledger import (
 from recordmill.transforms.publishing.marker import build_marker, check_names, name_shards, preview_numbers
 from recordmill.transforms.publishing.moved_images import compare_splits
 from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, stage_dataset
-from recordmill.transforms.publishing.statistics import gather_statistics, list_sidecars
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 
@@ -53,11 +56,24 @@ WriteReport = Callable[[str], str]
 
 
 def publish(
-    finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings, write_report: WriteReport
+    finished: FinishedShards,
+    plan: Plan,
+    settings: DatasetSettings,
+    run: RunSettings,
+    write_report: WriteReport,
+    copies: Iterable[Copies],
 ) -> Outcome:
     """Does what the plan says with the finished shards, and writes the outcome file.
 
     What users can fix, and a ledger that does not add up, becomes a failed outcome; anything else is raised.
+
+    Args:
+        finished: what all shards add up to.
+        plan: what was planned.
+        settings: what the dataset is.
+        run: where and how this run works.
+        write_report: writes the report of the dataset in a folder.
+        copies: the images of the shards whose bytes occur several times.
     """
     PROGRESS.enter("publishing")
     if run.writer == "beam":
@@ -65,7 +81,7 @@ def publish(
     output, run = run.output, run.at(plan.version)
     try:
         if plan.action == "convert":
-            outcome = _join_others(plan, run) or _publish_converted(finished, plan, settings, run)
+            outcome = _join_others(plan, run) or _publish_converted(finished, copies, plan, settings, run)
         else:
             outcome = _end_without_converting(plan, settings, run)
     except (LedgerError, ValueError) as error:
@@ -149,9 +165,11 @@ def _preview(plan: Plan, settings: DatasetSettings) -> Outcome:
     return Outcome("planned", plan.sentence, DONE, plan.plan_id, numbers, tuple(notes))
 
 
-def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
+def _publish_converted(
+    finished: FinishedShards, copies: Iterable[Copies], plan: Plan, settings: DatasetSettings, run: RunSettings
+) -> Outcome:
     """Checks the finished shards and publishes them."""
-    reports = finished.reports
+    reports = sorted(finished.reports, key=attrgetter("place"))
     if problem := finished.find_problem():
         return _failed(problem, plan, run)
     ledger, rows = balance_ledger(plan.summary, finished), finished.rows
@@ -168,42 +186,34 @@ def _publish_converted(finished: FinishedShards, plan: Plan, settings: DatasetSe
         plan.notes.append(note)
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
-    sidecars = list_sidecars(reports, folder)
-    statistics = gather_statistics(sidecars, settings.seed)
+    images = ImageTotals.of(report.images for report in reports)
     apart = "images.near_duplicates" in settings.kept_together
-    duplicates = list_duplicates(storage.join(folder, DUPLICATES), sidecars, statistics, apart)
-    records = {name: finished.splits[name].records for name in sorted(finished.splits)}
+    duplicates = list_duplicates(storage.join(folder, DUPLICATES), folder, reports, copies, apart)
     previous = plan.previous or run.output
     moved, replaced = "", find_marker(previous)
     if replaced is not None and replaced.plan.id != plan.plan_id:
-        moved = compare_splits(previous, replaced, statistics.contents, records, settings.unit)
+        moved = compare_splits(previous, replaced, folder, reports, settings.unit)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates)
     before = find_marker(run.against) if run.against else replaced
     if breaches := find_breaches(marker, before, settings.expect):
         breaches.append("nothing was published: correct the input, or change expect and run again")
         numbers = {"ledger": to_json(ledger)}
         return Outcome("failed", "\n".join(breaches), NOT_AS_EXPECTED, plan.plan_id, numbers, tuple(plan.notes))
-    remarks = find_remarks(marker, statistics, settings)
+    remarks = find_remarks(marker, images, settings)
     marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
-    dataset = StagedDataset(marker, settings, plan.config_text, shards, reports, folder, statistics, remarks)
+    dataset = StagedDataset(marker, settings, plan.config_text, shards, reports, folder, images, remarks)
     stage_dataset(dataset, plan, run)
     published = publish_staged(run.output, plan.plan_id, run.run_id)
     reused = sum(report.reused for report in reports)
     resumed = f"{reused} of {len(reports)} shards had been finished by an earlier run" if reused else ""
     alone = "no previous dataset was found: expect compared nothing with one"
     unchecked = alone if settings.expect.compares and before is None else ""
-    images = sum(report.images_reused for report in reports)
-    whose = f"the images of {images:,} of {format_count(ledger.written, 'record')} were taken from earlier datasets"
+    stored = sum(report.images_reused for report in reports)
+    whose = f"the images of {stored:,} of {format_count(ledger.written, 'record')} were taken from earlier datasets"
     unused = len(run.exclusions) - len({line for report in reports for line in report.excluded})
     idle = f"{format_count(unused, 'line')} of {settings.exclude} {'fits' if unused == 1 else 'fit'} nothing"
-    told = (
-        moved,
-        note_renamed(replaced, marker),
-        resumed,
-        whose if plan.reuse else "",
-        unchecked,
-        idle if unused else "",
-    )
+    moves = (moved, note_renamed(replaced, marker))
+    told = (*moves, resumed, whose if plan.reuse else "", unchecked, idle if unused else "")
     notes = (*plan.notes, *filter(None, told))
     sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), notes)
@@ -237,7 +247,7 @@ def find_excess(
     """
     lost = lost_classes(plan.summary, finished.rows.classes, plan.label_map)
     return (
-        check_limits(ledger, lost, settings, examples)
+        check_limits(ledger, lost, settings, examples, lost_splits(plan.summary, finished))
         or check_boxes(finished, settings, plan.label_map)
         or check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
     )
@@ -351,9 +361,10 @@ class PublishDataset(beam.PTransform):
 
     def expand(self, reports: beam.PCollection[Any]) -> beam.PCollection[Outcome]:
         """PCollection[ShardReport or FinishedShards] -> PCollection[Outcome] of exactly one element, come what may."""
+        copies = () if self.run.writer == "beam" else AsIter(reports | FindCopies(self.run.output, self.plan))
+        publishing = beam.Map(publish, self.plan, self.settings, self.run, self.write_report, copies)
         return (
             reports
-            | "GatherReports" >> beam.CombineGlobally(gather_reports)
-            | "Publish"
-            >> beam.Map(publish, self.plan, self.settings, self.run, self.write_report).with_output_types(Outcome)
+            | "GatherReports" >> beam.CombineGlobally(GatherReports())
+            | "Publish" >> publishing.with_output_types(Outcome)
         )

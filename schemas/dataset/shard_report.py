@@ -1,12 +1,13 @@
 """The report of a shard's writer on the finished shard, and all reports together."""
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals, Totals, add_hex
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, ImageTotals, RowTotals, Totals, add_hex
 from recordmill.schemas.formatting import format_count
+
+Contents = bytes
+"""8 bytes of the SHA-256 of each of a shard's images, in the order of the records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class ShardReport:
         images_reused: records whose images were taken from an earlier dataset.
         reused: whether an earlier run had finished it.
         problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
+        images: what is worth knowing of its images.
+        contents: what finds images of the same bytes; not stored.
     """
 
     split: str
@@ -50,6 +53,8 @@ class ShardReport:
     images_reused: int = 0
     reused: bool = False
     problem: str = ""
+    images: ImageTotals = field(default_factory=ImageTotals)
+    contents: Contents = field(default=b"", compare=False, repr=False)
 
     @property
     def place(self) -> tuple[str, int]:
@@ -65,7 +70,7 @@ class FinishedShards(Totals):
     added up, there are as many as there are classes.
 
     Attributes:
-        reports: in no order; their own `rows` and `annotations` are empty.
+        reports: in no order; their own `rows`, `annotations` and `contents` are empty.
         splits: totals of rows, by split.
         annotations: totals of annotations over all splits.
         digest: of all references, order-free and in hex.
@@ -99,20 +104,12 @@ class FinishedShards(Totals):
                 problems.append(f"{built}, and its files hold {found:,}: something was lost or written twice")
         return min(problems, default="")
 
-    def add(self, report: ShardReport) -> None:
-        """Adds one report."""
+    def add(self, report: "ShardReport | FinishedShards") -> None:
+        """Adds one report, or what was added up before."""
+        if isinstance(report, FinishedShards):
+            self.merge(report)
+            return
         self.splits.setdefault(report.split, RowTotals()).merge(report.rows)
         self.annotations.merge(report.annotations)
         self.digest = add_hex(self.digest, int(report.digest or "0", 16))
-        self.reports.append(replace(report, rows=RowTotals(), annotations=AnnotationTotals()))
-
-
-def gather_reports(parts: Iterable[Any]) -> FinishedShards:  # of a union Beam would make a schema, and cannot
-    """Adds up reports (`ShardReport`), and what was added up before (`FinishedShards`), in any order."""
-    finished = FinishedShards()
-    for part in parts:
-        if isinstance(part, ShardReport):
-            finished.add(part)
-        else:
-            finished.merge(part)
-    return finished
+        self.reports.append(replace(report, rows=RowTotals(), annotations=AnnotationTotals(), contents=b""))

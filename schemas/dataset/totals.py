@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row
+from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.reference_digest import add_digests, record_digest_of
 
 
@@ -166,3 +166,77 @@ class AnnotationTotals(Totals):
     without_boxes: Counter[str] = field(default_factory=Counter)
     labels: Counter[str] = field(default_factory=Counter)
     examples: dict[str, BoxExample] = field(default_factory=dict)
+
+
+LOSSLESS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff")
+"""The file extensions of formats that keep every pixel, nearly always: sidecars do not say the format."""
+
+REJECTED_EXAMPLES = 5
+"""Rejected images of each reason whose keys are kept."""
+
+
+@dataclass(slots=True)
+class Reencoded(Totals):
+    """Images whose bytes were changed: how many, the bytes of their files, and of their records."""
+
+    images: int = 0
+    before: int = 0
+    after: int = 0
+
+    def add(self, row: SidecarRow) -> None:
+        """Counts one image."""
+        self.images += 1
+        self.before += row.bytes
+        self.after += row.length
+
+
+@dataclass(slots=True)
+class ImageTotals:
+    """What is worth knowing of a shard's images, or of those of all shards.
+
+    Attributes:
+        sizes: width and height of the images; of more than two different ones, two.
+        channels: the different numbers of channels, ascending.
+        reencoded: images that were re-encoded.
+        lossless: those of them in lossless formats, judging by their names.
+        rejected: the keys of the first rejected references of each reason.
+    """
+
+    sizes: tuple[tuple[int, ...], ...] = ()
+    channels: tuple[int, ...] = ()
+    reencoded: Reencoded = field(default_factory=Reencoded)
+    lossless: Reencoded = field(default_factory=Reencoded)
+    rejected: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, parts: Iterable[Self]) -> Self:
+        """The totals of shards, in their order."""
+        total = cls()
+        for part in parts:
+            total._add_sizes(part.sizes, part.channels)
+            total.reencoded.merge(part.reencoded)
+            total.lossless.merge(part.lossless)
+            for reason, keys in part.rejected.items():
+                total._add_rejected(reason, keys)
+        return total
+
+    def add(self, row: Row) -> None:
+        """Adds the next row of a shard."""
+        if isinstance(row, RejectedRow):
+            if row.rejected is not None:
+                self._add_rejected(row.rejected, (row.key,))
+        elif row.height and row.width:
+            self._add_sizes(((row.width, row.height),), (row.channels or 0,))
+            if "reencoded" in row.changes:
+                self.reencoded.add(row)
+                if row.key.lower().endswith(LOSSLESS):
+                    self.lossless.add(row)
+
+    def _add_sizes(self, sizes: tuple[tuple[int, ...], ...], channels: tuple[int, ...]) -> None:
+        if len(self.sizes) < 2 and sizes != self.sizes:
+            self.sizes = tuple(dict.fromkeys((*self.sizes, *sizes)))[:2]
+        if not set(channels).issubset(self.channels):
+            self.channels = tuple(sorted({*self.channels, *channels}))
+
+    def _add_rejected(self, reason: str, keys: tuple[str, ...]) -> None:
+        self.rejected[reason] = (*self.rejected.get(reason, ()), *keys)[:REJECTED_EXAMPLES]

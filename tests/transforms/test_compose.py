@@ -6,11 +6,12 @@ import pytest
 from apache_beam.io import tfrecordio
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
+from gather import gather_reports
 from make_settings import make_settings
 
 from recordmill.imaging import prepare_image
 from recordmill.schemas.conventions import load_convention
-from recordmill.schemas.dataset.shard_report import ShardReport, gather_reports
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.features import encode_example

@@ -12,6 +12,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.pvalue import AsSingleton
 from eager_beam import assert_that, new_pipeline
+from gather import gather_reports
 from make_settings import make_settings
 
 from recordmill import storage
@@ -20,7 +21,7 @@ from recordmill.reading.dataset import open_dataset
 from recordmill.reading.report.write_report import write_report
 from recordmill.reading.verify.verify_dataset import verify_dataset
 from recordmill.schemas.dataset.json_values import to_json
-from recordmill.schemas.dataset.shard_report import FinishedShards, gather_reports
+from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.reference_digest import version_digest_of
@@ -54,7 +55,7 @@ DESCRIPTIONS = [
 
 SETTINGS = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
 
-publish = partial(publish_dataset.publish, write_report=write_report)
+publish = partial(publish_dataset.publish, write_report=write_report, copies=())
 
 
 def plan_of(refs, run, settings=SETTINGS):
@@ -222,7 +223,7 @@ def test_the_report_is_made_from_the_published_dataset_and_is_in_no_list(refs, r
         return write_report(output)
 
     reports = gather_reports(write_all(plan, refs, run))
-    outcome = publish_dataset.publish(reports, plan, SETTINGS, run, look)
+    outcome = publish_dataset.publish(reports, plan, SETTINGS, run, look, ())
     (marker,) = seen
     assert (outcome.numbers["report"], outcome.notes) == ("report.html", ())
     assert "report.json" in marker["files"]
@@ -248,7 +249,7 @@ def test_a_report_that_fails_is_a_note_and_the_next_run_makes_it(refs, run, tree
 
     plan = plan_of(refs, run)
     reports = gather_reports(write_all(plan, refs, run))
-    outcome = publish_dataset.publish(reports, plan, SETTINGS, run, fail)
+    outcome = publish_dataset.publish(reports, plan, SETTINGS, run, fail, ())
     why = why.replace("OUT", run.output)
     note = f"report.html was not made ({why}): recordmill inspect {run.output} --report makes it"
     assert (outcome.status, outcome.exit_code, outcome.notes) == ("published", 0, (note,))
@@ -264,7 +265,7 @@ def test_a_report_that_fails_is_a_note_and_the_next_run_makes_it(refs, run, tree
     after = tree(run.output)
     assert b"Worth a look" in after.pop("report.html")
     assert after == before
-    kept = publish_dataset.publish(FinishedShards(), plan_of(refs, run), SETTINGS, run, fail)
+    kept = publish_dataset.publish(FinishedShards(), plan_of(refs, run), SETTINGS, run, fail, ())
     assert (kept.status, kept.numbers["report"], kept.notes) == ("kept", "report.html", ())
 
 

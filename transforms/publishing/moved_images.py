@@ -4,17 +4,17 @@ Images are compared by their bytes, not their names, so that files renamed since
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 
 import numpy as np
 
 from recordmill import storage
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.formatting import format_count
-from recordmill.storage.temporary_files import DigestIndex, Digests
-from recordmill.transforms.publishing.statistics import digests_of, read_chunks
+from recordmill.transforms.publishing.duplicates import digests_of, read_numbers
+from recordmill.transforms.shards.record_columns import Digests
 
 MOST_COMPARED = 10_000_000
 """Images of both datasets together that are compared, in 8 bytes each."""
@@ -23,20 +23,21 @@ Contents = Mapping[str, Digests]
 """The first 64 bits of the SHA-256 of each image, by split."""
 
 
-def compare_splits(output: str, marker: Marker, contents: DigestIndex, records: Mapping[str, int], unit: str) -> str:
+def compare_splits(output: str, marker: Marker, staging: str, reports: Sequence[ShardReport], unit: str) -> str:
     """One sentence on what of the dataset in the output will be in another split, or on why that is not known.
 
     Args:
         output: the folder.
         marker: of the dataset that it holds, and that is to be replaced.
-        contents: of the dataset that will replace it, split by split.
-        records: how many records that has, by split.
-        unit: what they are called.
+        staging: the folder of the dataset that will replace it.
+        reports: of the shards there.
+        unit: what records are called.
 
     Returns:
         The sentence; the empty string where nothing has moved.
     """
-    if sum(split.records for split in marker.splits.values()) + len(contents) > MOST_COMPARED:
+    before, after = (sum(each.records for each in parts) for parts in (marker.splits.values(), reports))
+    if before + after > MOST_COMPARED:
         return f"whether {unit}s have moved between splits was not checked: they are more than {MOST_COMPARED:,}"
     try:
         old = {
@@ -45,8 +46,11 @@ def compare_splits(output: str, marker: Marker, contents: DigestIndex, records: 
         }
     except (OSError, AttributeError, KeyError, TypeError, ValueError):  # the dataset may be replaced for that
         return f"whether {unit}s have moved between splits is not known: sidecars of the replaced dataset are damaged"
-    parts = np.split(contents.in_order(), np.cumsum([*records.values()])[:-1])
-    return describe_moved(count_moved(old, dict(zip(records, parts, strict=False))), unit)
+    own: dict[str, list[ShardReport]] = {}
+    for report in reports:
+        own.setdefault(report.split, []).append(report)
+    new = {split: read_numbers(staging, shards, "contents") for split, shards in own.items()}
+    return describe_moved(count_moved(old, new), unit)
 
 
 def count_moved(old: Contents, new: Contents) -> Counter[tuple[str, str]]:
@@ -81,7 +85,4 @@ def describe_moved(moved: Mapping[tuple[str, str], int], unit: str) -> str:
 
 def _contents(paths: Iterable[str]) -> Digests:
     """The contents of the records in some sidecars."""
-    found = [np.zeros(0, np.uint64)]
-    for path in paths:
-        found.extend(digests_of(row for row in rows if isinstance(row, SidecarRow)) for rows in read_chunks(path))
-    return np.concatenate(found)
+    return np.concatenate([np.zeros(0, np.uint64), *(digests for path in paths for _, digests in digests_of(path))])

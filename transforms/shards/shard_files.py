@@ -18,7 +18,7 @@ from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_js
 from recordmill.schemas.dataset.marker import MARKER_FORMAT
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_to_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, ImageTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
 from recordmill.schemas.rejection import MAY_HEAL
@@ -27,6 +27,7 @@ from recordmill.storage.many_files import force_to_disk
 from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_back
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage
+from recordmill.transforms.shards.record_columns import RecordColumns, read_column
 
 
 class Fingerprint(NamedTuple):
@@ -61,13 +62,21 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     except (FileNotFoundError, MisfitError):  # there is no note, or not one of this version
         return None
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
-    there = there and all(storage.exists(shard_path(staging, split, index, kind)) for kind in ("jsonl", "versions"))
+    there = there and all(storage.exists(shard_path(staging, split, index, kind)) for kind in ("jsonl", "columns"))
     may_heal = not MAY_HEAL.isdisjoint(report.rows.rejected)
-    return report if there and not may_heal and done["fingerprint"] == list(mark) else None
+    if not there or may_heal or done["fingerprint"] != list(mark):
+        return None
+    return replace(report, contents=read_column(staging, split, index, report.records, "contents"))
 
 
 def write_shard(
-    staging: str, split: str, index: int, images: Iterable[ConvertedImage], mark: Fingerprint, compression: str
+    staging: str,
+    split: str,
+    index: int,
+    images: Iterable[ConvertedImage],
+    mark: Fingerprint,
+    compression: str,
+    seed: int = 0,
 ) -> "WrittenShard":
     """Writes one shard's files under temporary names, streaming; `WrittenShard.finish` does the rest.
 
@@ -78,11 +87,12 @@ def write_shard(
         images: the records made of its references, in their final order.
         mark: their fingerprint.
         compression: `none` or `gzip`.
+        seed: the dataset's, for the hashes in its index.
 
     Raises:
         OSError: the files cannot be written; nothing of them is left.
     """
-    shard = WrittenShard(staging, split, index, mark, compression)
+    shard = WrittenShard(staging, split, index, mark, compression, seed)
     file, sidecar = shard.temporary
     with (
         shard.removed_on_failure(),
@@ -108,10 +118,10 @@ class WrittenShard:
         changed: the key of the first image with each change of its pixels; of `reencoded`, with no other.
     """
 
-    def __init__(self, staging: str, split: str, index: int, mark: Fingerprint, compression: str) -> None:
+    def __init__(self, staging: str, split: str, index: int, mark: Fingerprint, compression: str, seed: int) -> None:
         self.split, self.index = split, index
-        kinds = ("tfrecord", "jsonl", "versions", "done.json")
-        self._file, self._sidecar, self._versions, self._note = (
+        kinds = ("tfrecord", "jsonl", "columns", "done.json")
+        self._file, self._sidecar, self._columns_file, self._note = (
             shard_path(staging, split, index, kind) for kind in kinds
         )
         self.temporary = (storage.temporary_name(self._file), storage.temporary_name(self._sidecar))
@@ -119,26 +129,28 @@ class WrittenShard:
         self.changed: dict[str, str] = {}
         self._mark, self._compression = mark, compression
         self._annotations = AnnotationTotals()
+        self._images = ImageTotals()
         self._missing: Counter[str] = Counter()
         self._excluded: Counter[str] = Counter()
         self._positions = 0
         self._seconds = 0.0
         self._reused = 0
-        self._sources = bytearray()
+        self._columns = RecordColumns(seed)
         self._sidecar_digest = hashlib.sha256()
 
     def count(self, image: ConvertedImage) -> bytes:
         """Counts one image and gives its line of the sidecar."""
         self.rows.add(image.row, self.split)
+        self._images.add(image.row)
         self._seconds += image.seconds
         self._reused += image.is_reused
         self._positions += image.has_position
-        changes = image.row.changes if isinstance(image.row, SidecarRow) else ()
-        if image.record is not None:
-            self._sources += image.source.to_bytes(8, "little")
-        for change in changes:
-            if change != "metadata_stripped" and (change != "reencoded" or len(changes) == 1):
-                self.changed.setdefault(change, image.row.key)
+        if isinstance(image.row, SidecarRow):
+            changes = image.row.changes
+            self._columns.add(image.row, image.source)
+            for change in changes:
+                if change != "metadata_stripped" and (change != "reencoded" or len(changes) == 1):
+                    self.changed.setdefault(change, image.row.key)
         self._excluded.update(image.excluded)
         if image.missing:
             self._missing.update(image.missing)
@@ -164,13 +176,15 @@ class WrittenShard:
             storage.remove_files([self._note])  # it must never describe other bytes than are there
             for temporary, path in zip(self.temporary, (self._file, self._sidecar), strict=True):
                 storage.move_file(temporary, path)
-            storage.write_file(self._versions, bytes(self._sources))
+            storage.write_file(self._columns_file, self._columns.as_bytes())
             report = ShardReport(
                 split=self.split,
                 index=self.index,
                 references=self.rows.references,
                 rows=self.rows,
                 annotations=self._annotations,
+                images=self._images,
+                contents=self._columns.contents,
                 digest=self._mark.digest,
                 records=contents.records,
                 bytes=contents.bytes,
@@ -182,11 +196,9 @@ class WrittenShard:
                 milliseconds=round(1000 * self._seconds),
                 images_reused=self._reused,
             )
-            note = {
-                "format": MARKER_FORMAT,
-                "fingerprint": list(self._mark),
-                "report": to_json(replace(report, milliseconds=0)),
-            }
+            told = to_json(replace(report, milliseconds=0))
+            del told["contents"]  # they are a column
+            note = {"format": MARKER_FORMAT, "fingerprint": list(self._mark), "report": told}
             storage.write_file(self._note, orjson.dumps(note))
         return report
 

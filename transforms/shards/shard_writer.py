@@ -144,7 +144,8 @@ class ShardWriter:
             return finished
         try:
             with closing((convert or self.convert)(refs, split)) as images:
-                shard = write_shard(staging, split, index, self._count(images), mark, self.settings.compression)
+                settings, counted = self.settings, self._count(images)
+                shard = write_shard(staging, split, index, counted, mark, settings.compression, settings.seed)
             if index == 0 and self.settings.report:
                 keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self.settings)
             return shard

@@ -3,10 +3,11 @@ import random
 from collections import Counter
 
 import pytest
+from sidecar_lines import rejected, written
 
 from recordmill.schemas.dataset.json_values import from_json, to_json
 from recordmill.schemas.dataset.sidecar_row import row_from_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, ImageTotals, Reencoded, RowTotals
 
 PARTS = [
     AnnotationTotals(
@@ -104,3 +105,47 @@ def test_fingerprints_are_added_modulo_2_to_the_256th():
     one, other = RowTotals(fingerprints={"cat": "f" * 64, "dog": "1"}), RowTotals(fingerprints={"cat": f"{3:064x}"})
     one.merge(other)
     assert one.fingerprints == {"cat": f"{2:064x}", "dog": "1"}
+
+
+def images_of(rows):
+    totals = ImageTotals()
+    for row in rows:
+        totals.add(row_from_json(row))
+    return totals
+
+
+def test_what_is_worth_knowing_of_images_is_summed_in_the_shards_order():
+    shards = [
+        [written("a", width=8, height=6), rejected("x"), written("b", width=1, height=1, channels=1)],
+        [written("c", width=8, height=6), rejected("y", "truncated"), rejected("z")],
+    ]
+    whole = ImageTotals.of(map(images_of, shards))
+    assert whole == images_of([row for rows in shards for row in rows])
+    assert (whole.sizes, whole.channels) == (((8, 6), (1, 1)), (1, 3))
+    assert whole.rejected == {"empty": ("x", "z"), "truncated": ("y",)}
+    assert ImageTotals.of([]) == ImageTotals()
+    assert from_json(ImageTotals, to_json(whole)) == whole
+
+
+def test_of_many_sizes_two_are_kept():
+    assert images_of([written(f"{side}", width=side, height=1) for side in range(1, 9)]).sizes == ((1, 1), (2, 1))
+    assert images_of([written("a"), written("b")]).sizes == ((8, 6),)
+
+
+def test_images_that_lost_exactness_are_counted_by_their_names():
+    changed = ["a.png", "b.PNG", "c/d.tiff", "e.bmp", "f.jpg", "png"]
+    rows = [written(key, changes=["reencoded"]) for key in changed] + [written("same.png"), rejected("x.png")]
+    found = images_of(rows)
+    assert found.lossless == Reencoded(images=4, before=400, after=36)
+    assert found.reencoded == Reencoded(images=6, before=600, after=54)
+
+
+def test_some_rejected_keys_are_kept():
+    assert images_of([rejected(f"x{number}") for number in range(90)]).rejected == {
+        "empty": ("x0", "x1", "x2", "x3", "x4")
+    }
+
+
+def test_rows_without_pictures_have_no_sizes():
+    rows = [{key: value for key, value in written("a").items() if key not in ("height", "width", "channels")}]
+    assert images_of(rows) == ImageTotals()

@@ -1,17 +1,25 @@
 import hashlib
 import json
 import os
-from dataclasses import asdict
+from collections import Counter
+from dataclasses import asdict, replace
 from itertools import count
+from types import SimpleNamespace
 
+import apache_beam as beam
 import pytest
+from apache_beam.pvalue import AsSingleton
+from eager_beam import assert_that, new_pipeline
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.dataset.marker import DuplicateCounts, SameBytes
+from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.transforms.publishing import duplicates
-from recordmill.transforms.publishing.duplicates import find_same_bytes, list_duplicates
-from recordmill.transforms.publishing.statistics import Sidecar, gather_statistics
+from recordmill.transforms.publishing.duplicates import FindCopies, find_same_bytes, list_duplicates
+from recordmill.transforms.shards.record_columns import RecordColumns
 
 NOTHING = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
 
@@ -35,13 +43,35 @@ def image(key, content, label="cat", hashed=None):
 REJECTED = {"key": "x", "bytes": 5, "sha256": hashlib.sha256(b"one").hexdigest(), "rejected": "truncated", "class": "x"}
 
 
-def write(folder, rows_by_split):
-    sidecars = []
-    for number, (split, rows) in enumerate(rows_by_split):
-        path = folder / f"{number}.jsonl"
-        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-        sidecars.append(Sidecar(split, str(path)))
-    return sidecars
+PLAN = SimpleNamespace(plan_id="0", summary=SimpleNamespace(references=10), version="")
+
+
+def write(output, rows_by_split):
+    """Writes shards in staging; gives their reports."""
+    reports, numbers, staging = [], Counter(), output / ".staging-0"
+    staging.mkdir()
+    for split, rows in rows_by_split:
+        columns, index = RecordColumns(0), numbers[split]
+        numbers[split] += 1
+        records = [row_from_json(row) for row in rows if "rejected" not in row]
+        for row in records:
+            columns.add(row, 0)
+        (staging / f"{split}-{index:05d}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        (staging / f"{split}-{index:05d}.columns").write_bytes(columns.as_bytes())
+        report = ShardReport(split, index, len(rows), RowTotals(), AnnotationTotals(), records=len(records))
+        reports.append(replace(report, contents=columns.contents))
+    return reports
+
+
+def find_copies(output, reports):
+    found = []
+    with new_pipeline() as root:
+        plan = AsSingleton(root | "Plan" >> beam.Create([PLAN]))
+        assert_that(
+            root | beam.Create(reports[::-1]) | FindCopies(str(output), plan),
+            found.extend,
+        )
+    return found
 
 
 @pytest.fixture
@@ -49,9 +79,9 @@ def listed(tmp_path):
     """`listed(("train", rows), ...)`: what was found, and the lines of the file."""
 
     def run(*rows_by_split, apart=False):
-        sidecars = write(tmp_path, rows_by_split)
-        path = tmp_path / "duplicates.jsonl"
-        found = list_duplicates(str(path), sidecars, gather_statistics(sidecars, 0), apart)
+        reports, path = write(tmp_path, rows_by_split), tmp_path / "duplicates.jsonl"
+        copies = find_copies(tmp_path, reports)
+        found = list_duplicates(str(path), str(tmp_path / ".staging-0"), reports, copies, apart)
         assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
         return found, [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -111,14 +141,17 @@ def test_a_large_group_is_listed_in_part_and_counted_in_full(listed, monkeypatch
     assert asdict(found.same_bytes) == {"groups": 1, "images": 9, "across_splits": 0, "conflicting": 1}
 
 
-@given(st.lists(st.tuples(st.integers(0, 12), st.sampled_from(["train", "test"])), max_size=40))
-def test_groups_are_all_images_of_the_same_bytes(tmp_path_factory, images):
+@given(st.lists(st.tuples(st.integers(0, 12), st.sampled_from(["train", "test"])), max_size=40), st.integers(1, 20))
+def test_groups_are_all_images_of_the_same_bytes(tmp_path_factory, images, group_images):
     numbers = count()
     by_split = {split: [] for split in ("test", "train")}
     for content, split in images:
         by_split[split].append(image(f"{next(numbers)}", f"{content}"))
-    sidecars = write(tmp_path_factory.mktemp("sidecars"), by_split.items())
-    groups = list(find_same_bytes(sidecars, gather_statistics(sidecars, 0).contents))
+    output = tmp_path_factory.mktemp("output")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(duplicates, "GROUP_IMAGES", group_images)
+        copies = find_copies(output, write(output, by_split.items()))
+    groups = list(find_same_bytes(str(output), copies))
     expected = {}
     for split, rows in by_split.items():
         for row in rows:
@@ -158,3 +191,30 @@ def test_pictures_without_a_pattern_look_like_nothing(listed, blank):
 def test_hashes_of_some_images_alone_are_not_compared(listed):
     found, _ = listed(("train", [image("a", "one", hashed=PATTERN), image("b", "two")]))
     assert found.look_alike is None
+
+
+def test_images_of_one_shard_are_listed_in_its_order(listed):
+    rows = [image(key, "one") for key in "bca"]
+    _, lines = listed(("train", [image("d", "two")]), ("train", rows), ("test", [image("e", "one")]))
+    assert [each["key"] for each in lines[0]["images"]] == ["e", "b", "c", "a"]
+
+
+def test_images_whose_digests_only_begin_alike_are_not_copies(listed):
+    one, two = image("a", "one"), image("b", "one")
+    two["sha256"] = two["sha256"][:16] + 48 * "0"
+    assert listed(("train", [one]), ("test", [two])) == (DuplicateCounts(SameBytes(), None), [])
+
+
+def test_only_the_shards_with_copies_are_read_again(tmp_path):
+    reports = write(tmp_path, [("train", [image("a", "one"), image("b", "one")]), ("test", [image("c", "two")])])
+    (tmp_path / ".staging-0" / "test-00000.jsonl").unlink()
+    (copies,) = find_copies(tmp_path, reports)
+    assert (copies.place, len(copies.rows)) == (("train", 0), 2)
+
+
+def test_a_shard_that_another_run_has_published_meanwhile_is_an_error(tmp_path):
+    reports = write(tmp_path, [("train", [image("a", "one"), image("b", "one")])])
+    (tmp_path / ".staging-0" / "train-00000.jsonl").unlink()
+    copies = find_copies(tmp_path, reports)
+    with pytest.raises(FileNotFoundError, match=r"train-00000\.jsonl"):
+        list(find_same_bytes(str(tmp_path), copies))

@@ -3,10 +3,11 @@ from dataclasses import replace
 from types import MappingProxyType, SimpleNamespace
 
 import pytest
+from gather import gather_reports
 
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport, gather_reports
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap

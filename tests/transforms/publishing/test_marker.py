@@ -2,12 +2,13 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from gather import gather_reports
 from make_marker import make_marker
 from make_settings import make_settings
 
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport, gather_reports
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap

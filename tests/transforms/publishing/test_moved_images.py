@@ -5,10 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from make_marker import make_marker
+from sidecar_lines import written
 
-from recordmill.storage.temporary_files import DigestIndex
+from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.transforms.publishing import moved_images
 from recordmill.transforms.publishing.moved_images import compare_splits, count_moved, describe_moved
+from recordmill.transforms.shards.record_columns import RecordColumns
 
 
 def digest(number):
@@ -82,10 +86,17 @@ def test_the_sentence_names_the_most_first():
     )
 
 
-def index(numbers):
-    contents = DigestIndex()
-    contents.add(np.array(numbers, np.uint64))
-    return contents
+def stage(folder, splits):
+    """Writes the columns of one shard a split; gives their reports."""
+    reports = []
+    for split, numbers in splits.items():
+        columns = RecordColumns(0)
+        for number in numbers:
+            columns.add(row_from_json(written("a", sha256=digest(number))), 0)
+        (folder / f"{split}-00000.columns").write_bytes(columns.as_bytes())
+        counts = len(numbers), RowTotals(), AnnotationTotals()
+        reports.append(ShardReport(split, 0, *counts, records=len(numbers)))
+    return reports
 
 
 def marker_of(paths, records=3):
@@ -95,12 +106,12 @@ def marker_of(paths, records=3):
 
 def test_the_sidecars_are_those_that_the_marker_names(sidecars, tmp_path):
     old = sidecars("old", {"train": [1, 2, -1, 3], "test": [4, 5, 6]})
-    new, records = index([3, 5, 6, 1, 2, 4]), {"test": 3, "train": 3}
-    assert compare_splits(str(tmp_path), marker_of(old), new, records, "image") == (
+    new = stage(tmp_path, {"test": [3, 5, 6], "train": [1, 2, 4]})
+    assert compare_splits(str(tmp_path), marker_of(old), str(tmp_path), new, "image") == (
         "2 images of the dataset that is replaced are in another split now: 1 from test to train, 1 from train to test"
     )
     both = marker_of({"train": [*old["train"], *old["test"]]})
-    assert compare_splits(str(tmp_path), both, new, records, "image") == (
+    assert compare_splits(str(tmp_path), both, str(tmp_path), new, "image") == (
         "3 images of the dataset that is replaced are in another split now: 3 from train to test"
     )
 
@@ -109,12 +120,12 @@ def test_splits_that_cannot_be_compared_are_reported(sidecars, tmp_path, monkeyp
     for name, content in (("no_json", b"{"), ("no_row", b"[]\n"), ("no_digest", b'{"key": "a"}\n')):
         (tmp_path / f"{name}.jsonl").write_bytes(content)
     for name in ("absent", "no_json", "no_row", "no_digest"):
-        assert compare_splits(str(tmp_path), marker_of({"train": [f"{name}.jsonl"]}), index([]), {}, "image") == (
+        assert compare_splits(str(tmp_path), marker_of({"train": [f"{name}.jsonl"]}), str(tmp_path), [], "image") == (
             "whether images have moved between splits is not known: sidecars of the replaced dataset are damaged"
         )
     monkeypatch.setattr(moved_images, "MOST_COMPARED", 8)
     empty = marker_of({"train": [], "test": []})
-    assert compare_splits(str(tmp_path), empty, index([1, 2, 3]), {"train": 3}, "row") == (
+    assert compare_splits(str(tmp_path), empty, str(tmp_path), stage(tmp_path, {"train": [1, 2, 3]}), "row") == (
         "whether rows have moved between splits was not checked: they are more than 8"
     )
-    assert compare_splits(str(tmp_path), empty, index([1, 2]), {"train": 2}, "row") == ""
+    assert compare_splits(str(tmp_path), empty, str(tmp_path), stage(tmp_path, {"train": [1, 2]}), "row") == ""

@@ -5,11 +5,12 @@ from collections import Counter
 from dataclasses import replace
 from itertools import count
 
+import numpy as np
 import pytest
 
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import row_from_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, ImageTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import digest_of, version_digest_of
 from recordmill.storage.dataset_files import shard_path, staging_folder
@@ -17,12 +18,12 @@ from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, failed_report, find_finished, fingerprint, write_shard
 
-STORED = {"bytes": 5, "sha256": "", "class": "cat", "label": 0, "changes": ["rotated"]}
+STORED = {"bytes": 5, "sha256": "0f" * 32, "class": "cat", "label": 0, "changes": ["rotated"]}
 REJECTED = {"spelling": None, "bytes": None, "sha256": None, "class": None, "stage": "read", "detail": "it is bad"}
 
 
 def image(key, record=b"record", **row):
-    stored = {"key": key, "bytes": 5, "sha256": "", "class": "cat", "label": 0, "changes": ("rotated",), **row}
+    stored = {"key": key, "bytes": 5, "sha256": "0f" * 32, "class": "cat", "label": 0, "changes": ("rotated",), **row}
     return ConvertedImage(record, row_from_json(stored))
 
 
@@ -59,7 +60,7 @@ def fresh():
 
 def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
     report = write(staging, fresh())
-    kinds = ["done.json", "jsonl", "tfrecord", "versions"]
+    kinds = ["columns", "done.json", "jsonl", "tfrecord"]
     assert sorted(os.listdir(staging)) == [f"train-00007.{kind}" for kind in kinds]
     stored, sidecar = (staging / "train-00007.tfrecord").read_bytes(), (staging / "train-00007.jsonl").read_bytes()
     assert list(read_records(str(staging / "train-00007.tfrecord"))) == [b"first", b"second!"]
@@ -87,7 +88,16 @@ def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
             changes=Counter(rotated=1),
         ),
         annotations=AnnotationTotals(),
+        images=ImageTotals(rejected={"truncated": ("b", "d"), "empty": ("e",)}),
     )
+
+
+def test_what_finds_copies_is_reported_and_found_again(staging):
+    contents = [2**64 - 1, 7]
+    images = [image("a", sha256="f" * 64), bad("b"), image("c", sha256=f"{7:016x}{0:048x}")]
+    report = write(staging, images)
+    assert np.frombuffer(report.contents, "<u8").tolist() == contents
+    assert find_finished(str(staging), "train", 7, MARK).contents == report.contents
 
 
 def test_writing_again_gives_the_same_bytes(staging, tree):
@@ -124,7 +134,7 @@ def test_a_shard_whose_note_is_of_another_form_is_written_again(staging):
     assert find_finished(str(staging), "train", 7, MARK) is None
 
 
-@pytest.mark.parametrize("kind", ["tfrecord", "jsonl", "versions", "done.json"])
+@pytest.mark.parametrize("kind", ["tfrecord", "jsonl", "columns", "done.json"])
 def test_a_shard_that_lost_a_file_is_not_finished(staging, kind):
     write(staging, fresh())
     os.remove(shard_path(str(staging), "train", 7, kind))

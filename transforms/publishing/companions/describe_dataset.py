@@ -6,16 +6,13 @@ no more memory than one about none. The same dataset gives the same bytes: place
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from operator import attrgetter
 from struct import Struct
 
-from recordmill import storage
 from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, REPORT_DATA, VERSIONS, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import ReportData
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.dataset.templates import load_template
 from recordmill.schemas.label_map import quoted
 from recordmill.storage.record_reader import FRAMING_BYTES
@@ -25,8 +22,7 @@ from recordmill.transforms.publishing.companions.label_map_text import describe_
 from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
 from recordmill.transforms.publishing.companions.tfds_files import describe_tfds
 from recordmill.transforms.records.change_examples import read_examples
-
-_PIECE_LINES = 10_000
+from recordmill.transforms.shards.record_columns import as_numbers
 
 _TWO_NUMBERS, _SHARD = Struct("<QQ"), Struct("<Q32s")
 
@@ -61,17 +57,17 @@ def describe_records(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[byt
 
 
 def _index_pieces(dataset: StagedDataset) -> Iterator[bytes]:
-    shards, places = [shard.entry for shard in dataset.shards], dataset.statistics.places
-    yield b"RMINDEX2" + _TWO_NUMBERS.pack(len(shards), len(places) // 3)
-    for shard in shards:
-        yield _SHARD.pack(shard.records, bytes.fromhex(shard.sha256))
-    for part in places.parts():
-        yield part.astype("<u8").tobytes()
+    reports = [shard.report for shard in dataset.shards]
+    yield b"RMINDEX2" + _TWO_NUMBERS.pack(len(reports), sum(report.records for report in reports))
+    for report in reports:
+        yield _SHARD.pack(report.records, bytes.fromhex(report.sha256))
+    for report in reports:
+        yield dataset.read_column(report, "places")
 
 
 def describe_versions(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
     """`records.versions`, of any dataset: a later run that reuses its images need not read files that fit."""
-    yield VERSIONS, (storage.read_range(dataset.path_of(shard.report, "versions")) for shard in dataset.shards)
+    yield VERSIONS, (dataset.read_column(shard.report, "versions") for shard in dataset.shards)
 
 
 def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -83,14 +79,12 @@ def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes
     """
     if dataset.settings.index_files:
         for shard in dataset.shards:
-            yield index_name(shard.name), _index_lines(dataset, shard.report)
+            yield index_name(shard.name), [_index_lines(dataset, shard.report)]
 
 
-def _index_lines(dataset: StagedDataset, report: ShardReport) -> Iterator[bytes]:
-    rows = (row for row in dataset.rows_of(report) if isinstance(row, SidecarRow))
-    lines = (f"{row.offset} {row.length + FRAMING_BYTES}\n" for row in rows)
-    while piece := "".join(islice(lines, _PIECE_LINES)):
-        yield piece.encode()
+def _index_lines(dataset: StagedDataset, report: ShardReport) -> bytes:
+    places = as_numbers(dataset.read_column(report, "places")).reshape(-1, 3)[:, :2].tolist()
+    return "".join(f"{offset} {length + FRAMING_BYTES}\n" for offset, length in places).encode()
 
 
 DESCRIBERS: tuple[Describer, ...] = (

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes, count_dropped, show_dropped
 from recordmill.schemas.dataset.marker import Marker, SameBytes
 from recordmill.schemas.dataset.side_files import Remark
+from recordmill.schemas.dataset.totals import ImageTotals, Reencoded
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.sources.class_folders import READERS
-from recordmill.transforms.publishing.statistics import Reencoded, Statistics
 
 LARGE_IMBALANCE = 10
 """How many times as large as the smallest class the largest is where that is worth a look."""
@@ -18,17 +18,17 @@ LARGE_GROWTH = 1.5
 """How many times the bytes of their files re-encoded images take where that is worth a look."""
 
 
-def find_remarks(marker: Marker, statistics: Statistics, settings: DatasetSettings) -> list[Remark]:
+def find_remarks(marker: Marker, images: ImageTotals, settings: DatasetSettings) -> list[Remark]:
     """The remarks, the worst first; the same for the same dataset. The marker's notes are not among them."""
     return [
         *_find_duplicates(marker),
         *_find_classes(marker),
         *_find_boxes(marker),
         *_find_positions(marker),
-        *_find_lossy(statistics, settings),
-        *_find_one_size(marker, statistics, settings),
+        *_find_lossy(images, settings),
+        *_find_one_size(marker, images, settings),
         *_find_rejected(marker),
-        *_find_annotations(statistics, settings),
+        *_find_annotations(images, settings),
     ]
 
 
@@ -88,10 +88,10 @@ def _find_positions(marker: Marker) -> Iterator[Remark]:
         yield Remark(f"{format_count(count, 'image')} {verb}: images.metadata: strip removes all metadata.", "")
 
 
-def _find_lossy(statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:
+def _find_lossy(images: ImageTotals, settings: DatasetSettings) -> Iterator[Remark]:
     if settings.images.store not in ("auto", "jpeg"):
         return
-    lossless, changed = statistics.lossless, statistics.reencoded
+    lossless, changed = images.lossless, images.reencoded
     if lossless.images:
         what = f"{format_count(lossless.images, 'image')} with lossless file extensions became JPEG, which is lossy"
         yield Remark(f"{what}{_growth(lossless)}; images.store: png keeps every pixel.", "changes")
@@ -108,9 +108,9 @@ def _growth(changed: Reencoded) -> str:
     return f" and {changed.after / changed.before:.1f} times as large"
 
 
-def _find_one_size(marker: Marker, statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:
-    if marker.ledger.written > 1 and len(statistics.sizes) == 1 and settings.images.resize is None:
-        ((width, height),) = statistics.sizes
+def _find_one_size(marker: Marker, images: ImageTotals, settings: DatasetSettings) -> Iterator[Remark]:
+    if marker.ledger.written > 1 and len(images.sizes) == 1 and settings.images.resize is None:
+        ((width, height),) = images.sizes
         yield Remark(f"All images have one size, {width:,} x {height:,} pixels.", "sizes")
 
 
@@ -121,9 +121,9 @@ def _find_rejected(marker: Marker) -> Iterator[Remark]:
         yield Remark(f"{format_count(rejected, thing)} {verb} rejected.", "rejected")
 
 
-def _find_annotations(statistics: Statistics, settings: DatasetSettings) -> Iterator[Remark]:
+def _find_annotations(images: ImageTotals, settings: DatasetSettings) -> Iterator[Remark]:
     """Files that were rejected as images and may hold annotations, which a source of folders does not read."""
-    keys = [key for kept in statistics.rejected.values() for key in kept]
+    keys = [key for kept in images.rejected.values() for key in kept]
     such = {posixpath.splitext(key)[1].lower(): key for key in reversed(keys)}
     for ending in sorted(such.keys() & READERS.keys()) if settings.source.labels_from_folders else ():
         flag = f"--config {READERS[ending]}"

@@ -1,18 +1,18 @@
 """What describers are given."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from recordmill.schemas.dataset.marker import LABEL_FIELDS, Marker
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import Remark
-from recordmill.schemas.dataset.sidecar_row import Row
+from recordmill.schemas.dataset.totals import ImageTotals
 from recordmill.schemas.features import Feature
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.storage.dataset_files import read_rows, shard_path
+from recordmill.storage.dataset_files import shard_path
 from recordmill.transforms.publishing.marker import PublishedShard
-from recordmill.transforms.publishing.statistics import Statistics
+from recordmill.transforms.shards.record_columns import Column, read_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class StagedDataset:
         shards: the shards under their final names, in the order of their splits' names.
         reports: of all shards, also of those without records, whose sidecars list rejected images alone.
         folder: where they are until they are published; see `path_of`.
-        statistics: what the sidecars add up to.
+        images: what is worth knowing of all images.
         remarks: what is worth a look.
     """
 
@@ -36,7 +36,7 @@ class StagedDataset:
     shards: Sequence[PublishedShard]
     reports: Sequence[ShardReport]
     folder: str
-    statistics: Statistics = field(default_factory=Statistics)
+    images: ImageTotals = field(default_factory=ImageTotals)
     remarks: Sequence[Remark] = ()
 
     @property
@@ -58,6 +58,6 @@ class StagedDataset:
         """Where a shard's file is now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""
         return shard_path(self.folder, report.split, report.index, kind)
 
-    def rows_of(self, report: ShardReport) -> Iterator[Row]:
-        """The rows of a shard's sidecar, one after the other."""
-        return read_rows(self.path_of(report, "jsonl"))
+    def read_column(self, report: ShardReport, column: Column) -> bytes:
+        """Numbers of the records of a shard."""
+        return read_column(self.folder, report.split, report.index, report.records, column)

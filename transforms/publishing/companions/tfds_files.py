@@ -158,7 +158,7 @@ def _image(dataset: StagedDataset) -> dict[str, Any]:
     if dataset.settings.images.store != "raw":
         shape = {"dimensions": ["-1", "-1", "3"]}  # gray ones are decoded to three
         return _type("image_feature.Image", image={"shape": shape, "dtype": "uint8"})
-    found = dataset.statistics
+    found = dataset.images
     if len(found.sizes) != 1 or len(found.channels) != 1:
         return _type("text_feature.Text", text={})
     ((width, height),) = found.sizes

@@ -4,10 +4,10 @@ import os
 from dataclasses import replace
 
 import pytest
+from gather import gather_reports
 from make_settings import make_settings
 
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
-from recordmill.schemas.dataset.shard_report import gather_reports
 from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings

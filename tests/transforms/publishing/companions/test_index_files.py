@@ -1,7 +1,5 @@
 import os
-import sys
 
-import pytest
 from make_settings import make_settings
 
 from recordmill.transforms.publishing.companions.describe_dataset import describe_index
@@ -11,9 +9,7 @@ def test_without_being_asked_for_there_is_no_index(stage, say):
     assert say(describe_index, stage()) == {}
 
 
-@pytest.mark.parametrize("lines_a_piece", [1, 2, 10_000])
-def test_an_index_has_offset_and_framed_length_of_each_record(stage, say, monkeypatch, lines_a_piece):
-    monkeypatch.setattr(sys.modules[describe_index.__module__], "_PIECE_LINES", lines_a_piece)
+def test_an_index_has_offset_and_framed_length_of_each_record(stage, say):
     dataset = stage(make_settings(index_files=True))
     assert say(describe_index, dataset) == {
         "sidecars/test-00000-of-00001.tfrecord.idx": b"0 116\n116 117\n",

@@ -2,11 +2,11 @@ import pytest
 from make_marker import make_marker
 from make_settings import make_settings
 
+from recordmill.schemas.dataset.totals import ImageTotals, Reencoded
 from recordmill.schemas.settings.images import ImageSettings, Resize
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.publishing.companions.remarks import Remark, find_remarks
-from recordmill.transforms.publishing.statistics import Reencoded, Statistics
 
 SAME = {"groups": 1, "images": 2, "across_splits": 1, "conflicting": 1}
 
@@ -27,7 +27,7 @@ def marker(**changed):
 
 def texts(told, statistics=None, **images):
     settings = make_settings(images=ImageSettings(**images))
-    return [remark.text for remark in find_remarks(told, statistics or Statistics(), settings)]
+    return [remark.text for remark in find_remarks(told, statistics or ImageTotals(), settings)]
 
 
 def test_a_sound_dataset_has_no_remarks():
@@ -42,7 +42,7 @@ def test_the_worst_comes_first_with_the_place_of_more():
         labels={"cat": 0, "dog": 1, "emu": 2},
         ledger={"listed": 115, "written": 110, "rejected": {"empty": 1, "truncated": 4}, "ignored": {}, "left_out": {}},
     )
-    assert find_remarks(told, Statistics(), make_settings()) == [
+    assert find_remarks(told, ImageTotals(), make_settings()) == [
         Remark("1 image is in more than one class.", "duplicates"),
         Remark("1 image is in more than one split: scores will look too good.", "duplicates"),
         Remark(
@@ -88,7 +88,7 @@ def test_dropped_boxes_and_images_without_any_are_reported():
         dropped_boxes={"outside": {"cat": 1}, "unknown_class": {"1": 30, "2": 11}},
         images_without_boxes=without,
     )
-    assert find_remarks(told, Statistics(), make_settings()) == [
+    assert find_remarks(told, ImageTotals(), make_settings()) == [
         Remark("42 of 558 boxes were dropped (unknown_class: 1, 2; outside: cat).", "boxes"),
         Remark("121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: 1).", "boxes"),
     ]
@@ -109,20 +109,20 @@ def test_dropped_boxes_and_images_without_any_are_reported():
     ],
 )
 def test_lost_exact_pixels_are_reported(lossless, text):
-    assert texts(marker(), Statistics(reencoded=lossless, lossless=lossless)) == [text]
-    assert texts(marker(), Statistics(reencoded=lossless, lossless=lossless), store="png") == []
+    assert texts(marker(), ImageTotals(reencoded=lossless, lossless=lossless)) == [text]
+    assert texts(marker(), ImageTotals(reencoded=lossless, lossless=lossless), store="png") == []
 
 
 def test_other_images_that_grew_are_reported():
-    statistics = Statistics(reencoded=Reencoded(7, 300, 700), lossless=Reencoded(0, 0, 0))
+    statistics = ImageTotals(reencoded=Reencoded(7, 300, 700), lossless=Reencoded(0, 0, 0))
     assert texts(marker(), statistics) == [
         "7 other images were encoded again, slightly changed and 2.3 times as large."
     ]
-    assert texts(marker(), Statistics(reencoded=Reencoded(7, 300, 400))) == []
+    assert texts(marker(), ImageTotals(reencoded=Reencoded(7, 300, 400))) == []
 
 
 def test_one_size_is_reported_unless_it_was_asked_for():
-    statistics = Statistics(sizes={(28, 1_028)})
+    statistics = ImageTotals(sizes=((28, 1_028),))
     assert texts(marker(), statistics) == ["All images have one size, 28 x 1,028 pixels."]
     assert texts(marker(), statistics, resize=Resize(exact=(28, 1_028))) == []
 
@@ -142,5 +142,5 @@ def test_one_size_is_reported_unless_it_was_asked_for():
 )
 def test_annotations_that_folders_do_not_have_are_reported(source, remarks):
     rejected = {"empty": ["a/b/labels/1.txt"], "unknown_format": ["a/b/2.XML", "a/3.jpg"]}
-    told = find_remarks(marker(), Statistics(rejected=rejected), make_settings(source=source))
+    told = find_remarks(marker(), ImageTotals(rejected=rejected), make_settings(source=source))
     assert [remark.text for remark in told] == remarks

@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 from make_settings import make_settings
 
+from recordmill.schemas.dataset.totals import ImageTotals
 from recordmill.schemas.features import Feature
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.images import ImageSettings
@@ -11,7 +12,6 @@ from recordmill.transforms.publishing.companions.tfds_files import (
     describe_tfds,
     why_not_tfds,
 )
-from recordmill.transforms.publishing.statistics import Statistics
 
 PACKAGE = "tensorflow_datasets.core.features"
 
@@ -67,16 +67,16 @@ def test_raw_pixels_are_bytes_to_tfds(stage, say):
 @pytest.mark.parametrize(
     ("sizes", "channels", "shape"),
     [
-        ({(8, 6)}, {3}, ["6", "8", "3"]),
-        ({(8, 6)}, {1}, ["6", "8", "1"]),
-        ({(8, 6), (6, 8)}, {3}, None),
-        ({(8, 6)}, {1, 3}, None),
+        (((8, 6),), (3,), ["6", "8", "3"]),
+        (((8, 6),), (1,), ["6", "8", "1"]),
+        (((8, 6), (6, 8)), (3,), None),
+        (((8, 6),), (1, 3), None),
     ],
 )
 def test_raw_pixels_of_one_shape_are_decoded(stage, say, sizes, channels, shape):
     dataset = stage(make_settings(name="pets", images=ImageSettings(store="raw")))
-    found = Statistics(sizes=sizes, channels=channels)
-    features = json.loads(say(describe_tfds, replace(dataset, statistics=found))["features.json"])
+    found = ImageTotals(sizes=sizes, channels=channels)
+    features = json.loads(say(describe_tfds, replace(dataset, images=found))["features.json"])
     told = features["featuresDict"]["features"]["image/encoded"].get("tensor")
     expected = {"shape": {"dimensions": shape}, "dtype": "uint8", "encoding": "bytes"}
     assert told == (expected if shape else None)

@@ -61,7 +61,7 @@ def find_others(output: str, run_id: str = "") -> str:
 
 def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
     try:
-        if why := find_other_use(run.output, run.versions):
+        if run.versions and (why := find_other_use(run.output)):
             return replace(plan, action="refuse", sentence=why)
         plan = _choose_version(plan, run) if run.versions else plan
         run = run.at(plan.version)

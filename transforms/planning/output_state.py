@@ -138,18 +138,15 @@ def _read_json(path: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def find_other_use(output: str, versions: bool) -> str:
-    """Why an output cannot be used with versions, or without them; the empty string if it can.
+def find_other_use(output: str) -> str:
+    """Why an output cannot have versions; the empty string if it can.
 
     Raises:
         OSError: it cannot be read.
     """
     names = storage.folder_names(output)
-    has_versions = find_pointer(output) is not None
-    if not versions:
-        has_versions = has_versions or any(map(split_version, names))
-        return f"{output} has versions: add --versions, or choose another output" if has_versions else ""
-    if not has_versions and (strangers := [*staging_names(names), *_find_strangers(names)]):
+    strangers = [*staging_names(names), *_find_strangers(names)]
+    if strangers and find_pointer(output) is None:
         what = "a dataset" if MARKER in strangers else strangers[0]
         return f"{output} holds {what} that is not in a version: choose another output, or remove --versions"
     return ""
@@ -235,6 +232,8 @@ def _decide_on_the_same(output: str, marker: Marker, overwrite: bool) -> tuple[A
 
 def _decide_without_marker(state: OutputState) -> tuple[Action, str]:
     strangers = _find_strangers(state.names)
+    if any(map(split_version, state.names)):
+        return "refuse", f"{state.output} has versions: add --versions, or choose another output"
     if MARKER in strangers:
         return "refuse", f"{state.output}/{MARKER} cannot be read: choose another output, or delete that folder"
     if strangers:

@@ -89,6 +89,8 @@ def publish(
     if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
         outcome = _join_others(plan, run) or outcome  # files that were gone are where another run has moved them
     outcome = tell_acted(outcome, settings)
+    if plan.price and outcome.status in ("planned", "published"):
+        outcome = replace(outcome, numbers={**outcome.numbers, "price": {"predicted": to_json(plan.price)}})
     if plan.action == "convert" and outcome.status == "failed":
         with suppress(OSError):  # the disk may be full
             release_claim(run.output, plan.plan_id, run.run_id)

@@ -18,6 +18,7 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.schemas.settings.splits import SPLIT_NAMES
+from recordmill.storage.stores.versioned_object import version_of
 from recordmill.transforms.inputs.listing.ignored import normal_path, why_ignored
 from recordmill.transforms.inputs.listing.local_folders import walk_folder
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
@@ -139,7 +140,7 @@ def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[ImageRef]
     if file is None:
         return root, _find_remote_entries(root, settings)
     folder, _, name = root.rpartition("/")
-    return folder, [ImageRef(name, "", file.size_in_bytes, str(file.last_updated_in_seconds))]
+    return folder, [ImageRef(name, "", file.size_in_bytes, version_of(file))]
 
 
 def _find_remote_entries(root: str, settings: ListingSettings) -> Iterator[ImageRef]:
@@ -153,7 +154,7 @@ def _find_remote_entries(root: str, settings: ListingSettings) -> Iterator[Image
                 continue
             at, reason = _ignored_at(path, settings)
             if not reason:
-                yield ImageRef(path, "", file.size_in_bytes, str(file.last_updated_in_seconds))
+                yield ImageRef(path, "", file.size_in_bytes, version_of(file))
             elif at == path or at not in ignored_folders:
                 ignored_folders.update({at} - {path})
                 yield ImageRef(at, "").notice("ignored", reason)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from dataclasses import replace
@@ -100,6 +101,18 @@ def test_the_bytes_of_direct_runner(
     job = newest_job()
     assert {vertex["parallelism"] for vertex in job["vertices"]} == {parallelism}
     assert 0 < shuffled_bytes(job, "GroupByShard") <= 500 * 302
+
+
+def test_an_update(flink, on_flink, convert, reference, collection, picture, through, in_workers, tmp_path):
+    root = shutil.copytree(collection, tmp_path / "photos")
+    (root / "cat" / "new.jpg").write_bytes(picture("new"))
+    os.utime(root / "cat" / "new.jpg", (1_700_000_000, 1_700_000_000))
+    rebuilt = convert(root, settings=SETTINGS, output=tmp_path / "rebuilt")
+    flags = [*through("PortableRunner"), *in_workers["LOOPBACK"], "--parallelism=2", "--update"]
+    code, line, stderr = on_flink(root, reference.output, *flags)
+    assert (code, line["status"]) == (0, "published"), stderr
+    marker = assert_same(reference.output, rebuilt)
+    assert marker["run"]["images_reused"] == marker["ledger"]["written"] - 1
 
 
 def test_workers_have_what_setup_file_ships(flink):

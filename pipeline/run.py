@@ -21,6 +21,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     import apache_beam as beam
     from apache_beam.pvalue import AsSingleton
 
+    from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS
     from recordmill.reading.report.write_report import write_report
     from recordmill.transforms.claim_output import ClaimOutput
     from recordmill.transforms.convert_shards import ConvertShards
@@ -34,7 +35,8 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
 
     settings, run = job.settings, job.run
     inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed side by side
-    listed = inputs | ListReferences(settings.source, settings.listing)  # in batches
+    spread = run.facts["runner"] not in IN_PROCESS_RUNNERS  # these have one worker
+    listed = inputs | ListReferences(settings.source, settings.listing, spread)  # in batches
     refs = listed | GroupDuplicates(settings, run.exclusions)  # unchanged, unless the settings treat duplicates
     limits = (settings.limit, settings.limit_per_class)
     selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, *limits))

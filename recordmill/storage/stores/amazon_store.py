@@ -66,12 +66,16 @@ class AmazonStore(Store):
             return None
         return FileMetadata(uri, found["ContentLength"], found["LastModified"].timestamp())
 
-    def list_below(self, prefix: str) -> Iterator[FileMetadata]:
-        """Every object whose URL has this prefix."""
-        bucket, start = split_uri(prefix)
+    def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
+        """Every object whose URL has this prefix, from one on."""
+        bucket, below = split_uri(prefix)
+        # S3 leaves out the name itself, too: it starts at the folder's name without its slash, or one letter earlier.
+        more = {"StartAfter": below + start[:-1]} if start else {}
         with _systems_errors(prefix):
-            for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=start):
+            for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=below, **more):
                 for found in page.get("Contents", ()):
+                    if found["Key"] < below + start:
+                        continue
                     time = found["LastModified"].timestamp()
                     yield FileMetadata(f"s3://{bucket}/{found['Key']}", found["Size"], time)
 

@@ -25,6 +25,8 @@ class GoogleStore(Store):
     too, since each writes the same bytes again.
     """
 
+    starts_anywhere = True
+
     def __init__(self, options: PipelineOptions) -> None:
         self._client = create_storage_client(options)
         adapter = HTTPAdapter(pool_maxsize=CONNECTIONS)  # by default ten connections, and the others are thrown away
@@ -57,12 +59,13 @@ class GoogleStore(Store):
             blob = self._client.bucket(bucket).get_blob(name, retry=DEFAULT_RETRY)
         return None if blob is None else FileMetadata(uri, blob.size, blob.updated.timestamp())
 
-    def list_below(self, prefix: str) -> Iterator[FileMetadata]:
-        """Every object whose URL has this prefix."""
-        bucket, start = split_uri(prefix)
+    def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
+        """Every object whose URL has this prefix, from one on."""
+        bucket, below = split_uri(prefix)
+        more: dict[str, Any] = {"start_offset": below + start} if start else {}
         fields = "items(name,size,updated),nextPageToken"
         with _systems_errors(prefix):
-            for blob in self._client.list_blobs(bucket, prefix=start, fields=fields, retry=DEFAULT_RETRY):
+            for blob in self._client.list_blobs(bucket, prefix=below, fields=fields, retry=DEFAULT_RETRY, **more):
                 yield FileMetadata(f"gs://{bucket}/{blob.name}", blob.size, blob.updated.timestamp())
 
     def names(self, prefix: str) -> Iterator[str]:

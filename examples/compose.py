@@ -2,12 +2,13 @@
 
     python examples/compose.py --input photos --output composed
 
-Add steps of your own between them. Pixels pass through Beam's shuffle, and shards differ from run to run;
+Add a step of your own between them. Pixels pass through Beam's shuffle, and shards differ from run to run;
 `python -m pipeline.run` avoids both, and with `--writer=beam` runs these very steps on any input.
 """
 
 import argparse
 import os
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
@@ -28,31 +29,23 @@ def main() -> None:
     images = recordmill.ImageSettings(quality=90)
     settings = recordmill.DatasetSettings(source=recordmill.ClassFolders(), images=images)
     with beam.Pipeline(runner=FnApiRunner()) as root:
-        prepared, tallies = (
+        batches = (
             root
             | beam.Create([recordmill.Input(flags.input)])
             | recordmill.ListReferences(settings.source, settings.listing)
-            | recordmill.AssignSplits(settings)  # (split, reference)
-            | recordmill.ReadImages(settings, labels)  # (split, reference, content)
-            | recordmill.ReencodeImages(settings)  # (split, reference, content, image, features)
         )
-        # A step of your own may change the images here: prepared = prepared | ...
-        (
-            (prepared, tallies)
-            | recordmill.BuildExamples(settings, labels)  # (split, serialised tf.train.Example)
-            | recordmill.SplitExamples(settings)
-            | recordmill.WriteExamples(settings, flags.output, flags.shards)  # reads the files back
-            | beam.Map(report, flags.output)
-        )
+        # A step of your own may change the images before Examples are built: own=beam.Map(...)
+        finished = recordmill.convert_with_beam(batches, settings, flags.output, flags.shards, labels)
+        finished | beam.Map(report, flags.output)
 
 
-def report(tally: recordmill.Tally, output: str) -> None:
+def report(finished: Any, output: str) -> None:
     """Reports the outcome of the images; fails the pipeline if the files lack some."""
-    if problem := tally.find_problem():
+    if problem := finished.find_problem():
         raise ValueError(problem)
-    rejected = [example.text for _, example in sorted(tally.rejected_such.items())]
+    rejected = [example.text for _, example in sorted(finished.rejected_such.items())]
     such = f"; rejected, such as {', '.join(rejected)}" if rejected else ""
-    print(f"{sum(file.records for file in tally.files)} Examples are in {output}{such}")
+    print(f"{finished.rows.records} Examples are in {output}{such}")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ from recordmill.schemas.version import VERSION
 from recordmill.storage.dataset_files import find_marker, read_marker
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.processors import default_processes, fewest_for_processes
-from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.progress import PROGRESS, peak_memory
 
 
 def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> tuple[Outcome, Job | None]:
@@ -57,6 +57,8 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
         from recordmill.pipeline.runners.run_job import run_job
 
         outcome = run_job(job, build, options, terminal)
+        if options.runner in IN_PROCESS_RUNNERS:
+            outcome = add_measured(outcome)
         outcome = analyze_output(outcome, job, terminal)
     except RecordmillError as error:
         outcome = Outcome("failed", str(error), error.exit_code)
@@ -71,6 +73,21 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
         where = f"--traceback shows where; a rerun {again}"
         outcome = Outcome("failed", f"unexpected {type(error).__name__}: {last_line(error)} ({where})", FAILED)
     return outcome, job
+
+
+def add_measured(outcome: Outcome) -> Outcome:
+    """The outcome with what the run cost next to what was predicted."""
+    price = outcome.numbers.get("price")
+    if not price or outcome.status != "published":
+        return outcome
+    measured = {
+        "cpu_seconds": round(PROGRESS.cpu_seconds(), 2),
+        "memory": peak_memory(),
+        "bytes_read": outcome.numbers["input_bytes"],
+        "bytes_written": outcome.numbers["output_bytes"],
+        "minutes": round(sum(PROGRESS.seconds().values()) / 60, 2),
+    }
+    return replace(outcome, numbers={**outcome.numbers, "price": {**price, "measured": measured}})
 
 
 def _stopped(how: str, what_was_done: str, options: LaunchOptions) -> str:
@@ -143,7 +160,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
 
 def _check_for_beam(settings: DatasetSettings, output: str) -> str:
     """Fails where `--writer=beam` cannot write what the settings demand; gives a note on what it leaves out."""
-    from recordmill.transforms.write_with_beam import find_others  # needs Beam
+    from recordmill.transforms.claim_output import find_others  # needs Beam
 
     if problem := "\n".join(find_idle_with_beam(settings)):
         raise UsageError(problem)

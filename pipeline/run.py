@@ -4,6 +4,7 @@ Beam and the steps are imported where they are used: the import takes two second
 """
 
 import sys
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from recordmill.pipeline.command import run_command
@@ -23,7 +24,9 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
 
     from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS
     from recordmill.reading.report.write_report import write_report
+    from recordmill.storage.dataset_files import staging_folder
     from recordmill.transforms.claim_output import ClaimOutput
+    from recordmill.transforms.compose import convert_with_beam
     from recordmill.transforms.convert_shards import ConvertShards
     from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
     from recordmill.transforms.group_duplicates import GroupDuplicates
@@ -31,7 +34,6 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
     from recordmill.transforms.publish_dataset import PublishDataset
     from recordmill.transforms.summarize_images import SummarizeImages
-    from recordmill.transforms.write_with_beam import write_with_beam
 
     settings, run = job.settings, job.run
     inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed side by side
@@ -41,16 +43,18 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     limits = (settings.limit, settings.limit_per_class)
     selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, *limits))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row
-    plans = summary | PlanShards(settings, job.recipe, run, selection)
-    if run.writer == "beam":
-        return write_with_beam(refs, plans, settings, run)  # pixels flow
-    plan = AsSingleton(plans | ClaimOutput(run))
-    return (
-        refs
-        | ShuffleReferences(settings, plan)  # ((split, index), batches): the one shuffle
-        | ConvertShards(settings, run, plan)  # one report per finished shard
-        | PublishDataset(settings, run, plan, write_report)  # one outcome
-    )
+    plans = summary | PlanShards(settings, job.recipe, run, selection) | ClaimOutput(run)
+    plan = AsSingleton(plans)
+    if run.writer == "beam":  # pixels flow
+        cutoffs = AsSingleton(plans | "Cutoffs" >> beam.Map(attrgetter("selection")))
+        labels = AsSingleton(plans | "Labels" >> beam.Map(attrgetter("label_map")))
+        planned = refs | "TakePlanned" >> beam.Filter(lambda _, plan: plan.action == "convert", plan)
+        folder = staging_folder(run.output, run.run_id)
+        finished = convert_with_beam(planned, settings, folder, settings.shards.count or 1, labels, cutoffs)
+    else:
+        shards = refs | ShuffleReferences(settings, plan)  # ((split, index), batches): the one shuffle
+        finished = shards | ConvertShards(settings, run, plan)  # one report per finished shard
+    return finished | PublishDataset(settings, run, plan, write_report)  # one outcome
 
 
 def main() -> None:

@@ -40,11 +40,12 @@ if TYPE_CHECKING:
     from recordmill.transforms.compose import (
         AssignSplits,
         BuildExamples,
+        PendingImage,
         ReadImages,
         ReencodeImages,
         SplitExamples,
-        Tally,
         WriteExamples,
+        convert_with_beam,
     )
     from recordmill.transforms.inputs.sources.class_folders import ClassFolders
     from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
@@ -72,7 +73,8 @@ _NAMES = {
     "storage.record_bytes": ("StoredFile",),
     "storage.record_reader": ("Damage", "RecordFile"),
     "transforms.compose": (
-        *("AssignSplits", "BuildExamples", "ReadImages", "ReencodeImages", "SplitExamples", "Tally", "WriteExamples"),
+        *("AssignSplits", "BuildExamples", "PendingImage", "ReadImages", "ReencodeImages", "SplitExamples"),
+        *("WriteExamples", "convert_with_beam"),
     ),
     "transforms.inputs.sources.class_folders": ("ClassFolders",),
     "transforms.inputs.sources.filename_labels": ("FilenameLabels",),

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
 from recordmill.schemas.example_proto import Example
+from recordmill.schemas.record_digests import STORED_IMAGE
 
 Kind = Literal["bytes", "float", "int64"]
 
@@ -105,12 +106,21 @@ class ExampleEncoder:
             FeatureValueError: a value is not of its feature's kind (see `schemas.coercion`), or a feature that holds
                 one value is given none or several.
         """
+        return self._fill(record).serialize()
+
+    def encode_apart(self, record: Mapping[str, Any]) -> tuple[bytes, bytes]:
+        """The same, and the Example with an empty image; see `encode`."""
+        message = self._fill(record)
+        return message.serialize(), message.serialize_rest()
+
+    def _fill(self, record: Mapping[str, Any]) -> "_Message":
         values = list(map(record.get, self._fields))
         absent = [value is None for value in values]
         message: _Message | None = getattr(self._messages, "message", None)
         if message is None or message.absent != absent or message.held_bytes > MESSAGE_BYTES:
             message = self._messages.message = _Message(self._features, absent)
-        return message.fill(values)
+        message.fill(values)
+        return message
 
 
 class _Message:
@@ -124,6 +134,7 @@ class _Message:
         self.held_bytes = 0
         self._example = Example()
         self._places: list[tuple[int, Feature, Callable[[Any], Value], Any]] = []
+        self._images: list[Any] = []
         entries = self._example.features.feature
         for index, (feature, is_absent) in enumerate(zip(features, absent, strict=True)):
             if feature.constant is None and is_absent:
@@ -135,9 +146,11 @@ class _Message:
                 continue
             values.append(_PLACEHOLDERS[feature.kind])
             self._places.append((index, feature, coerce, values))
+            if feature.field in STORED_IMAGE:
+                self._images.append(values)
 
-    def fill(self, values: Sequence[Any]) -> bytes:
-        """The bytes of the message with these values, one per feature."""
+    def fill(self, values: Sequence[Any]) -> None:
+        """Replaces the values, one per feature."""
         try:
             for index, feature, coerce, place in self._places:
                 if feature.many:
@@ -146,10 +159,19 @@ class _Message:
                     place[0] = coerce(values[index])
         except FeatureValueError as error:
             raise FeatureValueError(f"feature {feature.key}: {error}") from None
+
+    def serialize(self) -> bytes:
+        """The bytes of the message."""
         # Map entries have no order of their own: without `deterministic`, 50 insertion orders gave 4 byte strings.
         serialized: bytes = self._example.SerializeToString(deterministic=True)
         self.held_bytes += len(serialized)
         return serialized
+
+    def serialize_rest(self) -> bytes:
+        """The bytes of the message with an empty image, which it has from then on."""
+        for place in self._images:
+            place[0] = b""
+        return self.serialize()
 
 
 def encode_example(features: Sequence[Feature], record: Mapping[str, Any]) -> bytes:

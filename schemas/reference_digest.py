@@ -33,7 +33,7 @@ def source_digest_of(ref: ImageRef) -> int:
 
 
 def record_digest_of(split: str, key: str, record: str) -> int:
-    """256 bits of a record: its split, its key and its SHA-256 in hex."""
+    """256 bits of a record: its split, its key and its own digest in hex, see `schemas.record_digests`."""
     return _hash(f"{split}\0{record}\0{key}")
 
 

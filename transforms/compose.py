@@ -1,150 +1,91 @@
 """The steps of `--writer=beam`, and of pipelines of your own: read images, prepare them, build Examples, write those.
 
 The main job does the same work in the step that writes shards, so that pixels are never shuffled. Here, each image is
-an element of its own. Every step gives two collections: what it makes, and a `Tally` of what was rejected or built in
-each bundle so far. The next step takes both.
+an element of its own, which also carries why it was rejected. Every image therefore arrives at the end, where all are
+counted.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import apache_beam as beam
 from apache_beam import coders
 from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.pvalue import AsIter, TaggedOutput
-from apache_beam.transforms.window import GlobalWindows
+from apache_beam.pvalue import AsIter
 from apache_beam.typehints.decorators import no_annotations
 
 from recordmill import storage
-from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.imaging import PreparedImage
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
-from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals, Totals
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.reference_digest import add_digests, digest_of
+from recordmill.schemas.reference_digest import digest_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.tfrecord_file import read_back
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
+from recordmill.transforms.publishing.gather_reports import GatherReports
 from recordmill.transforms.records import convert_image
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.shards.progress import PROGRESS
 
-Made = tuple[Any, "beam.PCollection[Tally]"]
-"""What a step makes, and the tallies so far."""
-
 _NO_CUTOFFS, _NO_LABELS = SplitCutoffs(), LabelMap({})
 
 
-@dataclass(slots=True)
-class Tally(Totals):
-    """The outcomes of references, added up in any order.
+@dataclass(frozen=True, slots=True)
+class PendingImage:
+    """An image on its way through the steps; each adds something, until there is an outcome.
 
     Attributes:
-        splits: totals by split: the Examples that were built, and what was rejected.
-        annotations: boxes and labels that are in no Example.
-        digest: `schemas.reference_digest.digest_of` the references, added up.
-        rejected_such: for each reason the first rejected reference by key, in words.
-        problems: the first of the sentences that fail the run, if there are any.
-        files: the files that were written; their numbers are read from them.
+        split: the split that it goes to; the empty string if it was rejected when it was listed.
+        ref: the reference.
+        loaded: what was read.
+        image: what is stored of it, if anything is.
+        features: what functions computed.
+        outcome: its Example, or why there is none.
+        problem: why the run fails, in a sentence; the empty string if it does not.
     """
 
-    splits: dict[str, RowTotals] = field(default_factory=dict)
-    annotations: AnnotationTotals = field(default_factory=AnnotationTotals)
-    digest: int = 0
-    rejected_such: dict[str, BoxExample] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-    files: list[ShardReport] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, parts: "Iterable[Tally]") -> "Tally":
-        """All of them together."""
-        total = cls()
-        for part in parts:
-            total.merge(part)
-        return total
-
-    def merge(self, other: "Tally") -> None:
-        """Adds the counts of others; one problem stays, since a function may fail for each of a billion images."""
-        Totals.merge(self, other)
-        self.problems = sorted(self.problems)[:1]
-
-    def add(self, split: str, ref: ImageRef, image: convert_image.ConvertedImage) -> None:
-        """Adds the outcome of one reference."""
-        row = image.row
-        self.splits.setdefault(split, RowTotals()).add(row, split)
-        self.digest = add_digests(self.digest, digest_of(ref))
-        if image.annotations is not None:
-            add_image(self.annotations, row.key, image.annotations)
-        if isinstance(row, RejectedRow) and row.rejected is not None:
-            such = BoxExample(row.key, 0, " ".join(f"{row.key} ({row.detail})".split()))
-            self.rejected_such[row.rejected] = min(such, self.rejected_such.get(row.rejected, such))
-        PROGRESS.add_done(1)
-
-    def find_problem(self) -> str:
-        """Why the files may not be used, in a sentence; the empty string if they hold each Example that was built."""
-        problems = list(self.problems)
-        for name, rows in sorted(self.splits.items()):
-            found = sum(file.records for file in self.files if file.split == name)
-            if found != rows.records:
-                built = f"split {name} has {format_count(rows.records, 'Example')}"
-                problems.append(f"{built}, and its files hold {found:,}: something was lost or written twice")
-        return min(problems, default="")
+    split: str
+    ref: ImageRef
+    loaded: Any = None
+    image: PreparedImage | None = None
+    features: Mapping[str, Any] = field(default_factory=dict)
+    outcome: convert_image.ConvertedImage | None = None
+    problem: str = ""
 
 
-coders.registry.register_coder(Tally, coders.PickleCoder)
+coders.registry.register_coder(PendingImage, coders.PickleCoder)
+coders.registry.register_coder(FinishedShards, coders.PickleCoder)
+
+_Work = Callable[[PendingImage, ExampleLayout, LabelMap], PendingImage]
 
 
 class _Step(beam.DoFn):
-    """Makes something of each element `(split, reference, ...)`, or counts why it cannot."""
+    """Does the work of a step for each image that has no outcome yet."""
 
-    def __init__(self, settings: DatasetSettings) -> None:
-        self._settings = settings
+    def __init__(self, work: _Work, settings: DatasetSettings) -> None:
+        self._work, self._settings = work, settings
 
     def setup(self) -> None:
         self._layout = ExampleLayout(self._settings)
 
-    def start_bundle(self) -> None:
-        self._tally = Tally()
-
-    def process(self, element: tuple[Any, ...], labels: LabelMap) -> Iterator[Any]:
-        split, ref, *_ = element
-        try:
-            yield self._make(element, labels)
-        except Rejected as rejected:
-            self._tally.add(split, ref, convert_image.reject_image(ref, rejected, labels))
-        except FunctionError as error:
-            self._tally.merge(Tally(problems=[str(error)]))
-
-    def _make(self, element: tuple[Any, ...], labels: LabelMap) -> tuple[Any, ...]:
-        raise NotImplementedError
-
-    def finish_bundle(self) -> Iterator[TaggedOutput]:
-        yield TaggedOutput("tallies", GlobalWindows.windowed_value(self._tally))
-
-
-class _Read(_Step):
-    def _make(self, element: tuple[Any, ...], labels: LabelMap) -> tuple[Any, ...]:
-        split, ref = element
-        return split, ref, convert_image.load_image(ref, self._settings, labels, split)
-
-
-class _Reencode(_Step):
-    def _make(self, element: tuple[Any, ...], labels: LabelMap) -> tuple[Any, ...]:
-        return *element, *convert_image.prepare_loaded(element[2], self._layout)
-
-
-class _Build(_Step):
-    def _make(self, element: tuple[Any, ...], labels: LabelMap) -> tuple[Any, ...]:
-        split, ref, loaded, image, computed = element
-        built = convert_image.build_record(loaded, image, computed, self._layout, labels)
-        self._tally.add(split, ref, built)
-        return split, built.record
+    def process(self, image: PendingImage, labels: LabelMap) -> Iterator[PendingImage]:
+        if image.outcome is None and not image.problem:
+            try:
+                image = self._work(image, self._layout, labels)
+            except Rejected as rejected:
+                outcome = convert_image.reject_image(image.ref, rejected, labels)
+                image = PendingImage(image.split, image.ref, outcome=outcome)
+            except FunctionError as error:
+                image = PendingImage(image.split, image.ref, problem=str(error))
+        yield image
 
 
 @dataclass
@@ -156,33 +97,45 @@ class _ImageStep(beam.PTransform):
         labels: class ids, a `LabelMap` or a side input of one.
     """
 
-    step: ClassVar[type[_Step]]
+    work: ClassVar[_Work]
     settings: DatasetSettings
     labels: Any = _NO_LABELS
 
-    @no_annotations  # type: ignore[untyped-decorator]  # Beam knows no type hints of several PCollections, and warns of each
-    def expand(self, made: Made) -> Made:
-        elements, tallies = made
-        outputs = elements | beam.ParDo(self.step(self.settings), self.labels).with_outputs("tallies", main="made")
-        return outputs.made, (tallies, outputs.tallies) | beam.Flatten()
+    @no_annotations  # type: ignore[untyped-decorator]  # Beam would make a schema of the type
+    def expand(self, images: beam.PCollection[PendingImage]) -> beam.PCollection[PendingImage]:
+        return images | beam.ParDo(_Step(type(self).work, self.settings), self.labels)
+
+
+def _read(image: PendingImage, layout: ExampleLayout, labels: LabelMap) -> PendingImage:
+    return replace(image, loaded=convert_image.load_image(image.ref, layout.settings, labels, image.split))
+
+
+def _reencode(image: PendingImage, layout: ExampleLayout, labels: LabelMap) -> PendingImage:
+    prepared, features = convert_image.prepare_loaded(image.loaded, layout)
+    return replace(image, image=prepared, features=features)
+
+
+def _build(image: PendingImage, layout: ExampleLayout, labels: LabelMap) -> PendingImage:
+    built = convert_image.build_record(image.loaded, image.image, image.features, layout, labels)
+    return PendingImage(image.split, image.ref, outcome=built)
 
 
 class ReadImages(_ImageStep):
-    """PCollection[(split, ImageRef)] -> PCollection[(split, ImageRef, LoadedImage)]; reads what has a class id."""
+    """PCollection[PendingImage] -> the same with what was read; only images with a class id are read."""
 
-    step = _Read
+    work = _read
 
 
 class ReencodeImages(_ImageStep):
-    """... -> PCollection[(..., PreparedImage or None, features)]; checks images, and re-encodes them if needed."""
+    """PCollection[PendingImage] -> the same with what is stored; images are checked, and re-encoded if needed."""
 
-    step = _Reencode
+    work = _reencode
 
 
 class BuildExamples(_ImageStep):
-    """... -> PCollection[(split, serialised Example)]."""
+    """PCollection[PendingImage] -> the same with nothing but their outcomes."""
 
-    step = _Build
+    work = _build
 
 
 @dataclass
@@ -198,20 +151,18 @@ class AssignSplits(beam.PTransform):
     cutoffs: Any = _NO_CUTOFFS
 
     @no_annotations  # type: ignore[untyped-decorator]
-    def expand(self, batches: beam.PCollection[ReferenceBatch]) -> Made:
-        """PCollection[ReferenceBatch] -> PCollection[(split, ImageRef)], and no tallies yet."""
-        assign = beam.FlatMap(_assign, self.settings, self.cutoffs)
-        refs = batches | assign.with_output_types(tuple[str, Any])  # the coder of ImageRef would make one of a Notice
-        return refs | beam.Reshuffle(), batches.pipeline | "NoTallies" >> beam.Create([Tally()])
+    def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[PendingImage]:
+        """PCollection[ReferenceBatch] -> PCollection[PendingImage]."""
+        return batches | beam.FlatMap(_assign, self.settings, self.cutoffs) | beam.Reshuffle()
 
 
-def _assign(batch: ReferenceBatch, settings: DatasetSettings, cutoffs: SplitCutoffs) -> Iterator[tuple[str, ImageRef]]:
+def _assign(batch: ReferenceBatch, settings: DatasetSettings, cutoffs: SplitCutoffs) -> Iterator[PendingImage]:
     splitter = ImageSplitter(settings.seed, settings.splits, cutoffs)
     for notice in batch.notices:
         if notice.status == "fatal":
             raise ValueError(f"{notice.uri}: {notice.detail}")
-    yield from (("", notice) for notice in batch.notices if notice.status == "rejected")
-    yield from ((split, ref) for ref in batch.refs if (split := splitter.place(ref)[1]))
+    yield from (PendingImage("", notice) for notice in batch.notices if notice.status == "rejected")
+    yield from (PendingImage(split, ref) for ref in batch.refs if (split := splitter.place(ref)[1]))
 
 
 @dataclass
@@ -225,17 +176,15 @@ class SplitExamples(beam.PTransform):
     settings: DatasetSettings
 
     @no_annotations  # type: ignore[untyped-decorator]
-    def expand(self, made: Made) -> Made:
-        """PCollection[(split, serialised Example)] -> {split: PCollection[serialised Example]}; and tallies."""
-        examples, tallies = made
-        names = self.settings.splits.names
-        parts = zip(names, examples | beam.Partition(_index_of, len(names), names), strict=True)  # type: ignore[arg-type]
-        values = beam.Values().with_output_types(bytes)
-        return {name: part | f"Examples {name}" >> values for name, part in parts}, tallies
+    def expand(self, images: beam.PCollection[PendingImage]) -> dict[str, beam.PCollection[bytes]]:
+        """PCollection[PendingImage] -> {split: PCollection[serialised Example]}."""
+        splits = self.settings.splits.names
+        return {name: images | name >> beam.FlatMap(_record, name).with_output_types(bytes) for name in splits}
 
 
-def _index_of(element: tuple[str, bytes], _: int, names: tuple[str, ...]) -> int:
-    return names.index(element[0])
+def _record(image: PendingImage, split: str) -> Iterator[bytes]:
+    if image.split == split and image.outcome is not None and image.outcome.record is not None:
+        yield image.outcome.record
 
 
 @dataclass
@@ -253,34 +202,71 @@ class WriteExamples(beam.PTransform):
     count: int
 
     @no_annotations  # type: ignore[untyped-decorator]
-    def expand(self, made: Made) -> beam.PCollection[Tally]:
-        """{split: PCollection[serialised Example]}, tallies -> PCollection[Tally] of exactly one element."""
-        splits, tallies = made
-        packed = self.settings.compression == "gzip"
-        kind = CompressionTypes.GZIP if packed else CompressionTypes.UNCOMPRESSED
-        found = [tallies]
+    def expand(self, splits: dict[str, beam.PCollection[bytes]]) -> beam.PCollection[ShardReport]:
+        """{split: PCollection[serialised Example]} -> PCollection[ShardReport]: the number of records of each file."""
+        compression = "gzip" if self.settings.compression == "gzip" else "none"
+        kind = CompressionTypes.GZIP if compression == "gzip" else CompressionTypes.UNCOMPRESSED
+        how = {"file_name_suffix": ".tfrecord", "num_shards": self.count, "compression_type": kind}
+        found = []
         for name, examples in splits.items():
-            prefix = storage.join(self.folder, name)
-            write = beam.io.WriteToTFRecord(
-                prefix, file_name_suffix=".tfrecord", num_shards=self.count, compression_type=kind
-            )
+            write = beam.io.WriteToTFRecord(storage.join(self.folder, name), **how)
             files = examples | f"Write {name}" >> write
             # Beam gives the names at the end of time, where some runners (Prism) process nothing more: a side input
             # brings them back to its beginning.
             once = examples.pipeline | f"Once {name}" >> beam.Create([name])
-            named = once | f"Name {name}" >> beam.FlatMap(_pair, AsIter(files)) | f"Spread {name}" >> beam.Reshuffle()
-            read = beam.MapTuple(read_written, packed=packed).with_output_types(Tally)
-            found.append(named | f"Read {name}" >> read)
-        return found | beam.Flatten() | "AddUp" >> beam.CombineGlobally(Tally.of)
+            named = once | f"Name {name}" >> beam.FlatMap(lambda _, paths: paths, AsIter(files))
+            spread = named | f"Spread {name}" >> beam.Reshuffle()
+            found.append(spread | f"Read {name}" >> beam.Map(read_written, name, compression))
+        return found | beam.Flatten()
 
 
-def _pair(split: str, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
-    return ((split, path) for path in paths)
-
-
-def read_written(split: str, path: str, packed: bool = False) -> Tally:
+def read_written(path: str, split: str, compression: str = "none") -> ShardReport:
     """What is in a file that Beam wrote, read back from it."""
-    contents = read_back(path, "gzip" if packed else "none")
+    read = read_back(path, compression)
     index = int(path.rpartition("-of-")[0].rpartition("-")[2])
-    file = ShardReport(split, index, contents.records, RowTotals(), AnnotationTotals())
-    return Tally(files=[replace(file, records=contents.records, bytes=contents.bytes, sha256=contents.sha256)])
+    report = ShardReport(split, index, read.records, RowTotals(), AnnotationTotals(), records=read.records)
+    return replace(report, bytes=read.bytes, sha256=read.sha256)
+
+
+def count_outcome(image: PendingImage) -> FinishedShards:
+    """The totals of one image, to be added up."""
+    if image.outcome is None:
+        return FinishedShards(problems={"": BoxExample(image.ref.key, 0, image.problem)})
+    PROGRESS.add_done(1)
+    row, annotations = image.outcome.row, image.outcome.annotations
+    totals = FinishedShards(splits={image.split: RowTotals.of([row], image.split)}, digest=f"{digest_of(image.ref):x}")
+    if annotations is not None:
+        add_image(totals.annotations, row.key, annotations)
+    if isinstance(row, RejectedRow) and row.rejected is not None:
+        text = " ".join(f"{row.key} ({row.detail})".split())
+        totals.rejected_such[row.rejected] = BoxExample(row.key, 0, text)
+    return totals
+
+
+def convert_with_beam(
+    batches: beam.PCollection[ReferenceBatch],
+    settings: DatasetSettings,
+    folder: str,
+    count: int,
+    labels: Any = _NO_LABELS,
+    cutoffs: Any = _NO_CUTOFFS,
+    own: beam.PTransform | None = None,
+) -> beam.PCollection[FinishedShards]:
+    """Chains the steps: converts each image, writes each split's Examples, and counts both.
+
+    Args:
+        batches: PCollection[ReferenceBatch].
+        settings: what the dataset is.
+        folder: where the files are written.
+        count: the number of each split's files.
+        labels: class ids, a `LabelMap` or a side input of one.
+        cutoffs: what `limit` and `splits.stratify` need, a `SplitCutoffs` or a side input of one.
+        own: a step of your own between `ReencodeImages` and `BuildExamples`: PCollection[PendingImage] -> the same.
+
+    Returns:
+        PCollection[FinishedShards] of exactly one element; its `find_problem` says whether the files may be used.
+    """
+    images = batches | AssignSplits(settings, cutoffs) | ReadImages(settings, labels) | ReencodeImages(settings, labels)
+    built = (images | own if own else images) | BuildExamples(settings, labels)
+    files = built | SplitExamples(settings) | WriteExamples(settings, folder, count)
+    return (built | beam.Map(count_outcome), files) | beam.Flatten() | beam.CombineGlobally(GatherReports())

@@ -2,37 +2,33 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from threading import BoundedSemaphore
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
-from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
-from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.planning.hash_histogram import range_of
 from recordmill.transforms.planning.key_hashes import hash_key
-from recordmill.transforms.planning.plan import Plan, ReusableDataset, class_numbers, make_plan
+from recordmill.transforms.planning.plan import Plan, ReusableDataset, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
-from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
-from recordmill.transforms.records.convert_image import convert_image
-from recordmill.transforms.records.earlier_record import EarlierRecord
+from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.run_settings import RunSettings
-from recordmill.transforms.shards.earlier_datasets import find_reusable, join_earlier
-from recordmill.transforms.shards.processors import available_processors
-from recordmill.transforms.shards.read_ahead import ReadAhead
+from recordmill.transforms.shards.earlier_datasets import find_reusable
+from recordmill.transforms.shards.sample_images import Sample, convert_sample, price_run
 
 ShardId = tuple[str, int]
+
+PRICED_FROM = 1_000
+"""References from which on a run is worth predicting its price; `--plan` always does."""
 
 HELD_REFERENCES = (16_384, 131_072)
 """References that a worker's thread sorts by shard at once, at least and at most: 8 and 64 MB of them."""
@@ -43,59 +39,50 @@ HELD_PER_SHARD = 64
 
 def estimate_growth(
     summary: Summary, settings: DatasetSettings, shown: bool = False, reuse: Sequence[ReusableDataset] = ()
-) -> float:
-    """Bytes of a record for each byte of its source, from converting the summary's sample.
+) -> tuple[float, Sample | None]:
+    """Bytes of a record for each byte of its source, from converting the summary's sample; and the sample, if any.
 
-    The functions of `images.function` and `keep` are called twice for each of these images. Without them, it is 1.0
-    where bytes are stored untouched, or where the number of shards is given and sizes are not even `shown`. It is 1.0,
-    too, where no image of the sample can be converted. The sample is chosen by hash: the same images give the same
-    estimate. JPEGs that keep their sampling are taken for smaller than they are, as version 0.1 made them: the estimate
-    decides the number of shards, and that the plan's id.
+    Without functions of `images.function` and `keep`, it is 1.0 where bytes are stored untouched, or where the number
+    of shards is given and sizes are not even `shown`. It is 1.0, too, where no image of the sample can be converted.
+    JPEGs that keep their sampling are taken for smaller than they are, as version 0.1 made them: the estimate decides
+    the number of shards, and that the plan's id.
+
+    Images are converted also where only the price of the run depends on it.
     """
-    asked = settings
-    if settings.images.subsampling == "auto":
-        settings = replace(settings, images=replace(settings.images, subsampling="by_format"))
-    if not settings.hooks and (
-        settings.images.reencode == "never" or (settings.shards.count is not None and not shown)
-    ):
-        return 1.0
-    numbers = class_numbers(summary, settings)
-    labels = {*numbers, *(ref.label for _, _, ref in summary.sample)}
-    label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers)
-    decoding, layout = BoundedSemaphore(available_processors()), ExampleLayout(settings)
-
-    def measure(pair: tuple[ImageRef, EarlierRecord | None]) -> tuple[int, int]:
-        ref, earlier = pair
-        if earlier and earlier.row.changes and settings != asked:  # it was encoded in another way
-            earlier = None
-        converted = convert_image(ref, layout, label_map, decoding, earlier=earlier, twice=True)
-        if isinstance(row := converted.row, RejectedRow):
-            return (ref.expected_bytes if row.left_out else 0, 0)
-        return ref.expected_bytes, converted.size() + FRAMING_BYTES
-
-    refs = sorted((ref for _, _, ref in summary.sample), key=lambda ref: hash_key(settings.seed, ref.key).order)
-    pairs = join_earlier(reuse, refs, settings.seed)
-    with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:  # reads may wait for a network
-        sizes = list(pool.map(measure, pairs, lambda pair: pair[0].expected_bytes, lambda _: 0))
-    before, after = (sum(each) for each in zip((0, 0), *sizes, strict=True))
-    return after / before if before else 1.0
+    decides = settings.hooks or (settings.images.reencode != "never" and (settings.shards.count is None or shown))
+    if not decides and not shown and summary.references < PRICED_FROM:
+        return 1.0, None
+    try:
+        sample = convert_sample(summary, settings, reuse, as_before=True)
+    except FunctionError:
+        if decides:
+            raise
+        return 1.0, None  # the run will say so
+    return sample.growth if decides else 1.0, sample
 
 
 def plan_dataset(
     summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, recipe: Recipe, run: RunSettings
 ) -> Plan:
     """Plans the dataset, as if the output were empty."""
-    growth = 1.0
+    growth, sample, price = 1.0, None, None
     if summary.boxes and not run.names_convention and not ExampleLayout(settings).stores_boxes:
         problem = explain_unstored_boxes(f"the input has {format_count(summary.boxes, 'box')}")
         summary = replace(summary, problems=[problem], problems_found=1)
     reuse, notes = find_reusable(run.reuse, recipe.values)
     if not summary.problems:
         try:
-            growth = estimate_growth(summary, settings, run.preview, reuse)
+            growth, sample = estimate_growth(summary, settings, run.preview, reuse)
         except FunctionError as error:
             summary = replace(summary, problems=[str(error)], problems_found=1)
-    return replace(make_plan(summary, selection, settings, recipe, growth), reuse=reuse, run_notes=notes)
+    plan = make_plan(summary, selection, settings, recipe, growth)
+    if sample and plan.action == "convert" and (run.preview or summary.references >= PRICED_FROM):
+        processes = run.processes if summary.references >= run.fewest_for_processes else 1
+        if sample.has_reencoded and settings.images.subsampling == "auto":
+            sample = convert_sample(summary, settings, reuse)
+        with suppress(OSError):  # of the temporary folder
+            price = price_run(sample, summary, settings, processes)
+    return replace(plan, reuse=reuse, run_notes=notes, price=price)
 
 
 def count_held(shards: int) -> int:

@@ -10,17 +10,19 @@ import apache_beam as beam
 from apache_beam.pvalue import AsIter
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import DUPLICATES, OUTCOME, REJECTED, REPORT
+from recordmill.schemas.dataset.file_names import DUPLICATES, LABELS, OUTCOME, REJECTED, REPORT
 from recordmill.schemas.dataset.json_values import as_json, to_json
-from recordmill.schemas.dataset.marker import Ledger
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
+from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
+from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.dataset.totals import ImageTotals
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, holds_report, read_marker, staging_folder
+from recordmill.storage.many_files import move_files
 from recordmill.storage.output_errors import explain_output_error
+from recordmill.transforms.claim_output import find_others
 from recordmill.transforms.planning.output_lock import release_claim, remove_staging
 from recordmill.transforms.planning.output_state import find_fault
 from recordmill.transforms.planning.plan import Plan
@@ -31,6 +33,7 @@ from recordmill.transforms.publishing.companions import StagedDataset, find_rema
 from recordmill.transforms.publishing.companions.label_map_text import note_background
 from recordmill.transforms.publishing.contract import find_breaches
 from recordmill.transforms.publishing.duplicates import Copies, FindCopies, list_duplicates
+from recordmill.transforms.publishing.gather_reports import GatherReports
 from recordmill.transforms.publishing.ledger import (
     LedgerError,
     balance_boxes,
@@ -41,7 +44,7 @@ from recordmill.transforms.publishing.ledger import (
     lost_labels,
     lost_splits,
 )
-from recordmill.transforms.publishing.marker import build_marker, name_shards, preview_numbers
+from recordmill.transforms.publishing.marker import build_marker, check_names, name_shards, preview_numbers
 from recordmill.transforms.publishing.moved_images import compare_splits
 from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, stage_dataset
 from recordmill.transforms.run_settings import RunSettings
@@ -72,6 +75,8 @@ def publish(
         copies: the images of the shards whose bytes occur several times.
     """
     PROGRESS.enter("publishing")
+    if run.writer == "beam":
+        return _publish_files_or_none(finished, plan, settings, run)
     try:
         if plan.action == "convert":
             outcome = _join_others(plan, run) or _publish_converted(finished, copies, plan, settings, run)
@@ -84,6 +89,8 @@ def publish(
     if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
         outcome = _join_others(plan, run) or outcome  # files that were gone are where another run has moved them
     outcome = tell_acted(outcome, settings)
+    if plan.price and outcome.status in ("planned", "published"):
+        outcome = replace(outcome, numbers={**outcome.numbers, "price": {"predicted": to_json(plan.price)}})
     if plan.action == "convert" and outcome.status == "failed":
         with suppress(OSError):  # the disk may be full
             release_claim(run.output, plan.plan_id, run.run_id)
@@ -150,9 +157,8 @@ def _publish_converted(
 ) -> Outcome:
     """Checks the finished shards and publishes them."""
     reports = sorted(finished.reports, key=attrgetter("place"))
-    problems = sorted(report.problem for report in reports if report.problem)
-    if problems:
-        return _failed(problems[0], plan, run)
+    if problem := finished.find_problem():
+        return _failed(problem, plan, run)
     ledger, rows = balance_ledger(plan.summary, finished), finished.rows
     if problem := find_excess(finished, plan, ledger, settings, list_rejected(reports, plan, run)):
         boxes = balance_boxes(plan.summary, finished)
@@ -232,6 +238,54 @@ def list_losses(finished: FinishedShards, summary: Summary, settings: DatasetSet
     return notes
 
 
+def _publish_files_or_none(
+    finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings
+) -> Outcome:
+    """Ends a run with `--writer=beam`: if it fails, nothing is left in the output."""
+    try:
+        outcome = _publish_files(finished, plan, settings, run)
+    except (LedgerError, ValueError, OSError) as error:
+        why = explain_output_error(error, run.output) if isinstance(error, OSError) else str(error)
+        outcome = Outcome("failed", why, FAILED)
+    with suppress(OSError):  # the run has ended; the next one names what is there
+        remove_staging(run.output, run.run_id, run.run_id)
+    return write_outcome(replace(outcome, notes=(*plan.notes, *outcome.notes)), plan, run)
+
+
+def _publish_files(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
+    """Gives the files that Beam wrote their names in the output if nothing is lost."""
+    if problem := plan.sentence or finished.find_problem():
+        return Outcome("refused" if plan.action == "refuse" else "failed", problem, FAILED)
+    ledger, shards = balance_ledger(plan.summary, finished), name_shards(finished.reports, settings)
+    marker = build_marker(plan, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None))
+    numbers = {key: value for key, value in marker.numbers().items() if key != "duplicates"}
+    such = {reason: example.text for reason, example in finished.rejected_such.items()}
+    if problem := find_excess(finished, plan, ledger, settings, such):
+        return Outcome("failed", problem, TOO_MANY_REJECTED, numbers=numbers)
+    check_names(marker)
+    staging, count = staging_folder(run.output, run.run_id), settings.shards.count or 1
+    moves = {f"{each.report.split}-{each.report.index:05d}-of-{count:05d}.tfrecord": each.name for each in shards}
+    labels = plan.label_map.as_text(ExampleLayout(settings).convention.label_lines)
+    storage.write_file(storage.join(staging, LABELS), labels.encode())
+    _move_all(staging, moves | {LABELS: LABELS}, run)
+    sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
+    losses = tuple(list_losses(finished, plan.summary, settings))
+    return Outcome("written", sentence, DONE, numbers=numbers, notes=losses)
+
+
+def _move_all(staging: str, moves: Mapping[str, str], run: RunSettings) -> None:
+    """Gives files in staging their names in the output; all of them, or none."""
+    paths = {storage.join(staging, source): storage.join(run.output, target) for source, target in moves.items()}
+    is_first = set(storage.folder_names(staging)).issuperset(moves)  # else a runner repeats this step: it was empty
+    if is_first and (problem := find_others(run.output, run.run_id)):
+        raise ValueError(problem)
+    try:
+        move_files(paths.items())
+    except OSError:
+        storage.remove_files(paths.values())
+        raise
+
+
 def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:
     """Keeps what another run of the same plan has published since this one looked, or is publishing; None if none is.
 
@@ -262,7 +316,7 @@ def _failed(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
 
 @dataclass
 class PublishDataset(beam.PTransform):
-    """Publishes the shards of a PCollection of reports.
+    """Publishes the shards of a PCollection of reports, or what `--writer=beam` has written.
 
     Attributes:
         settings: what the dataset is.
@@ -276,32 +330,12 @@ class PublishDataset(beam.PTransform):
     plan: Any
     write_report: WriteReport
 
-    def expand(self, reports: beam.PCollection[ShardReport]) -> beam.PCollection[Outcome]:
-        """PCollection[ShardReport] -> PCollection[Outcome] of exactly one element, whatever happened before."""
-        copies = AsIter(reports | FindCopies(self.run.output, self.plan))
+    def expand(self, reports: beam.PCollection[Any]) -> beam.PCollection[Outcome]:
+        """PCollection[ShardReport or FinishedShards] -> PCollection[Outcome] of exactly one element, come what may."""
+        copies = () if self.run.writer == "beam" else AsIter(reports | FindCopies(self.run.output, self.plan))
         publishing = beam.Map(publish, self.plan, self.settings, self.run, self.write_report, copies)
         return (
             reports
             | "GatherReports" >> beam.CombineGlobally(GatherReports())
             | "Publish" >> publishing.with_output_types(Outcome)
         )
-
-
-class GatherReports(beam.CombineFn):
-    """Adds reports up in place: copying the totals of all classes for each report would take most of the time."""
-
-    def create_accumulator(self) -> FinishedShards:  # noqa: D102
-        return FinishedShards()
-
-    def add_input(self, finished: FinishedShards, report: ShardReport) -> FinishedShards:  # noqa: D102
-        finished.add(report)
-        return finished
-
-    def merge_accumulators(self, parts: Iterable[FinishedShards]) -> FinishedShards:  # noqa: D102
-        first, *others = parts
-        for other in others:
-            first.merge(other)
-        return first
-
-    def extract_output(self, finished: FinishedShards) -> FinishedShards:  # noqa: D102
-        return finished

@@ -46,7 +46,7 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
         KeyboardInterrupt: it was interrupted; the text says what happened to a remote job. So does `Terminated`.
         Exception: whatever the runner raises.
     """
-    PROGRESS.reset(job.settings.unit)
+    PROGRESS.reset(job.settings.unit, options.alone)
     job_server.quiet_beam(not options.traceback)
     pipeline, here = _make_pipeline(options.runner, options.beam_arguments)
     job_server.check_job_server(options.runner, pipeline.options, terminal)

@@ -54,12 +54,37 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         percent = f"{100 * after / max(before, 1):,.0f}%"
         shown = f"{format_size(after)} of TFRecords from {format_size(before)} of {numbers['unit']}s ({percent})"
         yield "bytes", shown
+    yield "price", _price(numbers.get("price", {}))
     yield "worth a look", "\n".join(numbers.get("remarks", ()))
     if outcome.status in ("published", "kept"):
         listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
         if "report" in numbers:
             yield "report", f"{output}/{numbers['report']}"
         yield "also written", f"{output}/recordmill.json (metadata), labels.txt, config.yaml, sidecars/{listed}"
+
+
+_PRICED = {
+    "cpu_seconds": ("CPU", "{:,.1f} s"),
+    "minutes": ("on this machine", "{:,.1f} minutes"),
+    "memory": ("memory", ""),
+    "bytes_read": ("read", ""),
+    "bytes_shuffled": ("shuffled", ""),
+    "bytes_written": ("written", ""),
+}
+"""What a run costs, in the order for people: a word, and the format of what is not a size."""
+
+
+def _price(price: Mapping[str, Mapping[str, float]]) -> str:
+    predicted, measured = price.get("predicted", {}), price.get("measured", {})
+    parts = []
+    for key, (what, form) in _PRICED.items() if predicted else ():
+        said = form.format(predicted[key]) if form else format_size(predicted[key])
+        if key in measured:
+            real = form.format(measured[key]) if form else format_size(measured[key])
+            parts.append(f"{what}: {real} ({said} predicted)")
+        elif not measured:
+            parts.append(f"{what}: about {said}")
+    return ", ".join(parts)
 
 
 def _ledger(ledger: Mapping[str, Any], planned: int) -> Iterator[tuple[str, str]]:

@@ -42,6 +42,7 @@ class PreparedImage:
         difference_hash: see `imaging.dhash`; None if it was not requested.
         pixels: digest of the file's pixels, see `imaging.pixels.digest_pixels`; None if they were not decoded in full.
         raster: the decoded pixels after all changes except re-encoding; None if they were not requested.
+        sha256: of `encoded`, in hex, where it is known; else the empty string.
         has_position: whether the metadata in `encoded` have a GPS position.
     """
 
@@ -55,4 +56,5 @@ class PreparedImage:
     difference_hash: int | None = None
     pixels: str | None = field(default=None, compare=False)
     raster: Raster | None = field(default=None, compare=False, repr=False)
+    sha256: str = field(default="", compare=False)
     has_position: bool = False

@@ -11,6 +11,7 @@ from recordmill.schemas.dataset.file_names import SIDECARS
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
 from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.schemas.features import Feature, FeatureEntry
+from recordmill.schemas.record_digests import find_images
 from recordmill.schemas.reference_digest import add_digests
 from recordmill.schemas.rejection import Fate
 
@@ -421,6 +422,11 @@ class Marker:
         names = {name for split in self.splits.values() for name in split.classes}
         features = (entry.feature(key) for key, entry in self.features.items())
         return tuple(each for each in features if names != {""} or each.field not in LABEL_FIELDS)
+
+    @property
+    def images(self) -> dict[str, str]:
+        """The features that hold the image, see `find_images`."""
+        return find_images((key, each.field) for key, each in self.features.items())
 
     @property
     def counted_unit(self) -> str:

@@ -3,7 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from recordmill.schemas.dataset.totals import AnnotationTotals, ImageTotals, RowTotals, Totals
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, ImageTotals, RowTotals, Totals, add_hex
+from recordmill.schemas.formatting import format_count
 
 Contents = bytes
 """8 bytes of the SHA-256 of each of a shard's images, in the order of the records."""
@@ -72,11 +73,17 @@ class FinishedShards(Totals):
         reports: in no order; their own `rows`, `annotations` and `contents` are empty.
         splits: totals of rows, by split.
         annotations: totals of annotations over all splits.
+        digest: of all references, order-free and in hex.
+        rejected_such: for each reason the first rejected reference by key, in words; with `--writer=beam` only.
+        problems: the first image for which a function failed, with the sentence that fails the run; the same.
     """
 
     reports: list[ShardReport] = field(default_factory=list)
     splits: dict[str, RowTotals] = field(default_factory=dict)
     annotations: AnnotationTotals = field(default_factory=AnnotationTotals)
+    digest: str = "0"
+    rejected_such: dict[str, BoxExample] = field(default_factory=dict)
+    problems: dict[str, BoxExample] = field(default_factory=dict)
 
     @property
     def rows(self) -> RowTotals:
@@ -86,8 +93,23 @@ class FinishedShards(Totals):
             totals.merge(split)
         return totals
 
-    def add(self, report: ShardReport) -> None:
-        """Adds one report."""
+    def find_problem(self) -> str:
+        """Why the files may not be used, in a sentence; the empty string if they hold each Example that was built."""
+        problems = [each.text for each in self.problems.values()]
+        problems += [report.problem for report in self.reports if report.problem]
+        for name, rows in sorted(self.splits.items()) if not problems else ():
+            found = sum(report.records for report in self.reports if report.split == name)
+            if found != rows.records:
+                built = f"split {name} has {format_count(rows.records, 'Example')}"
+                problems.append(f"{built}, and its files hold {found:,}: something was lost or written twice")
+        return min(problems, default="")
+
+    def add(self, report: "ShardReport | FinishedShards") -> None:
+        """Adds one report, or what was added up before."""
+        if isinstance(report, FinishedShards):
+            self.merge(report)
+            return
         self.splits.setdefault(report.split, RowTotals()).merge(report.rows)
         self.annotations.merge(report.annotations)
+        self.digest = add_hex(self.digest, int(report.digest or "0", 16))
         self.reports.append(replace(report, rows=RowTotals(), annotations=AnnotationTotals(), contents=b""))

@@ -30,7 +30,7 @@ def _merge(mine: Any, others: Any) -> Any:
     if isinstance(mine, int | list):
         return mine + others
     if isinstance(mine, str):
-        return _add_hex(mine, int(others, 16))
+        return add_hex(mine, int(others, 16))
     if isinstance(mine, Totals):
         mine.merge(others)
     elif isinstance(mine, Counter):
@@ -41,7 +41,8 @@ def _merge(mine: Any, others: Any) -> Any:
     return mine
 
 
-def _add_hex(total: str, digest: int) -> str:
+def add_hex(total: str, digest: int) -> str:
+    """The sum of two digests modulo 2**256, in hex."""
     return f"{add_digests(int(total, 16), digest):064x}"
 
 
@@ -109,7 +110,7 @@ class RowTotals(Totals):
         self.classes[name] += 1
         if row.record:
             digest = record_digest_of(split, row.key, row.record)
-            self.fingerprints[name] = _add_hex(self.fingerprints.get(name, "0"), digest)
+            self.fingerprints[name] = add_hex(self.fingerprints.get(name, "0"), digest)
         if row.changes:
             self.changes.update(row.changes)
         if row.classes:

@@ -5,6 +5,7 @@ from functools import cached_property
 
 from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.features import ExampleEncoder, Feature
+from recordmill.schemas.record_digests import STORED_IMAGE
 from recordmill.schemas.record_fields import BOX_FIELDS
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -52,15 +53,20 @@ class ExampleLayout:
         return not BOX_FIELDS.isdisjoint(self.fields)
 
     @cached_property
-    def optional_features(self) -> tuple[Feature, ...]:
-        """Those of one value that an Example may lack; a constant is in every one."""
+    def optional_fields(self) -> tuple[tuple[str, str], ...]:
+        """Key and field of features of one value that an Example may lack; a constant is in every one."""
         features = (each for each in self.features if each.constant is None)
-        return tuple(each for each in features if each.default is not None and not each.many)
+        return tuple((each.key, each.field) for each in features if each.default is not None and not each.many)
 
     @cached_property
     def encoder(self) -> ExampleEncoder:
         """What serializes the dataset's records."""
         return ExampleEncoder(self.features)
+
+    @cached_property
+    def stores_images(self) -> bool:
+        """Whether Examples have a place for the image."""
+        return not self.fields.isdisjoint(STORED_IMAGE)
 
     @cached_property
     def needs_pixels(self) -> bool:

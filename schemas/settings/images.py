@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, get_args, get_type_hints
 
 from recordmill.schemas.added_setting import added_setting
@@ -130,7 +131,7 @@ class ImageSettings:
         if len(self.background) != 3 or not all(0 <= value <= 255 for value in self.background):
             raise ValueError("background: give red, green and blue, each 0 to 255")
         for key in ("check", "store", "reencode", "subsampling", "grayscale", "metadata"):
-            _check_choice(key, getattr(self, key), get_args(get_type_hints(ImageSettings)[key]))
+            _check_choice(key, getattr(self, key), _choices()[key])
         needs = {"store": self.store != "auto", "resize": self.resize, "grayscale": self.grayscale == "expand"}
         needs["function"] = bool(self.function)
         for key in needs if self.reencode == "never" else ():
@@ -156,6 +157,12 @@ class ImageSettings:
             return self.reencode
         changed = self.function or self.quality != 95 or self.subsampling != "auto"
         return "always" if changed else "when_needed"
+
+
+@cache
+def _choices() -> dict[str, tuple[str, ...]]:
+    """What each setting may be, by key; read once, since reading types takes a millisecond."""
+    return {key: get_args(hint) for key, hint in get_type_hints(ImageSettings).items()}
 
 
 def _check_choice(key: str, value: str, choices: Collection[str]) -> None:

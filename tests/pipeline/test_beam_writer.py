@@ -171,15 +171,15 @@ def test_unfinished_work_is_refused_or_discarded(photos, convert, tmp_path):
 
 
 def test_an_output_that_another_run_has_filled_meanwhile_is_left_alone(photos, convert, tmp_path, monkeypatch):
-    from recordmill.transforms import write_with_beam
+    from recordmill.transforms import publish_dataset
 
-    move = write_with_beam._move
+    move = publish_dataset._move_all
 
     def others_first(*given):
         (tmp_path / "dataset/labels.txt").write_text("another's")
         move(*given)
 
-    monkeypatch.setattr(write_with_beam, "_move", others_first)
+    monkeypatch.setattr(publish_dataset, "_move_all", others_first)
     done = convert(photos, BEAM, settings=COUNT)
     assert done.code == 1
     assert "holds labels.txt" in done.errors[0]

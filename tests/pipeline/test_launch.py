@@ -126,6 +126,20 @@ def test_plan_writes_nothing_and_its_numbers_come_true(convert, class_folders, s
     assert planned.line["ledger"] == ledger
 
 
+def test_a_plan_names_a_price_and_the_run_says_how_wrong_it_was(convert, photos, monkeypatch, tmp_path):
+    assert "price" not in convert(photos, output=tmp_path / "other").line  # too few images are not worth it
+    monkeypatch.setattr("recordmill.transforms.plan_shards.PRICED_FROM", 1)
+    planned, done = convert(photos, "--plan").line["price"], convert(photos).line["price"]
+    assert (list(planned), list(done)) == (["predicted"], ["predicted", "measured"])
+    sizes = ("bytes_read", "bytes_shuffled", "bytes_written")
+    assert [planned["predicted"][key] for key in sizes] == [done["predicted"][key] for key in sizes]
+    measured = done["measured"]
+    assert measured.keys() == done["predicted"].keys() - {"bytes_shuffled"}
+    assert measured["bytes_read"] == done["predicted"]["bytes_read"]
+    assert measured["bytes_written"] == pytest.approx(done["predicted"]["bytes_written"], rel=0.25)
+    assert min(measured.values()) >= 0
+
+
 def test_plan_of_a_dataset_that_is_there_changes_nothing(convert, photos, state_of, tmp_path):
     convert(photos)
     before = state_of(tmp_path)

@@ -17,6 +17,7 @@ from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.run import build
+from recordmill.schemas.example_proto import Example
 from recordmill.schemas.settings.listing import Input
 from recordmill.transforms.run_settings import RunSettings
 
@@ -80,7 +81,12 @@ def test_sidecars_point_at_their_records(dataset, records_of):
             record = content[row["offset"] + 12 : row["offset"] + 12 + row["length"]]
             assert row["key"].rpartition("/")[2].encode() in record
             assert row["sha256"].encode() in record
-            assert row["record"] == hashlib.sha256(record).hexdigest()
+            example = Example.FromString(record)
+            image = example.features.feature["image/encoded"].bytes_list.value
+            of_image = hashlib.sha256(image[0]).hexdigest()
+            image[0] = b""
+            assert row["rest"] == hashlib.sha256(example.SerializeToString(deterministic=True)).hexdigest()
+            assert row["record"] == hashlib.sha256((row["rest"] + of_image).encode()).hexdigest()
 
 
 def test_the_index_has_the_place_of_every_record(dataset, records_of):

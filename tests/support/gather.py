@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 
 
-def gather_reports(reports: Iterable[ShardReport]) -> FinishedShards:
-    """What the reports add up to."""
+def gather_reports(parts: Iterable[ShardReport | FinishedShards]) -> FinishedShards:
+    """What reports, and what was added up before, add up to."""
     finished = FinishedShards()
-    for report in reports:
-        finished.add(report)
+    for part in parts:
+        finished.add(part)
     return finished

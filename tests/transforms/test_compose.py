@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import apache_beam as beam
@@ -5,6 +6,7 @@ import pytest
 from apache_beam.io import tfrecordio
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
+from gather import gather_reports
 from make_settings import make_settings
 
 from recordmill.imaging import prepare_image
@@ -24,12 +26,9 @@ from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.storage.tfrecord_file import DamagedFileError, read_records
 from recordmill.transforms.compose import (
     AssignSplits,
-    BuildExamples,
-    ReadImages,
-    ReencodeImages,
-    SplitExamples,
-    Tally,
-    WriteExamples,
+    PendingImage,
+    convert_with_beam,
+    count_outcome,
     read_written,
 )
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
@@ -52,25 +51,12 @@ def refs(tmp_path, draw):
     return [*found, ImageRef("cat/gone.jpg", str(tmp_path / "gone.jpg"), 10, label="cat")]
 
 
-def chain(root, listed, settings, folder):
-    return (
-        root
-        | beam.Create([ReferenceBatch.of(listed[:9]), ReferenceBatch.of(listed[9:])])
-        | AssignSplits(settings)
-        | ReadImages(settings, LABELS)
-        | ReencodeImages(settings)
-        | BuildExamples(settings, LABELS)
-        | SplitExamples(settings)
-        | WriteExamples(settings, str(folder), settings.shards.count)
-    )
-
-
-def run_chain(listed, settings, folder):
-    """What the steps tally."""
-    found = []
+def run_chain(listed, settings, folder, own=None):
+    """What the steps count."""
     pipeline = beam.Pipeline(runner=FnApiRunner())
     _FOUND.clear()
-    chain(pipeline, listed, settings, folder) | beam.Map(_keep)
+    batches = pipeline | beam.Create([ReferenceBatch.of(listed[:9]), ReferenceBatch.of(listed[9:])])
+    convert_with_beam(batches, settings, str(folder), settings.shards.count, LABELS, own=own) | beam.Map(_keep)
     pipeline.run().wait_until_finish()
     (found,) = _FOUND
     return found
@@ -79,8 +65,8 @@ def run_chain(listed, settings, folder):
 _FOUND = []
 
 
-def _keep(tally):
-    _FOUND.append(tally)
+def _keep(finished):
+    _FOUND.append(finished)
 
 
 def written_name(split, index, count):
@@ -97,7 +83,7 @@ def test_examples_are_exact_and_counted_where_they_are_written(refs, tmp_path, c
     settings = make_settings(
         images=images, shards=ShardSettings(count=2), compression=compression, convention="tutorial"
     )
-    tally = run_chain(refs, settings, tmp_path / "out")
+    finished = run_chain(refs, settings, tmp_path / "out")
     splitter, convention = ImageSplitter(0, settings.splits, SplitCutoffs()), load_convention("tutorial")
     expected = {"train": [], "test": []}
     for ref in refs[:21]:
@@ -111,11 +97,11 @@ def test_examples_are_exact_and_counted_where_they_are_written(refs, tmp_path, c
     for split, examples in expected.items():
         found = [files[written_name(split, index, 2)] for index in (0, 1)]
         assert sorted([*found[0], *found[1]]) == sorted(examples)
-        counts = {file.index: file.records for file in tally.files if file.split == split}
+        counts = {file.index: file.records for file in finished.reports if file.split == split}
         assert counts == {0: len(found[0]), 1: len(found[1])}
-        assert tally.splits[split].records == len(examples)
-    assert tally.find_problem() == ""
-    assert {reason: example.key for reason, example in tally.rejected_such.items()} == {
+        assert finished.splits[split].records == len(examples)
+    assert finished.find_problem() == ""
+    assert {reason: example.key for reason, example in finished.rejected_such.items()} == {
         "vanished": "cat/gone.jpg",
         "unknown_format": "cat/text.jpg",
         "unknown_label": "dog/1.jpg",
@@ -124,10 +110,10 @@ def test_examples_are_exact_and_counted_where_they_are_written(refs, tmp_path, c
 
 def test_an_image_without_a_class_id_is_not_read(refs, tmp_path):
     dog = next(ref for ref in refs if ref.label == "dog")
-    tally = run_chain(
+    finished = run_chain(
         [dog.replace(uri=str(tmp_path / "nowhere"))], make_settings(shards=ShardSettings(count=1)), tmp_path / "out"
     )
-    assert list(tally.rejected_such) == ["unknown_label"]
+    assert list(finished.rejected_such) == ["unknown_label"]
 
 
 def test_what_was_rejected_or_ignored_when_it_was_listed(refs, tmp_path):
@@ -136,10 +122,10 @@ def test_what_was_rejected_or_ignored_when_it_was_listed(refs, tmp_path):
         refs[0].replace(key="b").notice("ignored", "hidden"),
         refs[0].replace(key="c").notice("left_out", "duplicate"),
     ]
-    tally = run_chain([refs[0], *notices], make_settings(shards=ShardSettings(count=1)), tmp_path / "out")
-    assert tally.splits[""].rejected == {"no_class": 1}
-    assert tally.rejected_such["no_class"].text == "a (why)"
-    assert sum(file.records for file in tally.files) == 1
+    finished = run_chain([refs[0], *notices], make_settings(shards=ShardSettings(count=1)), tmp_path / "out")
+    assert finished.splits[""].rejected == {"no_class": 1}
+    assert finished.rejected_such["no_class"].text == "a (why)"
+    assert sum(file.records for file in finished.reports) == 1
 
 
 def test_a_listing_that_fails_raises():
@@ -158,8 +144,8 @@ def test_images_are_split_as_the_main_job_splits(fractions):
     splitter = ImageSplitter(4, settings.splits, SplitCutoffs())
     placed = [(splitter.place(ref)[1], ref) for ref in refs]
     with beam.Pipeline(runner=FnApiRunner()) as root:
-        found, _ = root | beam.Create([ReferenceBatch.of(refs)]) | AssignSplits(settings)
-        assert_that(found, equal_to([each for each in placed if each[0]]))
+        found = root | beam.Create([ReferenceBatch.of(refs)]) | AssignSplits(settings)
+        assert_that(found, equal_to([PendingImage(split, ref) for split, ref in placed if split]))
 
 
 def test_a_function_that_always_fails_is_one_problem_and_no_rejection(refs, tmp_path, monkeypatch):
@@ -169,8 +155,9 @@ def test_a_function_that_always_fails_is_one_problem_and_no_rejection(refs, tmp_
     (tmp_path / "own_features.py").write_text("def fail(image):\n    raise KeyError('x')\n")
     features = {"f": FeatureFunction(function="own_features:fail")}
     settings = make_settings(features=features, shards=ShardSettings(count=1))
-    tally = run_chain(refs[:20], settings, tmp_path / "out")
-    assert tally.problems == ["features.f: own_features:fail failed on cat/0.jpg: KeyError: 'x'"]
+    finished = run_chain(refs[:20], settings, tmp_path / "out")
+    assert finished.find_problem() == "features.f: own_features:fail failed on cat/0.jpg: KeyError: 'x'"
+    assert (len(finished.problems), finished.rejected_such) == (1, {})
 
 
 def test_a_record_that_beam_loses_is_missed(refs, tmp_path, monkeypatch):
@@ -183,20 +170,20 @@ def test_a_record_that_beam_loses_is_missed(refs, tmp_path, monkeypatch):
 
     monkeypatch.setattr(tfrecordio._TFRecordUtil, "write_record", lose_the_third)
     settings = make_settings(shards=ShardSettings(count=1), splits=SplitSettings(fractions={"all": 1.0}))
-    tally = run_chain(refs, settings, tmp_path / "out")
-    assert tally.find_problem() == (
+    finished = run_chain(refs, settings, tmp_path / "out")
+    assert finished.find_problem() == (
         "split all has 21 Examples, and its files hold 20: something was lost or written twice"
     )
 
 
 def test_a_damaged_file_raises(refs, tmp_path):
     settings = make_settings(shards=ShardSettings(count=1), splits=SplitSettings(fractions={"all": 1.0}))
-    tally = run_chain(refs, settings, tmp_path / "out")
+    finished = run_chain(refs, settings, tmp_path / "out")
     path = tmp_path / "out" / written_name("all", 0, 1)
-    assert read_written("all", str(path)).files == tally.files
+    assert [read_written(str(path), "all")] == finished.reports
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(DamagedFileError, match="record 20 at byte "):
-        read_written("all", str(path))
+        read_written(str(path), "all")
 
 
 REFS = [ImageRef(key, key, 5, label="cat") for key in "abc"]
@@ -206,37 +193,47 @@ def file_of(split, records, index=0):
     return ShardReport(split, index, 0, RowTotals(), AnnotationTotals(), records=records)
 
 
-def tallies():
+def parts():
     """Of two images of split x that were built, one of y that was rejected, and the files of both."""
-    found = [Tally(), Tally(), Tally(files=[file_of("x", 1)]), Tally(files=[file_of("x", 1, 1), file_of("y", 0)])]
-    for tally, ref in zip(found, REFS[:2], strict=False):
-        tally.add("x", ref, ConvertedImage(b"r", SidecarRow(ref.key, 5, "", "cat", 0)))
-    rejected = Rejected("decode", "unknown_format", "it is  a\ntext")
-    found[1].add("y", REFS[2], reject_image(REFS[2], rejected, LABELS))
-    return found
+    built = [ConvertedImage(b"r", SidecarRow(ref.key, 5, "", "cat", 0)) for ref in REFS[:2]]
+    rejected = reject_image(REFS[2], Rejected("decode", "unknown_format", "it is  a\ntext"), LABELS)
+    images = zip("xxy", REFS, [*built, rejected], strict=True)
+    counted = [count_outcome(PendingImage(split, ref, outcome=outcome)) for split, ref, outcome in images]
+    return [*counted, file_of("x", 1), file_of("x", 1, 1), file_of("y", 0)]
 
 
-def test_tallies_are_added_in_any_order():
-    total = Tally.of(tallies())
-    assert Tally.of([Tally.of(tallies()[::-1])]).splits == total.splits
+def test_outcomes_are_added_in_any_order():
+    total = gather_reports(parts())
+    assert gather_reports([gather_reports(parts()[::-1])]).splits == total.splits
     assert total.splits["x"].classes == {"cat": 2}
     assert total.splits["y"].rejected == {"unknown_format": 1}
     assert total.rejected_such["unknown_format"].text == "c (it is a text)"
-    assert add_digests(total.digest) == add_digests(*map(digest_of, REFS))
+    assert int(total.digest, 16) == add_digests(*map(digest_of, REFS))
 
 
 def test_the_first_rejected_image_by_key_is_named():
-    tally = Tally()
-    for ref in reversed(REFS):
-        tally.add("x", ref, reject_image(ref, Rejected("read", "vanished", "gone"), LABELS))
-    assert tally.rejected_such["vanished"].text == "a (gone)"
+    outcomes = [reject_image(ref, Rejected("read", "vanished", "gone"), LABELS) for ref in REFS]
+    images = [PendingImage("x", ref, outcome=outcome) for ref, outcome in zip(REFS, outcomes, strict=True)]
+    assert gather_reports(map(count_outcome, images[::-1])).rejected_such["vanished"].text == "a (gone)"
 
 
 def test_there_is_no_problem_where_each_split_adds_up():
-    assert Tally.of(tallies()).find_problem() == ""
+    assert gather_reports(parts()).find_problem() == ""
 
 
 def test_a_split_that_lacks_a_record_is_named_though_another_has_one_more():
-    total = Tally.of([*tallies(), Tally(files=[file_of("y", 1)])])
-    total.files[0] = file_of("x", 0)
+    total = gather_reports([*parts()[:3], file_of("x", 0), file_of("x", 1, 1), file_of("y", 0), file_of("y", 1, 1)])
     assert total.find_problem() == ("split x has 2 Examples, and its files hold 1: something was lost or written twice")
+
+
+def reject_all(image):
+    if image.loaded is None:
+        return image
+    return replace(image, outcome=reject_image(image.ref, Rejected("encode", "function", "too dark"), LABELS))
+
+
+def test_a_step_of_ones_own_comes_before_examples_are_built(refs, tmp_path):
+    settings = make_settings(shards=ShardSettings(count=1))
+    finished = run_chain(refs, settings, tmp_path / "out", beam.Map(reject_all))
+    assert sum(rows.rejected["function"] for rows in finished.splits.values()) == 21
+    assert (finished.rows.records, finished.find_problem()) == (0, "")

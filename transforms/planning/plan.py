@@ -15,6 +15,7 @@ from recordmill.schemas.dataset.marker import PLAN_VERSION, plan_id_of
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap, build_label_map
+from recordmill.schemas.outcome import Price
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.planning.label_warnings import note_classes
@@ -67,6 +68,7 @@ class Plan:
         found_run: the id of the run that made the dataset that the output held; empty where it held none.
         reuse: earlier datasets whose images may be stored again.
         run_notes: messages about this run alone, not about the dataset.
+        price: what the run is expected to cost; None if that was not worth finding out.
     """
 
     plan_id: str
@@ -84,6 +86,7 @@ class Plan:
     found_run: str = ""
     reuse: tuple[ReusableDataset, ...] = ()
     run_notes: list[str] = field(default_factory=list)
+    price: Price | None = field(default=None, compare=False)
 
 
 def make_plan(

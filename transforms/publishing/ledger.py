@@ -10,7 +10,6 @@ from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
-from recordmill.schemas.reference_digest import add_digests
 from recordmill.schemas.rejection import OF_WHOLE_FILES, WHILE_CONVERTED
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.summary import Summary
@@ -43,7 +42,7 @@ def balance_ledger(summary: Summary, finished: FinishedShards) -> Ledger:
         raise LedgerError(
             f"{summary.listed} references were listed and {ledger.accounted} are accounted for: {to_json(ledger)}"
         )
-    if add_digests(*(int(report.digest, 16) for report in finished.reports)) != summary.planned_digest:
+    if int(finished.digest, 16) != summary.planned_digest:
         raise LedgerError("the references that were written are not those that were listed, though they are as many")
     return ledger
 

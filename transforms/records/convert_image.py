@@ -13,6 +13,7 @@ from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.record_digests import RecordDigests
 from recordmill.schemas.reference_boxes import count_boxes
 from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.schemas.rejection import LeftOut, Rejected, Stage
@@ -23,9 +24,6 @@ from recordmill.transforms.records.earlier_record import EarlierRecord
 from recordmill.transforms.records.features.compute import compute_features
 from recordmill.transforms.records.image_hooks import check_kept, make_hooks
 from recordmill.transforms.records.image_record import find_class, image_record, reencode_image, reference_record
-
-NO_IMAGE = {"encoded": b"", "pixels_base64": b""}
-"""The fields of a record that hold its image, emptied: what `SidecarRow.rest` is the digest of."""
 
 WITHOUT_A_FILE = frozenset({"not_a_file", "outside_root", "vanished"})
 """Reasons in a listing for which an image has no file. The size in its reference is that of the file that names it."""
@@ -120,7 +118,7 @@ def convert_image(
             else:
                 image, computed = prepare_loaded(loaded, layout, twice)
             seconds = time.perf_counter() - began
-        converted = build_record(loaded, image, computed, layout, label_map, earlier)
+        converted = build_record(loaded, image, computed, layout, label_map)
     except Rejected as rejected:
         return reject_image(ref, rejected, label_map)
     converted.seconds, converted.is_reused = seconds, is_reused
@@ -230,7 +228,6 @@ def build_record(
     computed: Mapping[str, Any],
     layout: ExampleLayout,
     label_map: LabelMap,
-    earlier: EarlierRecord | None = None,
 ) -> ConvertedImage:
     """Serialises one image.
 
@@ -240,28 +237,25 @@ def build_record(
         computed: the features that functions computed.
         layout: what the dataset and its Examples are.
         label_map: class ids, for its annotations.
-        earlier: the image in an earlier dataset, whose digests are those of an equal record.
 
     Raises:
         Rejected: its annotations are bad.
     """
-    settings, ref, content, digest = layout.settings, loaded.ref, loaded.content, loaded.sha256
-    class_name, class_id, split, data = loaded.class_name, loaded.class_id, loaded.split, content.data
+    settings, ref, content, data = layout.settings, loaded.ref, loaded.content, loaded.content.data
+    class_name, class_id, split = loaded.class_name, loaded.class_id, loaded.split
+    digest = loaded.sha256 or hashlib.sha256(data).hexdigest()
     row = SidecarRow(ref.key, loaded.size, "", class_name, class_id)
     if image is None:
-        digest = digest or hashlib.sha256(data).hexdigest()
         digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}
         fields = {**reference_record(ref, class_name, class_id, split), **digests, **content.fields, **computed}
         row.sha256 = digest
         record = layout.encoder.encode(fields)
         row.record = hashlib.sha256(record).hexdigest()
         return ConvertedImage(record, row, missing=_missing(layout, fields))
-    digest = digest or hashlib.sha256(data).hexdigest()
     untouched = image.encoded is data or image.encoded == data
-    stored = image_record(
-        ref, image, class_name, class_id, layout.convention, split, sha256=digest if untouched else ""
-    )
-    fields = {**stored, **content.fields, **computed}
+    stored_digest = image.sha256 or (digest if untouched else hashlib.sha256(image.encoded).hexdigest())
+    stored: dict[str, Any] = image_record(ref, image, class_name, class_id, layout.convention, stored_digest, split)
+    fields = {**stored, **content.fields, **computed} if content.fields or computed else stored
     fields["file_sha256"] = digest.encode()
     row.sha256, row.height, row.width, row.channels = digest, image.height, image.width, image.channels
     row.moments, row.changes = image.moments, () if untouched else image.changes
@@ -274,14 +268,15 @@ def build_record(
     labels = fields.get("box_label_texts", fields.get("label_texts"))
     if labels is not None:
         row.classes = [label.decode() for label in labels]
-    record, row.pixels = layout.encoder.encode(fields), image.pixels
-    if earlier is not None and record == earlier.record:
-        row.record, row.rest = earlier.row.record, earlier.row.rest
+    record, rest = layout.encoder.encode_apart(fields)
+    if layout.stores_images:
+        of_record = RecordDigests.of(rest, stored_digest)
+        row.record, row.rest = of_record.record, of_record.rest
     else:
         row.record = hashlib.sha256(record).hexdigest()
-        row.rest = hashlib.sha256(layout.encoder.encode(fields | NO_IMAGE)).hexdigest()
+    row.pixels = image.pixels
     return ConvertedImage(record, row, annotations, _missing(layout, fields), image.has_position)
 
 
 def _missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple([each.key for each in layout.optional_features if fields.get(each.field) is None])
+    return tuple([key for key, field in layout.optional_fields if fields.get(field) is None])

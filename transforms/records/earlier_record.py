@@ -16,14 +16,14 @@ class EarlierRecord:
 
     Attributes:
         row: its row in the sidecar.
-        record: the serialised Example, which the row's digest has confirmed.
-        encoded: the stored bytes of the image.
+        encoded: the stored bytes of the image, which the row's digest has confirmed.
+        sha256: their digest, in hex.
         is_current: whether the source is known to be unchanged without reading it.
     """
 
     row: SidecarRow
-    record: bytes
     encoded: bytes
+    sha256: str
     is_current: bool
 
     def replaces_source(self, ref: ImageRef) -> bool:
@@ -44,5 +44,6 @@ class EarlierRecord:
             changes=tuple(row.changes),
             difference_hash=None if row.difference_hash is None else int(row.difference_hash, 16),
             pixels=row.pixels,
+            sha256=self.sha256,
             has_position=not row.changes and holds_position(self.encoded),
         )

@@ -7,7 +7,7 @@ import numpy as np
 from recordmill.imaging import ImageSettings
 from recordmill.imaging.limits import check_size
 from recordmill.imaging.pixels import Raster, copy_pixels, to_image
-from recordmill.imaging.prepare import Hooks
+from recordmill.imaging.prepare import NO_HOOKS, Hooks
 from recordmill.schemas.content import Pixels
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_boxes import count_boxes
@@ -25,6 +25,8 @@ def make_hooks(ref: ImageRef, images: ImageSettings, keep: KeepSettings, twice: 
         keep: the filters of sizes are applied.
         twice: whether to call the function twice, and fail if it returns other pixels.
     """
+    if keep.min_side is None and keep.max_aspect is None and not images.function:
+        return NO_HOOKS
     change = partial(_call, images, ref, twice) if images.function else None
     return Hooks(partial(_check_size, keep), change)
 

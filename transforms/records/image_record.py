@@ -64,16 +64,16 @@ def image_record(
     class_name: str | None,
     class_id: int | None,
     convention: Convention,
+    sha256: str,
     split: str = "",
-    sha256: str = "",
 ) -> dict[str, Any]:
-    """The fields that a convention's features are filled from; `sha256` is the stored image's, if it is known.
+    """The fields that a convention's features are filled from; `sha256` is the stored image's, in hex.
 
     Returns:
         `encoded` (bytes), `format` (as the convention names it), `height`, `width`, `channels` (of the encoded image),
         `label` (id) and `label_text` (name; both None without a label), `filename` (base name), `source_id` (the same,
         unless the source gives one), `key`, `split`, `split_upper` (the same in upper case), and the reference's own
-        features; and, where the convention asks for them, `sha256` (of `encoded`, in hex) and `pixels_base64` (url-safe
+        features; `sha256` (of `encoded`, in hex); and, where the convention asks for it, `pixels_base64` (url-safe
         base64 of `encoded`). Texts are UTF-8 bytes.
     """
     fields = {
@@ -82,10 +82,9 @@ def image_record(
         "height": image.height,
         "width": image.width,
         "channels": image.channels,
+        "sha256": sha256.encode(),
         **reference_record(ref, class_name, class_id, split),
     }
-    if "sha256" in convention.fields:
-        fields["sha256"] = (sha256 or hashlib.sha256(image.encoded).hexdigest()).encode()
     if "pixels_base64" in convention.fields:
         fields["pixels_base64"] = base64.urlsafe_b64encode(image.encoded)
     return fields

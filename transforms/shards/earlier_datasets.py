@@ -6,7 +6,6 @@ Both orders come from the same hashes of keys. Of an earlier dataset only those 
 import hashlib
 import io
 import struct
-from base64 import urlsafe_b64decode
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import orjson
+from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from recordmill import storage
@@ -23,8 +23,8 @@ from recordmill.schemas.dataset.json_values import differences, to_json
 from recordmill.schemas.dataset.marker import PLAN_VERSION, Marker, ShardEntry
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.example_proto import Example
 from recordmill.schemas.image_ref import ImageRef, Notice
+from recordmill.schemas.record_digests import RecordDigests, take_image
 from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
 from recordmill.storage.record_bytes import StoredFile
@@ -71,13 +71,7 @@ def _find_obstacle(marker: Marker, new: Mapping[str, Any]) -> str:
     if new["features"] or new.get("functions") or new.get("hooks"):
         return "the settings call functions"
     changed = [each for key in _DECISIVE for each in differences(old.get(key) or {}, new.get(key) or {}, key)]
-    return ", ".join(changed) or ("" if _find_image(marker) else "its records have no images")
-
-
-def _find_image(marker: Marker) -> tuple[str, str] | None:
-    """The key and the field of the feature that holds the image."""
-    found = ((key, each.field) for key, each in marker.features.items())
-    return next((pair for pair in found if pair[1] in ("encoded", "pixels_base64")), None)
+    return ", ".join(changed) or ("" if marker.images else "its records have no images")
 
 
 def join_earlier(
@@ -116,7 +110,7 @@ class _EarlierShard:
     Attributes:
         folder: the dataset's.
         entry: the shard, as the marker describes it.
-        image: key and field of the feature that holds the image.
+        images: the features that hold the image, see `find_images`.
         start: the number of its first record in the dataset.
         versions: path of the digests of the files' versions; empty if there are none, or sources must be read again.
         hashes: of its records' keys, ascending.
@@ -124,7 +118,7 @@ class _EarlierShard:
 
     folder: str
     entry: ShardEntry
-    image: tuple[str, str]
+    images: dict[str, str]
     start: int
     versions: str
     hashes: Numbers
@@ -158,8 +152,7 @@ def _open_dataset(dataset: ReusableDataset) -> _EarlierDataset:
                 return _EarlierDataset(())
             known = marker.run.file_versions if dataset.same_source else ""
             versions = storage.join(folder, known) if known else ""
-            image = _find_image(marker) or ("", "")
-            shards.append(_EarlierShard(folder, entry, image, start, versions, own))
+            shards.append(_EarlierShard(folder, entry, marker.images, start, versions, own))
             start += entry.records
     except (OSError, LoadError, ValueError):
         return _EarlierDataset(())
@@ -226,12 +219,12 @@ class _OpenShard:
             record = self._read(row.offset + _HEADER, row.length)
         except OSError:
             return None
-        if hashlib.sha256(record).hexdigest() != row.record:
+        try:
+            image, rest = take_image(record, self._shard.images)
+        except (DecodeError, ValueError):
             return None
-        key, field = self._shard.image
-        (stored,) = Example.FromString(record).features.feature[key].bytes_list.value
-        encoded = urlsafe_b64decode(stored) if field == "pixels_base64" else stored
-        return EarlierRecord(row, record, encoded, is_current)
+        digests = RecordDigests.of(rest, hashlib.sha256(image).hexdigest())
+        return EarlierRecord(row, image, digests.image, is_current) if digests.record == row.record else None
 
     def _read(self, offset: int, length: int) -> bytes:
         at = offset - self._start

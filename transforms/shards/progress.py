@@ -3,8 +3,11 @@
 Only ever shown. What is counted for the ledger comes out of the pipeline.
 """
 
+import os
+import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 
@@ -20,6 +23,7 @@ class Progress:
         unit: what is counted: image, file or row.
         entered: when each stage began, by a monotonic clock; empty in a process that does not run the work from its
             beginning on.
+        cpu_before: processor time of this process that belongs to other work.
     """
 
     listed: int = 0
@@ -28,11 +32,13 @@ class Progress:
     stage: str = "listing"
     unit: str = "image"
     entered: dict[str, float] = field(default_factory=dict)
+    cpu_before: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def reset(self, unit: str = "image") -> None:
-        """Back to the start, for a process that runs several pipelines."""
+    def reset(self, unit: str = "image", alone: bool = False) -> None:
+        """Back to the start, for a process that runs several pipelines; if it is `alone`, all it did is this run's."""
         with self._lock:
+            self.cpu_before = 0.0 if alone else _cpu_seconds()
             self.listed = self.planned = self.done = 0
             self.stage, self.unit = "listing", unit
             self.entered = {"listing": time.monotonic()}
@@ -50,6 +56,10 @@ class Progress:
             ends = [*list(self.entered.values())[1:], time.monotonic()]
             return {name: end - began for (name, began), end in zip(self.entered.items(), ends, strict=False)}
 
+    def cpu_seconds(self) -> float:
+        """Processor time of the run so far: of this process, and of those children that have ended."""
+        return _cpu_seconds() - self.cpu_before
+
     def add_done(self, things: int) -> None:
         """Counts things that are done."""
         with self._lock:
@@ -63,3 +73,17 @@ class Progress:
 
 PROGRESS = Progress()
 """This process's progress."""
+
+
+def _cpu_seconds() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def peak_memory() -> int:
+    """The most memory that this process has held, in bytes; 0 where the system does not say."""
+    with suppress(ImportError):
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return 0

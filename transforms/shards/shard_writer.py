@@ -185,16 +185,17 @@ class ShardWriter:
         in_line = self.in_line and storage.is_local(refs[0].uri)
         newest = time.time_ns() - UNSURE_NANOSECONDS
         decoding = nullcontext() if in_line else self.readers.decoding
+        layout, excludes = self._layout, bool(self.exclusions)
 
         def convert(pair: tuple[ImageRef, EarlierRecord | None]) -> ConvertedImage:
             ref, earlier = pair
             try:
-                image = convert_image(ref, self._layout, self.label_map, decoding, split, earlier)
+                image = convert_image(ref, layout, self.label_map, decoding, split, earlier)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
             if image.source and int(ref.version) > newest:
                 image.source = 0
-            return exclude_image(ref, image, self.exclusions, self.label_map) if self.exclusions else image
+            return exclude_image(ref, image, self.exclusions, self.label_map) if excludes else image
 
         pairs = join_earlier(self.reuse, refs, self.settings.seed)
         if in_line:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
+from google.protobuf.message import DecodeError
+
 from recordmill import storage
 from recordmill.reading.example import DamagedExampleError, ParsedExample, Profile
 from recordmill.reading.expectations import Expectations
@@ -15,6 +17,7 @@ from recordmill.reading.shard import FORGED, Shard
 from recordmill.reading.verify.finding import Finding
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.dataset.totals import RowTotals
+from recordmill.schemas.record_digests import digest_record, find_images
 from recordmill.storage.dataset_files import parse_rows
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
@@ -83,8 +86,9 @@ class SidecarRows:
         totals: totals of its rows, including those of rejected references; None if they are not Recordmill's.
     """
 
-    def __init__(self, check: ShardCheck) -> None:
+    def __init__(self, check: ShardCheck, expected: Expectations) -> None:
         self._check = check
+        self._images = find_images((key, each.field) for key, each in expected.features.items())
         self._rows: list[SidecarRow] | None = None
         self._by_offset: dict[int, int] = {}
         self.sha256 = ""
@@ -115,10 +119,13 @@ class SidecarRows:
             return ""
         rows = self.read()
         number = self._by_offset.get(offset)
-        expected = None if number is None else rows[number].record
-        if expected is None or hashlib.sha256(record).hexdigest() == expected:
+        row = None if number is None else rows[number]
+        if row is None or row.record is None:
             return ""
-        return "the record has another sha256 than its row in the sidecar"
+        with suppress(DecodeError, ValueError):
+            if digest_record(bytes(record), self._images if row.rest else {}) == row.record:
+                return ""
+        return "the record is not the one that its row in the sidecar describes"
 
     def place(self, offset: int, counted: int) -> tuple[int, int, str]:
         """The number of the record that begins at an offset, the offset, and the key of its source.
@@ -159,7 +166,7 @@ def verify_shard(
     try:
         with StoredFile(shard.path, digest=level != "frames" and bool(shard.sha256)) as stored:
             check.bytes = stored.size
-            records, rows = RecordFile(stored), SidecarRows(check)
+            records, rows = RecordFile(stored), SidecarRows(check, expected)
             if level == "files" and check_images is unchecked and _is_as_written(stored, shard, rows, expected):
                 check.records = len(rows.read())
                 progress(check.records)

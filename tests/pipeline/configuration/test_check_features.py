@@ -187,7 +187,7 @@ def test_several_labels_need_a_place(source, key, name):
 def test_the_kinds_are_those_of_what_is_made(picture):
     data, settings, labels = picture("x", (8, 6)), ImageSettings(store="raw"), LabelMap({"cat": 0})
     image = prepare_image(data, settings)
-    fields = image_record(ImageRef("a/b.jpg", "x"), image, "cat", 0, load_convention("tfrecorder"), "train")
+    fields = image_record(ImageRef("a/b.jpg", "x"), image, "cat", 0, load_convention("tfrecorder"), "0" * 64, "train")
     fields |= {"sha256": b"0", "file_sha256": b"0", "label_texts": [b"cat"]}
     fields |= boxes_of([[0, 0, 4, 3]], ["cat"], values={"area": [12.0], "is_crowd": [0]})
     resolve_annotations(fields, data, image, settings, BoxSettings(), labels)

@@ -110,3 +110,30 @@ def test_rows_are_called_rows():
     assert lines[0] == "split rows shards bytes"
     assert "duplicates 2 rows occur 5 times; in several splits: 1 (duplicates.jsonl)" in lines
     assert "bytes 3.5 MiB of TFRecords from 7.0 MiB of rows (50%)" in lines
+
+
+PRICE = {
+    "cpu_seconds": 12.34,
+    "memory": 400 * 2**20,
+    "bytes_read": 3 * 2**30,
+    "bytes_shuffled": 2**20,
+    "bytes_written": 2**30,
+    "minutes": 0.25,
+}
+
+
+def test_a_plan_names_its_price():
+    (line,) = [
+        line for line in shown(Outcome("planned", "", 0, "", {"price": {"predicted": PRICE}})) if "price" in line
+    ]
+    assert line == (
+        "price CPU: about 12.3 s, on this machine: about 0.2 minutes, memory: about 400.0 MiB, read: about 3.0 GiB, "
+        "shuffled: about 1.0 MiB, written: about 1.0 GiB"
+    )
+
+
+def test_a_run_shows_how_wrong_its_price_was():
+    measured = {key: 2 * value for key, value in PRICE.items() if key in ("cpu_seconds", "bytes_written")}
+    numbers = {**NUMBERS, "price": {"predicted": PRICE, "measured": measured}}
+    (line,) = [line for line in shown(Outcome("published", "", 0, "", numbers)) if line.startswith("price")]
+    assert line == "price CPU: 24.7 s (12.3 s predicted), written: 2.0 GiB (1.0 GiB predicted)"

@@ -43,7 +43,12 @@ def read_as_peer(jpeg):
         ref = ImageRef("flowers/tülip 1.jpg", "anywhere")
         image = prepare_image(jpeg, ImageSettings(store=convention.stores))
         class_name = None if class_id is None else "tülip"
-        fields = {**image_record(ref, image, class_name, class_id, convention, "train"), **more}
+        fields = {
+            **image_record(
+                ref, image, class_name, class_id, convention, hashlib.sha256(image.encoded).hexdigest(), "train"
+            ),
+            **more,
+        }
         record = encode_example(convention.features, fields)
         parsed = tf.io.parse_single_example(record, description)
         stored = {key for key in tf.train.Example.FromString(record).features.feature}

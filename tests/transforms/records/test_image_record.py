@@ -29,6 +29,9 @@ def test_a_bad_image_is_rejected_with_the_decoders_reason_and_its_digest(draw):
     assert caught.value.sha256 == hashlib.sha256(data).hexdigest()
 
 
+SHA256 = hashlib.sha256(b"bytes").hexdigest()
+
+
 @pytest.mark.parametrize(("label", "expected"), [("cät", ("cät", 3)), ("stray", ("other", 4)), ("", (None, None))])
 def test_the_class_of_a_label(label, expected):
     assert find_class(label, LABELS) == expected
@@ -42,9 +45,9 @@ def test_a_label_without_a_place_is_rejected():
 
 
 def test_the_fields_of_a_record_are_exact():
-    assert image_record(REF, IMAGE, "cät", 3, load_convention("default")) == {
+    assert image_record(REF, IMAGE, "cät", 3, load_convention("default"), SHA256) == {
         "encoded": b"bytes",
-        "sha256": hashlib.sha256(b"bytes").hexdigest().encode(),
+        "sha256": SHA256.encode(),
         "format": b"jpg",
         "height": 6,
         "width": 8,
@@ -61,17 +64,17 @@ def test_the_fields_of_a_record_are_exact():
 
 
 def test_a_format_without_a_name_of_its_own_is_lower_cased():
-    assert image_record(REF, IMAGE, None, None, load_convention("tutorial"))["format"] == b"jpeg"
+    assert image_record(REF, IMAGE, None, None, load_convention("tutorial"), SHA256)["format"] == b"jpeg"
 
 
 def test_the_names_of_fields_are_listed():
-    fields = image_record(ImageRef("a", "a"), IMAGE, None, None, load_convention("tfrecorder"), "train")
-    assert set(fields) == IMAGE_FIELDS - {"sha256", "file_sha256"}  # what convert_image adds of the file
+    fields = image_record(ImageRef("a", "a"), IMAGE, None, None, load_convention("tfrecorder"), SHA256, "train")
+    assert set(fields) == IMAGE_FIELDS - {"file_sha256"}  # what convert_image adds of the file
     assert (fields["pixels_base64"], fields["split_upper"]) == (b"Ynl0ZXM=", b"TRAIN")
 
 
 def test_an_image_without_a_label_has_no_label_features():
-    fields = image_record(ImageRef("a", "a"), IMAGE, None, None, load_convention("default"))
+    fields = image_record(ImageRef("a", "a"), IMAGE, None, None, load_convention("default"), SHA256)
     parsed = parse_example(
         load_convention("default").features, encode_example(load_convention("default").features, fields)
     )
@@ -80,5 +83,5 @@ def test_an_image_without_a_label_has_no_label_features():
 
 def test_a_sources_own_features_are_written():
     feature = Feature("image/patient", "bytes", "image/patient", "")
-    fields = image_record(REF, IMAGE, "cät", 3, load_convention("default"))
+    fields = image_record(REF, IMAGE, "cät", 3, load_convention("default"), SHA256)
     assert parse_example([feature], encode_example([feature], fields)) == {"image/patient": "pä".encode()}

@@ -14,13 +14,10 @@ from recordmill.schemas.content import Pixels
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, Kind
-from recordmill.schemas.record_fields import IMAGE_FIELDS as RECORD_FIELDS
+from recordmill.schemas.record_digests import STORED_IMAGE
+from recordmill.schemas.record_fields import IMAGE_FIELDS
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-
-IMAGE_FIELDS = ("encoded", "pixels_base64")
-"""The fields that hold an image."""
-
 
 KeptType = Literal["bytes", "float", "int64", "bytes[]", "float[]", "int64[]"]
 """What a feature that is passed on holds: one value, or a list."""
@@ -80,8 +77,8 @@ def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str,
         if not feature.many and len(values) > 1:
             raise bad_example(f"feature {feature.key} holds {len(values)} values where one is expected")
         fields[feature.field] = values if feature.many else values[0]
-    images = [feature.key for feature in convention.features if feature.field in IMAGE_FIELDS]
-    if images and not fields.keys() & set(IMAGE_FIELDS):
+    images = [feature.key for feature in convention.features if feature.field in STORED_IMAGE]
+    if images and not fields.keys() & set(STORED_IMAGE):
         raise bad_example(f"it has no image: there is no feature {' or '.join(images)}")
     if lacking := [feature.key for feature in own_features(convention) if feature.key not in entries]:
         raise bad_example(f"there is no feature {lacking[0]}")
@@ -90,14 +87,14 @@ def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str,
 
 def holds_images(convention: Convention) -> bool:
     """Whether its Examples have images."""
-    return any(feature.field in IMAGE_FIELDS for feature in convention.features)
+    return any(feature.field in STORED_IMAGE for feature in convention.features)
 
 
 def own_features(convention: Convention) -> tuple[Feature, ...]:
     """Features, such as a vector, that only some Examples without images have; with images, none."""
     if holds_images(convention):
         return ()
-    return tuple(feature for feature in convention.features if feature.field not in {"", *RECORD_FIELDS})
+    return tuple(feature for feature in convention.features if feature.field not in {"", *IMAGE_FIELDS})
 
 
 def find_convention(entries: Mapping[str, Any]) -> Convention:
@@ -130,7 +127,7 @@ def _find_name(kinds: frozenset[tuple[str, str | None]]) -> str:
     for name in sorted(convention_names()):  # the first of the best is taken
         convention = load_convention(name)
         known = {feature.key: f"{feature.kind}_list" for feature in convention.features}
-        images = [feature for feature in convention.features if feature.field in IMAGE_FIELDS]
+        images = [feature for feature in convention.features if feature.field in STORED_IMAGE]
         scalars = [feature for feature in convention.features if not feature.many and feature.constant is None]
         needed = {feature.key for feature in scalars if feature.default is None}
         is_raw = convention.stores == "raw" and any(feature.field == "encoded" for feature in images)

@@ -84,7 +84,7 @@ def test_a_record_other_than_its_row_and_its_fingerprint_is_found(ours):
     found = [line.partition("fingerprint.")[2].partition(":")[0] for line in lines(ours)]
     assert found == [f"classes.{row['class']}", "dataset", "splits.train"]
     place = f"{shard['name']}, record 1 at byte {row['offset']:,} ({row['key']})"
-    assert lines(ours, "pixels")[0] == f"{place}: the record has another sha256 than its row in the sidecar"
+    assert lines(ours, "pixels")[0] == f"{place}: the record is not the one that its row in the sidecar describes"
 
 
 def test_the_record_count_of_a_shard_with_the_right_digest_is_checked(ours):

@@ -75,7 +75,7 @@ def test_rows_tell_the_number_and_the_source(tmp_path):
     content = b'{"key":"x","rejected":"empty"}\n{"key":"a","offset":0}\n{"key":"b","offset":21}\n'
     (tmp_path / "rows").write_bytes(content)
     check = check_with(tmp_path / "rows")
-    rows = SidecarRows(check)
+    rows = SidecarRows(check, STRANGER)
     assert rows.place(21, 7) == (1, 21, "b")
     assert rows.place(22, 7) == (7, 22, "")
     assert rows.sha256 == hashlib.sha256(content).hexdigest()
@@ -90,7 +90,7 @@ def test_unreadable_sidecars_are_reported_once(tmp_path, content, said):
     if content is not None:
         (tmp_path / "rows").write_bytes(content)
     check = check_with(tmp_path / "rows")
-    rows = SidecarRows(check)
+    rows = SidecarRows(check, STRANGER)
     assert [rows.place(0, 3), rows.place(5, 4)] == [(3, 0, ""), (4, 5, "")]
     (finding,) = check.findings
     assert finding.detail.startswith(said)

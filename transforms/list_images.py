@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import TaggedOutput
@@ -238,11 +239,12 @@ class ListReferences(beam.PTransform):
         if not self.spread:
             return inputs | "FindImages" >> beam.FlatMap(self._list).with_output_types(ReferenceBatch)
         ignored_at = partial(_ignored_at, settings=self.settings)
+        listing = beam.ParDo(_ListPart(self.source, self.settings))
         parts = (
             inputs
             | "CutInputs" >> beam.FlatMap(cut_input, ignored_at).with_output_types(Part)
             | beam.Reshuffle()
-            | "FindImages" >> beam.ParDo(_ListPart(self.source, self.settings)).with_outputs("tallies", main="batches")
+            | "FindImages" >> listing.with_output_types(ReferenceBatch).with_outputs("tallies", main="batches")
         )
         concluded = parts.tallies | "GroupByInput" >> beam.GroupByKey() | "Conclude" >> beam.FlatMap(self._conclude)
         return (parts.batches, concluded) | beam.Flatten()
@@ -262,7 +264,7 @@ class _ListPart(beam.DoFn):
         self._source = source
         self._settings = settings
 
-    def process(self, part: Part) -> Iterator[ReferenceBatch | TaggedOutput]:
+    def process(self, part: Part) -> Iterator[Any]:
         tally = Tally()
         yield from _batch(list_part(part, self._source, self._settings, tally))
         yield TaggedOutput("tallies", (part.input.name, (part.input, tally)))

@@ -105,7 +105,7 @@ def _find_cuts(prefix: str) -> list[str]:
 
 
 def _find_folders(root: str, ignored_at: IgnoredAt) -> list[str]:
-    """Folders of which none is in another, level by level, until there are enough; links are left to the rest."""
+    """Folders that do not contain each other, level by level, until there are enough; links are left to the rest."""
     level, kept = [""], list[str]()
     for _ in range(_DEPTH):
         deeper = []

@@ -106,16 +106,14 @@ class _ConvertShard(beam.DoFn):
         run, references = self._run, plan.summary.references
         with_workers = run.processes > 1 and references >= run.fewest_for_processes and not needs_unpacking(refs)
         # Chosen here: the launcher's processors are not the worker's.
-        threads = run.threads or available_processors()
-        in_line = not run.threads and (with_workers or self._settings.decodes_nothing)
-        threads = 1 if in_line and not with_workers else threads
+        threads = run.threads or (1 if self._settings.decodes_nothing else available_processors())
         writer = ShardWriter(
             self._settings,
             run.output,
             plan.plan_id,
             plan.label_map,
             threads,
-            in_line,
+            in_line=not run.threads and (with_workers or self._settings.decodes_nothing),
             reuse=plan.reuse,
             exclusions=run.exclusions,
         )

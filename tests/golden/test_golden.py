@@ -52,6 +52,9 @@ FILES_WITH_WORDS = ("README.md", "config.yaml", "croissant.json", "dataset_info.
 LONGEST_VALUE = 300
 
 
+WITH_BEAM = {"config_class_folders", "config_coco", "config_tfrecords", "convention_raw_pixels"}
+"""Conversions that `make test` also runs with `--writer=beam`; `make test-all` runs all of them."""
+
 NOT_WITH_BEAM = ("images.moments", "images.near_duplicates", "index_files", "analyze", "shards")
 """Settings without which `--writer=beam` is tried; it needs `shards.count`, and has no sidecars."""
 
@@ -61,7 +64,7 @@ ALL_THE_SAME = ("unit", "classes", "ledger", "named", "boxes", "dropped_boxes", 
 def pytest_generate_tests(metafunc):
     if "beam_flags" in metafunc.fixturenames:
         everything = metafunc.config.getoption("--on-runner")
-        cases = [case for case in CASES if everything or case.name in ON_DIRECT_RUNNER]
+        cases = [case for case in CASES if everything or case.name in WITH_BEAM]
         ways = ["one process", *(["two processes"] if everything else [])]
         ways += ["prism"] if os.environ.get("RECORDMILL_PRISM") else []
         pairs = [(case, FLAGS[way]) for way in ways for case in cases]

@@ -204,7 +204,7 @@ def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
         ({"check": "header"}, 0, 1, (1, True), None),
         ({"check": "header"}, 3, 1, (3, False), None),
         ({}, 0, 8, (8, True), (1, True)),
-        ({"check": "header"}, 0, 2, (8, True), (4, False)),
+        ({"check": "header"}, 0, 2, (1, True), (1, True)),
         ({}, 3, 2, (3, False), (3, False)),
     ],
 )

@@ -196,6 +196,8 @@ def _find_remote_entries(part: Part, settings: ListingSettings, tally: Tally) ->
     try:
         for file in storage.list_below(prefix, part.start):
             path = file.path[len(prefix) :]
+            if path < part.start:
+                continue
             if part.end and path >= part.end:
                 break
             tally.is_there = True

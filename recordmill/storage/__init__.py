@@ -168,8 +168,8 @@ def _tolerate_others(_: object, path: str, failure: tuple[Any, BaseException, An
 def list_below(folder: str, start: str = "") -> "Iterator[FileMetadata]":
     """Yields every file below a folder of an object store or another of Beam's file systems, at any depth.
 
-    The listing of a store without folders is read page by page. If the store starts anywhere, paths below the folder
-    that come before `start` are left out.
+    The listing of a store without folders is read page by page. Paths below the folder that come before `start` may be
+    left out.
 
     Raises:
         OSError: the listing failed.

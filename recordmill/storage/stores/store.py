@@ -46,7 +46,7 @@ class Store(Protocol):
 
         Args:
             prefix: begins with the bucket.
-            start: names below the prefix that come before this one are left out, if the store starts anywhere.
+            start: names below the prefix that come before this one may be left out.
         """
 
     def names(self, prefix: str) -> Iterator[str]:

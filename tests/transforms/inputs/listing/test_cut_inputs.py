@@ -42,7 +42,7 @@ class StubStore:
             self._under_way -= 1
 
     def list_below(self, prefix, start=""):
-        found = [name for name in self.files if name.startswith(prefix) and name >= prefix + start]
+        found = [name for name in self.files if name.startswith(prefix) and name >= prefix + start[:-1]]
         if start or self._together.parties == 1:  # nothing comes before the first folder
             self._read_first_page()
         for name in found:

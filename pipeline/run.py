@@ -37,7 +37,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
 
     settings, run = job.settings, job.run
     inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed side by side
-    spread = run.facts["runner"] not in IN_PROCESS_RUNNERS  # these have one worker
+    spread = run.facts.get("runner", "DirectRunner") not in IN_PROCESS_RUNNERS  # these have one worker
     listed = inputs | ListReferences(settings.source, settings.listing, spread)  # in batches
     refs = listed | GroupDuplicates(settings, run.exclusions)  # unchanged, unless the settings treat duplicates
     limits = (settings.limit, settings.limit_per_class)

@@ -84,7 +84,7 @@ class FindCopies(beam.PTransform):
             | "CutContents" >> beam.FlatMap(cut_contents, self.plan)
             | "GroupByDigest" >> beam.GroupByKey()
             | "FindRepeated" >> beam.FlatMapTuple(lambda _, parts: find_repeated(parts))
-            | "GroupByShard" >> beam.GroupByKey()
+            | "GroupCopies" >> beam.GroupByKey()
             | "FetchCopies" >> beam.Map(self._fetch, self.plan).with_output_types(Copies)
         )
 

@@ -74,22 +74,33 @@ class Look:
 coders.registry.register_coder(Look, RecordCoder)
 
 
-def name_content(ref: ImageRef, settings: DatasetSettings, decoding: AbstractContextManager[Any] | None = None) -> str:
-    """Names what an image holds; the empty string where it cannot be read, which is reported later.
+def name_content(
+    ref: ImageRef,
+    settings: DatasetSettings,
+    exclusions: Exclusions,
+    decoding: AbstractContextManager[Any] | None = None,
+) -> str:
+    """Names what an image holds; the empty string if it is excluded, or cannot be read, which is reported later.
 
     Args:
         ref: the image.
         settings: what the dataset is.
+        exclusions: what will be left out.
         decoding: entered while pixels are in memory; None where they do not matter.
 
     Returns:
         The SHA-256 of its bytes; or, where they are decoded and show anything, the hash that its sidecar row will have.
     """
-    if ref.sha256 and decoding is None:
-        return f"sha256:{ref.sha256.lower()}"
+    digest = ref.sha256.lower()
+    if exclusions.find(ref.key, digest):
+        return ""
+    if digest and decoding is None:
+        return f"sha256:{digest}"
     try:
         content = settings.source.read(ref, settings.images.max_bytes)
     except Rejected:
+        return ""
+    if exclusions.digests and exclusions.find(ref.key, hashlib.sha256(content.data).hexdigest()):
         return ""
     if decoding is not None and content.image is not None:
         # A reduced image has a slightly different hash: where the whole one will be decoded, it is here.
@@ -187,12 +198,13 @@ class GroupDuplicates(beam.PTransform):
         """PCollection[ReferenceBatch] -> PCollection[ReferenceBatch], of as many references, or notices of them."""
         settings, together = self.settings, self.settings.kept_together
         if settings.duplicates == "drop":
-            by_digest = batches | "DigestImages" >> _name_contents(settings) | "GroupByDigest" >> beam.GroupByKey()
-            keep_one = beam.FlatMapTuple(partial(_keep_one, self.exclusions)).with_output_types(ReferenceBatch)
-            batches = by_digest | "KeepOne" >> keep_one
+            digested = batches | "DigestImages" >> _name_contents(settings, self.exclusions)
+            keep_one = beam.FlatMapTuple(_keep_one).with_output_types(ReferenceBatch)
+            batches = digested | "GroupByDigest" >> beam.GroupByKey() | "KeepOne" >> keep_one
         if not together:
             return batches
-        named = batches | "NameContents" >> _name_contents(settings, "images.near_duplicates" in together)
+        by_look = "images.near_duplicates" in together
+        named = batches | "NameContents" >> _name_contents(settings, self.exclusions, by_look)
         by_content = named | "GroupByContent" >> beam.GroupByKey()
         near = (
             by_content
@@ -212,26 +224,17 @@ class GroupDuplicates(beam.PTransform):
         return named | "SetGroups" >> set_group
 
 
-def _name_contents(settings: DatasetSettings, by_look: bool = False) -> beam.ParDo:
-    return beam.ParDo(_NameContents(settings, by_look)).with_output_types(tuple[str, ReferenceBatch])
+def _name_contents(settings: DatasetSettings, exclusions: Exclusions, by_look: bool = False) -> beam.ParDo:
+    named = beam.ParDo(_NameContents(settings, exclusions, by_look))
+    return named.with_output_types(tuple[str, ReferenceBatch])
 
 
-def _keep_one(exclusions: Exclusions, digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[ReferenceBatch]:
-    """The first by key stays; the others are left out, with a warning where one of them is of another class.
-
-    Images that `exclude` names pass: they are left out when they are converted, and no warning names them.
-    """
+def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[ReferenceBatch]:
+    """The first by key stays; the others are left out, with a warning where one of them is of another class."""
     if not digest:
         yield from batches
         return
-    refs: list[ImageRef] = []
-    excluded: list[ImageRef] = []
-    for ref in (ref for batch in batches for ref in batch.refs):
-        (excluded if exclusions.find(ref.key, digest.removeprefix("sha256:")) else refs).append(ref)
-    if excluded:
-        yield ReferenceBatch(excluded)
-    if not refs:
-        return
+    refs = (ref for batch in batches for ref in batch.refs)
     first, *others = sorted(refs, key=lambda ref: (ref.key, ref.offset, ref.uri))
     why = f"it has the same bytes as {first.key}"
     notices = [ref.notice("left_out", "duplicate", why) for ref in others]
@@ -288,16 +291,19 @@ def _set_group(
 
 
 class _NameContents(beam.DoFn):
-    """Pairs each reference with what it is grouped by, and all else with the empty string, which groups nothing."""
+    """Pairs each reference with what it is grouped by, and all else with the empty string, which groups nothing.
 
-    def __init__(self, settings: DatasetSettings, by_look: bool) -> None:
-        self._settings = settings
+    Nothing groups what `exclude` names: it is left out when it is converted, and must not affect other images.
+    """
+
+    def __init__(self, settings: DatasetSettings, exclusions: Exclusions, by_look: bool) -> None:
+        self._settings, self._exclusions = settings, exclusions
         self._by_look = by_look
 
     def setup(self) -> None:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="recordmill-digest")
         decoding = BoundedSemaphore(available_processors()) if self._by_look else None
-        self._name = partial(name_content, settings=self._settings, decoding=decoding)
+        self._name = partial(name_content, settings=self._settings, exclusions=self._exclusions, decoding=decoding)
 
     def teardown(self) -> None:
         self._readers.shutdown()

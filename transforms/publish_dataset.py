@@ -218,7 +218,7 @@ def find_excess(
     """
     lost = lost_classes(plan.summary, finished.rows.classes, plan.label_map)
     return (
-        check_limits(ledger, lost, settings, examples)
+        check_limits(ledger, lost, settings, examples, lost_splits(plan.summary, finished))
         or check_boxes(finished, settings, plan.label_map)
         or check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
     )

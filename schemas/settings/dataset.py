@@ -60,7 +60,8 @@ class RejectionLimits(LossLimits):
     Attributes:
         share: share of the images that may be rejected; the run fails if both this and `count` are exceeded.
         count: how many may be rejected, whatever their share.
-        lost_classes: how many classes may lose all their images. A run without any image left always fails.
+        lost_classes: how many classes may lose all their images, and how many splits may do so because of `keep` or
+            `exclude`. A run without any image left always fails.
         boxes: when faulty boxes fail the run. A run always fails if all boxes are faulty, or all boxes of a class.
         labels: when labels without an id fail the run, for images that may have several labels.
     """

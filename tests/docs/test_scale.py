@@ -9,10 +9,10 @@ import pytest
 
 from benchmarks import scale
 from benchmarks.scale_model import MOVES_AT_ONCE
-from recordmill.storage import temporary_files as contents
 from recordmill.transforms.plan_shards import HELD_REFERENCES
 from recordmill.transforms.planning.hash_histogram import MAX_BINS
 from recordmill.transforms.planning.plan import MOST_PER_SHARD
+from recordmill.transforms.publishing.duplicates import GROUP_IMAGES
 from recordmill.transforms.shards.read_ahead import REMOTE_READERS
 
 PAGE = "docs/scale.md"
@@ -84,6 +84,6 @@ def test_the_bounds_are_those_of_the_code():
     assert f"{MAX_BINS:,} bins per split" in TEXT
     assert f"at most {MOST_PER_SHARD:,}" in TEXT
     assert f"sorts {HELD_REFERENCES[1]:,} references" in TEXT
-    assert f"beyond {contents.IN_MEMORY // 10**6} million" in TEXT
+    assert f"about {GROUP_IMAGES // 10**6} million images" in TEXT
     assert (scale.SIZE, scale.CLASSES, f"{scale.IMAGES_A_SHARD:,} of them" in TEXT) == ((64, 48), 100, True)
     assert scale.KEEPING in TEXT

@@ -131,6 +131,43 @@ def test_images_of_one_size_are_decoded_into_the_batch(convert, workers):
     assert torch.cat(labels).tolist() == [label for _, label in pairs]
 
 
+def test_batches_that_are_kept_stay_as_they_were(convert):
+    dataset = convert("sample", "default", "--set=images.resize.exact=[64,64]")
+    train = recordmill.open(dataset.folder)["train"]
+    stream = recordmill.TorchStream(train, make_order(train, batch_size=1))
+    loader = DataLoader(stream, batch_size=None, num_workers=2, persistent_workers=True)
+    kept, places = [], []
+    for epoch in range(4):
+        stream.set_epoch(epoch)
+        for number, (images, _) in enumerate(loader):
+            expected = images.clone()
+            assert images.is_shared() == (number < 2)  # from the second batch of a worker, another process gets a copy
+            places.append(images.data_ptr())
+            if number % 3 == 0:
+                kept.append((images[0, :8] if number % 2 else images.numpy(), expected))
+    assert len(set(places)) < len(places)
+    for images, expected in kept:
+        whole = torch.as_tensor(images)
+        assert torch.equal(whole, expected[0, :8] if whole.ndim == 3 else expected)
+
+
+def halve(batch):
+    images, labels = batch
+    return images[:, ::2], images.float().mean(), labels
+
+
+def test_batches_that_workers_change_are_ordinary_tensors(convert):
+    dataset = convert("sample", "default", "--set=images.resize.exact=[64,64]")
+    train = recordmill.open(dataset.folder)["train"]
+    order = make_order(train, batch_size=1)
+    loader = DataLoader(recordmill.TorchStream(train, order), batch_size=None, num_workers=2, collate_fn=halve)
+    found = list(loader)
+    for (image, mean, _), (number,) in zip(found, order, strict=True):
+        expected = torch.from_numpy(train[number][0])
+        assert torch.equal(image[0], expected[::2])
+        assert mean == expected.float().mean()
+
+
 @WAYS
 def test_a_damaged_record_in_the_middle_of_an_epoch(tmp_path, read):
     from recordmill.storage.tfrecord_file import RecordSink

@@ -211,6 +211,15 @@ def earlier(convert, photos: Path, state_of) -> Iterator[Conversion]:
     assert after == before
 
 
+OWN_CODE = {
+    "images.function": "examples.hooks:crop_square",
+    "keep": {"function": "examples.hooks:is_colourful", "min_side": 70},
+    "images.near_duplicates": "together",
+    "splits.fractions": {"train": 0.5, "test": 0.5},
+}
+"""Settings for `look_alikes` with functions of a module, for other runners."""
+
+
 @pytest.fixture
 def spawn() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts `python -m pipeline.run`, or a script, and gives the process; whatever still runs at the end is killed."""

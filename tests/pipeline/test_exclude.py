@@ -5,6 +5,7 @@ import json
 import shutil
 
 import pytest
+from PIL import Image
 
 from recordmill.pipeline.verify import main as verify
 from tests.pipeline.conftest import encode_picture
@@ -149,3 +150,18 @@ def test_on_direct_runner(exclude, photos):
     done = exclude(photos, ["key:cat/00.jpg", f"sha256:{sha256_of(photos / 'dog/02.jpg')}", "key:none"])
     assert (done.code, done.marker["ledger"]["left_out"]) == (0, {"excluded": 2})
     assert done.line["notes"][0].startswith("1 line of ")
+
+
+@pytest.mark.parametrize("by", ["key", "sha256"])
+def test_excluded_images_link_no_look_alikes(exclude, class_folders, tmp_path, by):
+    root = class_folders(tmp_path / "photos", {"cat": 30})
+    copies = [root / f"cat/again{number:02}.jpg" for number in range(12)]
+    for number, path in enumerate(copies):
+        Image.open(root / "cat/00.jpg").save(path, quality=95 - number)
+    lines = [f"key:cat/{path.name}" if by == "key" else f"sha256:{sha256_of(path)}" for path in copies[2:]]
+    settings = {"splits.fractions": {"train": 0.5, "test": 0.5}, "images.near_duplicates": "together"}
+    assert "would put 13 of 42 images into one split" in exclude(root, ["key:none"], settings).errors[0]
+    done = exclude(root, lines, settings)
+    assert done.code == 0
+    assert done.marker["ledger"]["left_out"] == {"excluded": 10}
+    assert done.marker["duplicates"]["look_alike"]["across_splits"] == 0

@@ -392,12 +392,18 @@ def test_losing_everything_or_a_class_fails_the_run(convert, tmp_path, class_fol
     assert (allowed.code, allowed.marker["ledger"]["left_out"]) == (0, {"too_small": 2})
 
 
-def test_an_emptied_split_is_noted_and_its_sidecar_kept(convert, tmp_path, class_folders, capsys):
+def test_an_emptied_split_is_lost_or_noted_and_its_sidecar_kept(convert, tmp_path, class_folders, capsys):
     root = tmp_path / "photos"
     class_folders(root / "train", {"cat": 3})
     class_folders(root / "test", {"cat": 2}, (12, 8))
     settings = {"splits.from_folders": {"train": "train", "test": "test"}, "keep.min_side": 9}
-    done = convert(root, settings=settings)
+    failed = convert(root, settings=settings)
+    assert failed.told == (
+        3,
+        "all images of 1 split were rejected or left out (test), and max_rejected.lost_classes is 0; "
+        "name such files in ignore, relax keep, or raise it",
+    )
+    done = convert(root, settings={**settings, "max_rejected.lost_classes": 1}, output=tmp_path / "allowed")
     assert (done.code, done.line["notes"]) == (0, ["split test is empty: its images were rejected or left out"])
     assert "sidecars/rejected-00000.jsonl" in done.files
     assert verified(done, capsys)

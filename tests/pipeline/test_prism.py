@@ -7,6 +7,8 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 
+from tests.pipeline.conftest import OWN_CODE
+
 pytestmark = pytest.mark.prism
 
 
@@ -52,11 +54,13 @@ def test_stratified_splits_on_prism(prism, convert, convert_in_child, class_fold
     assert other.deterministic_files == one.deterministic_files
 
 
-def test_look_alikes_stay_together_on_prism(prism, convert, convert_in_child, look_alikes, tmp_path):
-    settings = {"images.near_duplicates": "together", "splits.fractions": {"train": 0.5, "test": 0.5}}
-    one = convert(look_alikes, settings=settings, output=tmp_path / "fn_api")
-    other = convert_in_child(look_alikes, *on(prism), settings=settings, output=tmp_path / "prism")
-    assert (one.code, other.code) == (0, 0)
+def test_look_alikes_and_functions_on_prism(prism, convert, convert_in_child, look_alikes, tmp_path):
+    one = convert(look_alikes, settings=OWN_CODE, output=tmp_path / "fn_api")
+    other = convert_in_child(look_alikes, *on(prism), settings=OWN_CODE, output=tmp_path / "prism")
+    assert (one.code, other.code, other.errors) == (0, 0, [])
+    assert one.marker["ledger"]["left_out"] == {"too_small": 8}
+    assert one.marker["changes"]["prepared"] == one.marker["ledger"]["written"] == 40
+    assert other.lasting_marker == one.lasting_marker
     assert other.deterministic_files == one.deterministic_files
 
 

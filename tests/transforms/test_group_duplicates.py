@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from make_settings import make_settings
 from PIL import Image
 
+from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.images import ImageSettings
@@ -28,6 +29,7 @@ from recordmill.transforms.group_duplicates import (
 )
 
 TOGETHER, DROP = make_settings(duplicates="together"), make_settings(duplicates="drop")
+NONE = Exclusions()
 BY_LOOK = make_settings(images=ImageSettings(near_duplicates="together"))
 
 
@@ -107,9 +109,9 @@ def test_what_has_a_status_or_cannot_be_read_stays_as_it_is(refs, settings):
 
 def test_a_digest_that_the_source_states_saves_the_reading():
     ref = ImageRef("a", "/nowhere", 5, sha256="AB" * 32)
-    assert name_content(ref, TOGETHER) == f"sha256:{'ab' * 32}"
-    assert name_content(replace(ref, sha256=""), TOGETHER) == ""
-    assert name_content(ref, BY_LOOK, nullcontext()) == ""
+    assert name_content(ref, TOGETHER, NONE) == f"sha256:{'ab' * 32}"
+    assert name_content(replace(ref, sha256=""), TOGETHER, NONE) == ""
+    assert name_content(ref, BY_LOOK, NONE, nullcontext()) == ""
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=3), max_size=8), st.randoms())
@@ -143,7 +145,7 @@ def shown(tmp_path):
 
 
 def hash_of(ref):
-    return int(name_content(ref, BY_LOOK, nullcontext()).removeprefix("dhash:"))
+    return int(name_content(ref, BY_LOOK, NONE, nullcontext()).removeprefix("dhash:"))
 
 
 PATTERN = 0x0F0F_1234_5678_F0F0

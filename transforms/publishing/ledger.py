@@ -1,6 +1,6 @@
 """The ledger: everything listed is written, rejected, ignored or left out, exactly."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
 from recordmill.schemas.dataset.annotation_counts import count_dropped, most_frequent
@@ -106,7 +106,13 @@ def lost_labels(finished: FinishedShards, summary: Summary, stored: Collection[s
     return max(0, rows.instances.total() - (rows.classes.total() - rows.classes[""]))
 
 
-def check_limits(ledger: Ledger, lost: list[str], settings: DatasetSettings, examples: Mapping[str, str]) -> str:
+def check_limits(
+    ledger: Ledger,
+    lost: list[str],
+    settings: DatasetSettings,
+    examples: Mapping[str, str],
+    emptied: Sequence[str] = (),
+) -> str:
     """Why too much was rejected; the empty string if it was not.
 
     Args:
@@ -114,6 +120,7 @@ def check_limits(ledger: Ledger, lost: list[str], settings: DatasetSettings, exa
         lost: the classes without anything written.
         settings: what the dataset is.
         examples: something rejected for each reason, in words; that of the most frequent reason is reported.
+        emptied: the splits without anything written. They count where images were left out while they were converted.
     """
     limits, unit, source = settings.max_rejected, settings.unit, settings.source
     rejected, ordered = sum(ledger.rejected.values()), most_frequent(ledger.rejected)
@@ -139,9 +146,11 @@ def check_limits(ledger: Ledger, lost: list[str], settings: DatasetSettings, exa
         over = f"max_rejected.count ({limits.count}) and max_rejected.share ({limits.share:.2%})"
         advice = _either(remedy, ignore, "raise one of the limits")
         return f"{of} ({reasons}){such_as}, which is over {over}; {advice}"
-    if len(lost) > limits.lost_classes:
+    for kind, names in (("class", lost), ("split", emptied if kept_out else ())):
+        if len(names) <= limits.lost_classes:
+            continue
         fate = "rejected or left out" if kept_out else "rejected"
-        what = f"all {unit}s of {format_count(len(lost), 'class')} were {fate} ({show_names(lost)})"
+        what = f"all {unit}s of {format_count(len(names), kind)} were {fate} ({show_names(names)})"
         advice = _either(ignore, f"relax {setting}" if kept_out else "", "raise it")
         return f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; {advice}"
     return ""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
+from weakref import finalize
 
 from recordmill.reading.random_access.epoch_order import EpochOrder
 from recordmill.reading.random_access.records import Records
@@ -11,11 +12,14 @@ from recordmill.schemas.errors import LoadError
 
 try:
     import torch
+    from torch import Tensor
+    from torch._C import _disabled_torch_function_impl
     from torch.utils.data import IterableDataset, default_collate, get_worker_info
 except ModuleNotFoundError:  # `TorchStream` says so
-    torch, IterableDataset = None, object
+    torch, IterableDataset, Tensor, _disabled_torch_function_impl = None, object, object, None
 
 _MOST_WORKERS = 1024
+_MOST_ROOMS = 8  # workers are two batches ahead, unless `prefetch_factor` says otherwise
 
 
 class TorchStream(IterableDataset):  # type: ignore[misc]
@@ -83,30 +87,62 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
         worker = get_worker_info()
         number, workers = (worker.id, worker.num_workers) if worker else (0, 1)
         seed, epoch, start = self._place.tolist()
+        rooms: list[Any] = []
         shape: tuple[int, ...] = ()  # of the last image
         for numbers in replace(self.order, seed=seed, epoch=epoch, start=start).share(number, workers):
-            room = _make_room((len(numbers), *shape), worker is not None) if shape else None
-            rows = [] if room is None else list(room.numpy())
+            images = _find_room(rooms, (len(numbers), *shape), worker is not None) if shape else None
+            rows = [] if images is None else list(images.numpy())
             elements = self.records.__getitems__(numbers, rows)
             self._skips[number % _MOST_WORKERS] += len(numbers) - len(elements)
             if not elements:
                 raise LoadError(f"all {len(numbers):,} records of a batch are damaged: {self.records.skipped[-1]}")
-            if room is not None and len(elements) == len(numbers) and all(map(_is_in, elements, rows)):
-                yield [room, default_collate([label for _, label in elements])]
+            if images is not None and len(elements) == len(numbers) and all(map(_is_in, elements, rows)):
+                if worker is not None:
+                    images.room[-1] = 1
+                yield [images, default_collate([label for _, label in elements])]
             else:
                 yield self._collate(elements)
             if self._collate is default_collate and self.records.takes_rooms:
                 shape = elements[0][0].shape
 
 
-def _make_room(shape: tuple[int, ...], shared: bool) -> Any:
-    """A tensor of bytes, in a worker in the shared memory in which batches go to the main process.
+class _Lent(Tensor):  # type: ignore[misc]
+    """Images in a worker's shared memory, which the worker uses again when the main process has let go of them.
 
-    Images are decoded there: an array of its own for each, and its copy, would cost a third of the decoding.
+    Attributes:
+        room: the memory: the images, and a byte that is 1 until the main process has let go.
     """
-    size = prod(shape)
-    storage = torch.UntypedStorage._new_shared(size) if shared else torch.UntypedStorage(size)
-    return torch.empty(0, dtype=torch.uint8).set_(storage).view(shape)
+
+    __torch_function__ = _disabled_torch_function_impl  # what is computed from it is an ordinary tensor
+    room: Any
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _receive, (self.room, self.shape)
+
+
+def _find_room(rooms: list[Any], shape: tuple[int, ...], shared: bool) -> Any:
+    """A tensor of bytes that is not in use, in a worker a `_Lent`; rooms that are made are added to the list.
+
+    Images are decoded there: an array of its own for each, and its copy, would cost a third of the decoding. New memory
+    for each batch would cost as much, since the kernel has to clear it.
+    """
+    if not shared:
+        return torch.empty(shape, dtype=torch.uint8)
+    size = prod(shape) + 1
+    room = next((room for room in rooms if len(room) == size and not room[-1]), None)
+    if room is None:
+        room = torch.empty(0, dtype=torch.uint8).set_(torch.UntypedStorage._new_shared(size))
+        rooms[:] = [*rooms, room][-_MOST_ROOMS:]
+    images = room[:-1].view(shape).as_subclass(_Lent)
+    images.room = room
+    return images
+
+
+def _receive(room: Any, shape: tuple[int, ...]) -> Any:
+    """The images in the main process: a tensor over an array, whose end frees the room."""
+    images = room[:-1].numpy().reshape(shape)
+    finalize(images, room.__setitem__, -1, 0).atexit = False
+    return torch.from_numpy(images)
 
 
 def _is_in(element: Any, row: Any) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from recordmill.storage.tfrecord_file import read_records
 from scripts import flink_cluster
 from scripts.flink_job import newest_job, shuffled_bytes
+from tests.pipeline.conftest import OWN_CODE
 
 SETTINGS = {"shards.count": 6, "splits.fractions": {"train": 0.6, "test": 0.4}, "images.reencode": "always"}
 
@@ -60,6 +61,17 @@ def assert_same(output, reference):
     assert other.lasting_report == reference.lasting_report
     assert other.lasting_marker == reference.lasting_marker
     return other.marker
+
+
+@pytest.mark.parametrize("runner", ["PortableRunner", "FlinkRunner"])
+def test_look_alikes_and_functions(
+    flink, convert, convert_in_child, look_alikes, through, in_workers, tmp_path, runner
+):
+    one = convert(look_alikes, settings=OWN_CODE, output=tmp_path / "direct")
+    flags = [*through(runner), *in_workers["LOOPBACK"], "--parallelism=2"]
+    other = convert_in_child(look_alikes, *flags, settings=OWN_CODE, output=tmp_path / "flink")
+    assert (one.code, other.code, other.errors) == (0, 0, [])
+    assert_same(tmp_path / "flink", one)
 
 
 def finished_shards(output):

@@ -32,14 +32,17 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     from recordmill.transforms.group_duplicates import GroupDuplicates
     from recordmill.transforms.list_images import ListReferences
     from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
+    from recordmill.transforms.planning.plan import describe_settings
     from recordmill.transforms.publish_dataset import PublishDataset
+    from recordmill.transforms.shards.earlier_datasets import find_reusable
     from recordmill.transforms.summarize_images import SummarizeImages
 
     settings, run = job.settings, job.run
     inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed side by side
     spread = run.facts.get("runner", "DirectRunner") not in IN_PROCESS_RUNNERS  # these have one worker
     listed = inputs | ListReferences(settings.source, settings.listing, spread)  # in batches
-    refs = listed | GroupDuplicates(settings, run.exclusions)  # unchanged, unless the settings treat duplicates
+    reuse, _ = find_reusable(run.reuse, describe_settings(settings, job.recipe)) if run.reuse else ((), [])
+    refs = listed | GroupDuplicates(settings, run.exclusions, reuse)  # unchanged, unless the settings treat duplicates
     limits = (settings.limit, settings.limit_per_class)
     selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, *limits))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row

@@ -24,7 +24,8 @@ class ImageRef:
             several images, a suffix distinguishes them.
         uri: where to read it: a path or URL that Beam's file systems know.
         size: size of the file in bytes when it was listed; -1 if it would cost a request.
-        version: the file's modification time when it was listed, as text; only ever compared for equality.
+        version: the file's modification time when it was listed, or the generation or ETag of an object, as text; only
+            ever compared for equality.
         offset: first byte of the image in the file, or in its unpacked content (`packing`).
         length: bytes of the image there; -1 for all from `offset`.
         packing: how its bytes are stored in the file, as the text of a `schemas.packing.Packing`; empty: as they are.

@@ -25,8 +25,13 @@ def version_digest_of(ref: ImageRef) -> int:
 
 
 def source_digest_of(ref: ImageRef) -> int:
-    """64 bits of a local file's place, size and modification time; 0 for other files, whose times are not exact."""
-    if not ref.version.isdigit() or "://" in ref.uri:
+    """64 bits of a file's place, size and version; 0 if nothing tells another version for sure.
+
+    Versions are the modification times of local files, whose unit is small enough, and the generations and ETags of
+    objects.
+    """
+    is_exact = ref.version.isdigit() and "://" not in ref.uri
+    if not is_exact and not ref.version.startswith(("generation:", "etag:")):
         return 0
     text = f"{ref.key}\0{ref.offset}\0{ref.length}\0{ref.size}\0{ref.packing}\0{ref.version}"
     return _hash(text) >> 192

@@ -89,9 +89,17 @@ def choose_runner() -> Callable[[bool], None]:
 
 @pytest.fixture(autouse=True)
 def _runner_where_asked(request: pytest.FixtureRequest, choose_runner: Callable[[bool], None]) -> Iterator[None]:
+    from eager_children import EagerChild
+
+    from recordmill.reading.verify import child_process
+
     always = request.config.getoption("--on-runner")
-    choose_runner(always or request.node.get_closest_marker("runner") is not None)
-    yield
+    is_asked = always or request.node.get_closest_marker("runner") is not None
+    choose_runner(is_asked)
+    with pytest.MonkeyPatch.context() as patch:
+        if not is_asked:
+            patch.setattr(child_process, "ChildProcess", EagerChild)
+        yield
     choose_runner(always)
 
 

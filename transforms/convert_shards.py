@@ -114,6 +114,7 @@ class _ConvertShard(beam.DoFn):
             plan.label_map,
             threads,
             in_line=not run.threads and (with_workers or self._settings.decodes_nothing),
+            recipe=plan.recipe,
             reuse=plan.reuse,
             exclusions=run.exclusions,
         )

@@ -1,8 +1,8 @@
 """GroupDuplicates: images with the same bytes, or that look alike, share a split, or one of them stays.
 
-Every image is read once more for it, before anything is planned, unless its source gives digests. To find images that
-look alike, each is decoded too. Difference hashes are cut into six bands: if two of them differ in at most five bits,
-they share a band, so only hashes that share one are compared.
+Every image is read once more for it, before anything is planned, unless its source or an earlier dataset gives digests.
+To find images that look alike, each is decoded too. Difference hashes are cut into six bands: if two of them differ in
+at most five bits, they share a band, so only hashes that share one are compared.
 """
 
 import hashlib
@@ -28,10 +28,12 @@ from recordmill.schemas.reference_batch import RecordCoder, ReferenceBatch
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.publishing.near_duplicates import are_telling, find_near_pairs
 from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.records.image_hooks import make_hooks
 from recordmill.transforms.records.image_record import reencode_image
+from recordmill.transforms.shards.earlier_datasets import find_known_digests
 from recordmill.transforms.shards.processors import available_processors
 
 READERS = 16
@@ -79,6 +81,7 @@ def name_content(
     settings: DatasetSettings,
     exclusions: Exclusions,
     decoding: AbstractContextManager[Any] | None = None,
+    reuse: tuple[ReusableDataset, ...] = (),
 ) -> str:
     """Names what an image holds; the empty string if it is excluded, or cannot be read, which is reported later.
 
@@ -87,11 +90,14 @@ def name_content(
         settings: what the dataset is.
         exclusions: what will be left out.
         decoding: entered while pixels are in memory; None where they do not matter.
+        reuse: earlier datasets, which may know the digest.
 
     Returns:
         The SHA-256 of its bytes; or, where they are decoded and show anything, the hash that its sidecar row will have.
     """
     digest = ref.sha256.lower()
+    if not digest and reuse and decoding is None:
+        digest = find_known_digests(reuse, settings.seed).find(ref)
     if exclusions.find(ref.key, digest):
         return ""
     if digest and decoding is None:
@@ -189,22 +195,24 @@ class GroupDuplicates(beam.PTransform):
         settings: what the dataset is; `duplicates` says what to do with images with the same bytes, and
             `images.near_duplicates` with those that look alike.
         exclusions: what will be left out.
+        reuse: earlier datasets, whose digests of unchanged images are used.
     """
 
     settings: DatasetSettings
     exclusions: Exclusions = field(default_factory=Exclusions)
+    reuse: tuple[ReusableDataset, ...] = ()
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[ReferenceBatch]:
         """PCollection[ReferenceBatch] -> PCollection[ReferenceBatch], of as many references, or notices of them."""
         settings, together = self.settings, self.settings.kept_together
         if settings.duplicates == "drop":
-            digested = batches | "DigestImages" >> _name_contents(settings, self.exclusions)
+            digested = batches | "DigestImages" >> _name_contents(settings, self.exclusions, self.reuse)
             keep_one = beam.FlatMapTuple(_keep_one).with_output_types(ReferenceBatch)
             batches = digested | "GroupByDigest" >> beam.GroupByKey() | "KeepOne" >> keep_one
         if not together:
             return batches
         by_look = "images.near_duplicates" in together
-        named = batches | "NameContents" >> _name_contents(settings, self.exclusions, by_look)
+        named = batches | "NameContents" >> _name_contents(settings, self.exclusions, self.reuse, by_look)
         by_content = named | "GroupByContent" >> beam.GroupByKey()
         near = (
             by_content
@@ -224,8 +232,10 @@ class GroupDuplicates(beam.PTransform):
         return named | "SetGroups" >> set_group
 
 
-def _name_contents(settings: DatasetSettings, exclusions: Exclusions, by_look: bool = False) -> beam.ParDo:
-    named = beam.ParDo(_NameContents(settings, exclusions, by_look))
+def _name_contents(
+    settings: DatasetSettings, exclusions: Exclusions, reuse: tuple[ReusableDataset, ...], by_look: bool = False
+) -> beam.ParDo:
+    named = beam.ParDo(_NameContents(settings, exclusions, reuse, by_look))
     return named.with_output_types(tuple[str, ReferenceBatch])
 
 
@@ -296,14 +306,17 @@ class _NameContents(beam.DoFn):
     Nothing groups what `exclude` names: it is left out when it is converted, and must not affect other images.
     """
 
-    def __init__(self, settings: DatasetSettings, exclusions: Exclusions, by_look: bool) -> None:
-        self._settings, self._exclusions = settings, exclusions
+    def __init__(
+        self, settings: DatasetSettings, exclusions: Exclusions, reuse: tuple[ReusableDataset, ...], by_look: bool
+    ) -> None:
+        self._settings, self._exclusions, self._reuse = settings, exclusions, reuse
         self._by_look = by_look
 
     def setup(self) -> None:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="recordmill-digest")
         decoding = BoundedSemaphore(available_processors()) if self._by_look else None
-        self._name = partial(name_content, settings=self._settings, exclusions=self._exclusions, decoding=decoding)
+        known: dict[str, Any] = {"settings": self._settings, "exclusions": self._exclusions, "reuse": self._reuse}
+        self._name = partial(name_content, decoding=decoding, **known)
 
     def teardown(self) -> None:
         self._readers.shutdown()

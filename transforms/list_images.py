@@ -20,6 +20,7 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.schemas.settings.splits import SPLIT_NAMES
+from recordmill.storage.stores.versioned_object import version_of
 from recordmill.transforms.inputs.listing.cut_inputs import Part, cut_input, side_by_side
 from recordmill.transforms.inputs.listing.ignored import normal_path, why_ignored
 from recordmill.transforms.inputs.listing.local_folders import walk_folder
@@ -187,7 +188,7 @@ def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Ite
         return root, side_by_side(listings) if len(parts) > 1 else listings[0]()
     tally.is_there = True
     folder, _, name = root.rpartition("/")
-    return folder, [ImageRef(name, "", file.size_in_bytes, str(file.last_updated_in_seconds))]
+    return folder, [ImageRef(name, "", file.size_in_bytes, version_of(file))]
 
 
 def _find_remote_entries(part: Part, settings: ListingSettings, tally: Tally) -> Iterator[ImageRef]:
@@ -205,7 +206,7 @@ def _find_remote_entries(part: Part, settings: ListingSettings, tally: Tally) ->
                 continue
             at, reason = _ignored_at(path, settings)
             if not reason:
-                yield ImageRef(path, "", file.size_in_bytes, str(file.last_updated_in_seconds))
+                yield ImageRef(path, "", file.size_in_bytes, version_of(file))
             elif at == path or at not in ignored_folders:
                 ignored_folders.update({at} - {path})
                 yield ImageRef(at, "").notice("ignored", reason)

@@ -17,7 +17,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
 from recordmill.transforms.planning.hash_histogram import range_of
 from recordmill.transforms.planning.key_hashes import hash_key
-from recordmill.transforms.planning.plan import Plan, ReusableDataset, make_plan
+from recordmill.transforms.planning.plan import Plan, ReusableDataset, describe_settings, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.records.features.find_function import FunctionError
@@ -69,7 +69,7 @@ def plan_dataset(
     if summary.boxes and not run.names_convention and not ExampleLayout(settings).stores_boxes:
         problem = explain_unstored_boxes(f"the input has {format_count(summary.boxes, 'box')}")
         summary = replace(summary, problems=[problem], problems_found=1)
-    reuse, notes = find_reusable(run.reuse, recipe.values)
+    reuse, notes = find_reusable(run.reuse, describe_settings(settings, recipe))
     if not summary.problems:
         try:
             growth, sample = estimate_growth(summary, settings, run.preview, reuse)

@@ -1,6 +1,6 @@
 """PublishDataset: finished shards become a dataset, all at once, or nothing changes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -133,7 +133,8 @@ def _end_without_converting(plan: Plan, settings: DatasetSettings, run: RunSetti
         return _keep(plan.sentence, plan, run)
     if plan.action == "finish":
         marker = publish_staged(run.output, plan.plan_id, run.run_id)
-        return Outcome("published", plan.sentence, DONE, plan.plan_id, marker.numbers(), marker.notes)
+        notes = (*marker.notes, *(marker.run.notes or ()))
+        return Outcome("published", plan.sentence, DONE, plan.plan_id, marker.numbers(), notes)
     return Outcome("refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED, plan.plan_id, notes=notes)
 
 
@@ -188,20 +189,29 @@ def _publish_converted(
     remarks = find_remarks(marker, images, settings)
     marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
     dataset = StagedDataset(marker, settings, plan.config_text, shards, reports, folder, images, remarks)
-    stage_dataset(dataset, plan, run)
+    notes = [*filter(None, [moved]), *_describe_reuse(finished, plan)]
+    stage_dataset(dataset, plan, run, (*plan.run_notes, *notes))
     published = publish_staged(run.output, plan.plan_id, run.run_id)
-    reused = sum(report.reused for report in reports)
-    resumed = f"{reused} of {len(reports)} shards had been finished by an earlier run" if reused else ""
-    alone = "no previous dataset was found: expect compared nothing with one"
-    unchecked = alone if settings.expect.compares and before is None else ""
-    stored = sum(report.images_reused for report in reports)
-    whose = f"the images of {stored:,} of {format_count(ledger.written, 'record')} were taken from earlier datasets"
-    unused = len(run.exclusions) - len({line for report in reports for line in report.excluded})
-    idle = f"{format_count(unused, 'line')} of {settings.exclude} {'fits' if unused == 1 else 'fit'} nothing"
-    told = (moved, resumed, whose if plan.reuse else "", unchecked, idle if unused else "")
-    notes = (*plan.notes, *filter(None, told))
+    if settings.expect.compares and before is None:
+        notes.append("no previous dataset was found: expect compared nothing with one")
+    if unused := len(run.exclusions) - len({line for report in reports for line in report.excluded}):
+        fit = "fits" if unused == 1 else "fit"
+        notes.append(f"{format_count(unused, 'line')} of {settings.exclude} {fit} nothing")  # the marker names no list
     sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
-    return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), notes)
+    return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), (*plan.notes, *notes))
+
+
+def _describe_reuse(finished: FinishedShards, plan: Plan) -> Iterator[str]:
+    """Notes on what was taken from earlier runs and datasets."""
+    reports, records = finished.reports, format_count(finished.rows.records, "record")
+    if resumed := sum(report.reused for report in reports):
+        yield f"{resumed} of {len(reports)} shards had been finished by an earlier run"
+    if plan.reuse:
+        images = sum(report.images_reused for report in reports)
+        yield f"the images of {images:,} of {records} were taken from earlier datasets"
+    if disputed := sum(report.images_disputed for report in reports):
+        what = f"the datasets to reuse disagree on {format_count(disputed, 'image')}"
+        yield f"{what}: the first one that fits was used"
 
 
 def find_excess(

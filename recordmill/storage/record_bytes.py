@@ -134,6 +134,10 @@ class GzipBytes:
             self._unpacked, self._start = b"".join(pieces), offset
         return memoryview(self._unpacked)[at:]
 
+    def resume(self, stored: StoredFile) -> None:
+        """Continues with the same file after it was opened again."""
+        self._stored = stored
+
     @property
     def packed_bytes(self) -> int:
         """How many bytes of the stored file have been unpacked."""

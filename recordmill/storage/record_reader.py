@@ -22,6 +22,9 @@ FRAMING_BYTES = 16
 """Bytes that a record's frame adds to its data."""
 
 _HEADER = struct.Struct("<QI")
+HEADER_BYTES = _HEADER.size
+"""Those before the data."""
+
 _CHECKSUM = struct.Struct("<I")
 _HELD_UNCHECKED = 4 * BLOCK_BYTES
 _NOT_ZERO = re.compile(rb"[^\0]")

@@ -63,7 +63,7 @@ def index_name(shard: str) -> str:
 def shard_name(split: str, index: int, kind: str) -> str:
     """The name of a shard's file in staging.
 
-    `kind` is `tfrecord`, `jsonl` (sidecar), `columns`, `done.json` or `EXAMPLES`.
+    `kind` is `tfrecord`, `jsonl` (sidecar), `columns`, `versions`, `done.json` or `EXAMPLES`.
     """
     return f"{split}-{index:05d}.{kind}"
 

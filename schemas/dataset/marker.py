@@ -292,6 +292,8 @@ class RunEntry:
         finished: time in UTC.
         shards_reused: shards that an earlier run had finished.
         images_reused: images that were taken from earlier datasets.
+        images_disputed: images on which earlier datasets disagreed; absent if there are none.
+        notes: messages about the run, for people; absent if there are none.
         file_versions: path of the digests of the files' versions.
         digests: the SHA-256 of each file in `files`, in hex.
     """
@@ -307,6 +309,8 @@ class RunEntry:
     finished: str = ""
     shards_reused: int = 0
     images_reused: int = 0
+    images_disputed: int | None = None
+    notes: tuple[str, ...] | None = None
     file_versions: str | None = None
     digests: Mapping[str, str] | None = None
 

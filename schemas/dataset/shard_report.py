@@ -30,6 +30,7 @@ class ShardReport:
         positions: stored images with a GPS position in their metadata.
         milliseconds: how long its images took to decode and encode; not stored.
         images_reused: records whose images were taken from an earlier dataset.
+        images_disputed: images on which the earlier datasets disagree.
         reused: whether an earlier run had finished it.
         problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
         images: what is worth knowing of its images.
@@ -51,6 +52,7 @@ class ShardReport:
     positions: int = 0
     milliseconds: int = field(default=0, compare=False)
     images_reused: int = 0
+    images_disputed: int = 0
     reused: bool = False
     problem: str = ""
     images: ImageTotals = field(default_factory=ImageTotals)

@@ -140,6 +140,7 @@ print(recordmill.convert(sys.argv[1], sys.argv[2], quiet=True, processes=2, shar
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are used on Linux only")
 def test_a_script_without_a_guard_can_use_processes(converted, tmp_path):
     _, folder = converted

@@ -90,8 +90,12 @@ def test_threads(convert, collection, reference, tmp_path):
     ("flags", "settings"),
     [
         (("--processes=2",), {}),
-        (("--processes=4",), {"images.reencode": "always"}),
-        (("--processes=3", "--threads=2"), {"images.check": "header", "compression": "gzip"}),
+        pytest.param(("--processes=4",), {"images.reencode": "always"}, marks=pytest.mark.slow),
+        pytest.param(
+            ("--processes=3", "--threads=2"),
+            {"images.check": "header", "compression": "gzip"},
+            marks=pytest.mark.slow,
+        ),
         (("--processes=3",), {"shards.count": 1, "splits.fractions": {"train": 1}}),
     ],
     ids=str,
@@ -150,7 +154,7 @@ def test_another_time_of_the_files(convert, collection, reference, tmp_path):
 @pytest.mark.parametrize(
     "environment",
     [
-        {"PYTHONHASHSEED": "0", "LC_ALL": "C"},
+        pytest.param({"PYTHONHASHSEED": "0", "LC_ALL": "C"}, marks=pytest.mark.slow),
         pytest.param({"PYTHONHASHSEED": "1", "LC_ALL": "C.UTF-8"}, marks=pytest.mark.slow),
         {"PYTHONHASHSEED": "random", "LC_ALL": "C", "TZ": "Asia/Tokyo"},
     ],

@@ -6,6 +6,7 @@ import random
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,7 @@ def finished_shards(output):
     return len(list(output.glob(".staging-*/*.done.json")))
 
 
+@pytest.mark.slow
 def test_kill_9_while_converting_then_a_rerun_gives_an_undisturbed_dataset(convert, spawn, many, tmp_path):
     undisturbed = convert(many, settings=SETTINGS, output=tmp_path / "undisturbed")
     output, chance = tmp_path / "killed", random.Random(1)
@@ -127,6 +129,55 @@ def test_kill_9_while_switching_then_a_rerun_gives_the_new_dataset(convert, spaw
     assert again.lasting_marker == undisturbed.lasting_marker
 
 
+@pytest.mark.parametrize(
+    "moment", [pytest.param(each, marks=() if each == "last file in" else pytest.mark.slow) for each in MOMENTS]
+)
+def test_kill_9_while_an_update_switches_then_a_rerun_gives_a_rebuild(
+    convert, spawn, class_folders, picture, tmp_path, moment
+):
+    root = class_folders(tmp_path / "photos", {"cat": 12, "dog": 12})
+    output = tmp_path / "updated"
+    before = convert(root, settings=SETTINGS, output=output)
+    (root / "cat" / "new.jpg").write_bytes(picture("new"))
+    (root / "dog" / "5.jpg").unlink(missing_ok=True)
+    rebuilt = convert(root, settings=SETTINGS, output=tmp_path / "rebuilt")
+    process = spawn(SUPPORT, *MOMENTS[moment], *flags(root, output, SETTINGS), "--update", script=KILL)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    if moment == "marker in":  # all of the new dataset
+        assert replace(before, output=output).lasting_marker == rebuilt.lasting_marker
+    else:  # no dataset: the new one is complete in staging
+        assert not (output / "recordmill.json").exists()
+        assert len(list(output.glob(".staging-*/recordmill.json"))) == 1
+    again = convert(root, "--update", settings=SETTINGS, output=output)
+    assert (again.code, again.staging) == (0, [])
+    assert again.files == rebuilt.files
+    assert again.deterministic_files == rebuilt.deterministic_files
+    assert again.lasting_marker == rebuilt.lasting_marker
+
+
+def test_kill_9_while_an_update_converts_leaves_the_old_dataset_and_a_rerun_gives_a_rebuild(
+    convert, spawn, many, picture, tmp_path
+):
+    output = tmp_path / "updated"
+    before = convert(many, settings=SETTINGS, output=output)
+    old = before.deterministic_files
+    (many / "cat" / "new.jpg").write_bytes(picture("new"))
+    rebuilt = convert(many, settings=SETTINGS, output=tmp_path / "rebuilt")
+    process = spawn(4, *flags(many, output, SETTINGS), "--update", script=WRITE_SOME)
+    assert wait_until(lambda: finished_shards(output) >= 3, process)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    there = replace(before, output=output)
+    assert there.lasting_marker["plan"] != rebuilt.lasting_marker["plan"]
+    assert {name: there.deterministic_files[name] for name in old} == old
+    again = convert(many, "--update", settings=SETTINGS, output=output)
+    assert (again.code, again.staging) == (0, [])
+    assert again.marker["run"]["shards_reused"] >= 3
+    assert again.deterministic_files == rebuilt.deterministic_files
+    assert again.lasting_marker == rebuilt.lasting_marker
+
+
 def test_kill_9_at_random_moments(convert, spawn, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 30}, size=(400, 300))
     undisturbed = convert(root, settings=SETTINGS, output=tmp_path / "undisturbed")
@@ -146,7 +197,7 @@ def test_kill_9_at_random_moments(convert, spawn, class_folders, tmp_path):
     assert again.files == undisturbed.files
 
 
-@pytest.mark.parametrize("processes", [1, 3])
+@pytest.mark.parametrize("processes", [pytest.param(1, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize(
     ("number", "code", "how"),
     [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "stopped by a signal")],

@@ -6,7 +6,12 @@ import pytest
 
 @pytest.mark.runner
 @pytest.mark.parametrize(
-    "flags", [("--direct_running_mode=multi_processing", "--direct_num_workers=2"), ("--processes=2",)], ids=str
+    "flags",
+    [
+        pytest.param(("--direct_running_mode=multi_processing", "--direct_num_workers=2"), marks=pytest.mark.slow),
+        ("--processes=2",),
+    ],
+    ids=str,
 )
 def test_the_metrics_of_two_processes_add_up_to_the_ledger(
     flags, convert, class_folders, picture, tmp_path, monkeypatch

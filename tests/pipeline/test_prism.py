@@ -45,6 +45,18 @@ def test_prism_gives_the_bytes_of_fn_api_runner(prism, convert, convert_in_child
     }
 
 
+def test_an_update_on_prism(prism, convert, convert_in_child, class_folders, picture, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 20, "dog": 10})
+    settings = {"shards.count": 2, "splits.fractions": {"train": 0.8, "test": 0.2}}
+    assert convert(root, settings=settings, output=tmp_path / "dataset").code == 0
+    (root / "cat" / "new.jpg").write_bytes(picture("new"))
+    rebuilt = convert(root, settings=settings, output=tmp_path / "rebuilt")
+    updated = convert_in_child(root, *on(prism), "--update", settings=settings, output=tmp_path / "dataset")
+    assert (updated.code, updated.marker["run"]["images_reused"]) == (0, 30)
+    assert updated.deterministic_files == rebuilt.deterministic_files
+    assert updated.lasting_marker == rebuilt.lasting_marker
+
+
 def test_stratified_splits_on_prism(prism, convert, convert_in_child, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 20, "dog": 10})
     settings = {"splits.stratify": True, "splits.fractions": {"train": 0.8, "test": 0.2}}

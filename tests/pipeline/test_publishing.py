@@ -271,6 +271,7 @@ def test_a_run_of_another_plan_replaces_what_was_cut_with_overwrite(convert, pho
     assert done.files == convert(photos, settings=settings, output=tmp_path / "fresh").files
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_plan_at_once_end_in_one_dataset(spawn, photos, published, tmp_path):
     flags = [f"--set={key}={json.dumps(value)}" for key, value in TWO.items()]
     runs = [spawn(f"--input={photos}", f"--output={tmp_path / 'both'}", *flags) for _ in range(2)]

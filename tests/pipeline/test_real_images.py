@@ -99,6 +99,7 @@ def test_passed_through_images_cost_at_most_400_bytes_each(imagenet):
     assert sum(row["length"] + 16 for row in rows) <= sum(row["bytes"] for row in rows) + 400 * len(rows)
 
 
+@pytest.mark.slow
 def test_tensorflow_reads_all_of_both(imagenet, cifar, tmp_path):
     pytest.importorskip("tensorflow")
     folders = [str(imagenet.output), str(cifar.output)]

@@ -1,18 +1,26 @@
 """`--reuse` and `--update`: the dataset of a full conversion, byte by byte, at the price of what has changed."""
 
+import errno
+import hashlib
 import json
 import os
 import shutil
 from contextlib import closing
+from itertools import chain
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordmill import storage
 from recordmill.imaging import prepare
+from recordmill.schemas.dataset.row_origins import SECTION_BYTES, parse_origins, parse_table
 from recordmill.schemas.example_proto import Example
+from recordmill.schemas.image_ref import ImageRef
 from recordmill.storage.tfrecord_file import RecordSink
-from recordmill.transforms.records import image_record
+from recordmill.transforms.planning.plan import ReusableDataset
+from recordmill.transforms.records import convert_image, image_record
+from recordmill.transforms.shards.earlier_datasets import join_earlier
 
 TIME = 1_700_000_000
 NOT_COMPARED = {"recordmill.json", "records.versions", "report.html", "config.yaml"}
@@ -49,10 +57,39 @@ def decoded(monkeypatch):
     return calls
 
 
+@pytest.fixture
+def built(monkeypatch):
+    """The keys of the images whose records were built since it was last emptied."""
+    keys, build = [], convert_image.build_record
+
+    def counted(loaded, *arguments):
+        keys.append(loaded.ref.key)
+        return build(loaded, *arguments)
+
+    monkeypatch.setattr(convert_image, "build_record", counted)
+    return keys
+
+
 def contents(done):
     """All that a rebuild must give again: every file, and the marker without the part about the run."""
     files = {name: (done.output / name).read_bytes() for name in done.files - NOT_COMPARED}
     return files | {"recordmill.json": done.lasting_marker}
+
+
+def origins_of(done):
+    """What each row of a dataset was made from, in the order of its shards."""
+    content = (done.output / "records.versions").read_bytes()
+    sections = parse_table(content[: len(done.shards()) * SECTION_BYTES])
+    lines = [content[each.offset : each.offset + each.length].splitlines() for each in sections]
+    return list(parse_origins(chain.from_iterable(lines)))
+
+
+def empty_unchanged(folder):
+    """Replaces all bytes by zeros, as if nobody had touched the files."""
+    for path in folder.rglob("*.*"):
+        stat = path.stat()
+        path.write_bytes(bytes(stat.st_size))
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
 def grown(folder, picture):
@@ -141,10 +178,7 @@ def test_without_versions_sources_are_read_and_not_decoded(dataset, photos, conv
 
 
 def test_sources_that_are_known_to_be_unchanged_are_not_even_read(dataset, photos, convert, tmp_path):
-    for path in photos.rglob("*.*"):
-        stat = path.stat()
-        path.write_bytes(bytes(stat.st_size))
-        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    empty_unchanged(photos)
     again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
     assert contents(again) == contents(dataset)
 
@@ -153,8 +187,8 @@ def test_a_file_of_the_last_two_seconds_is_read_again(photos, convert, tmp_path)
     new = photos / "cat" / "1.jpg"
     os.utime(new, (4_000_000_000, 4_000_000_000))
     first = convert(photos, settings=SETTINGS, output=tmp_path / "dataset")
-    sources = memoryview((first.output / "records.versions").read_bytes()).cast("Q").tolist()
-    assert (len(sources), sources.count(0)) == (20, 1)
+    origins = origins_of(first)
+    assert (len(origins), [each.source for each in origins].count(0)) == (20, 1)
     content, size = new.read_bytes(), new.stat().st_size
     new.write_bytes(b"\0" * size)
     os.utime(new, (4_000_000_000, 4_000_000_000))
@@ -314,6 +348,163 @@ def test_annotated_images_are_reused_with_other_boxes(convert, picture, decoded,
     updated = convert(folder, config, "--update", settings=settings, output=tmp_path / "dataset")
     assert contents(updated) == contents(rebuilt) != before
     assert (updated.marker["run"]["images_reused"], decoded) == (6, [])
+    empty_unchanged(folder / "train")
+    again = convert(folder, config, f"--reuse={updated.output}", settings=settings, output=tmp_path / "again")
+    assert contents(again) == contents(updated)
+
+
+SAME = {
+    "class folders": {},
+    "compressed": {"compression": "gzip", "shards.count": 1},
+    "functions": {"features": {"f": "color_histogram"}},
+    "a split in the records": {"convention": "tfrecorder"},
+    "raw pixels": {"convention": "raw_pixels", "images.resize.exact": [8, 8]},
+    "no images": {"convention": "feature_vector", "features": {"feature": "color_histogram"}},
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_records_are_copied_if_nothing_has_changed_that_decides_them(case, photos, convert, picture, built, tmp_path):
+    settings = SETTINGS | SAME[case]
+    first = convert(photos, settings=settings, output=tmp_path / "dataset")
+    assert first.code == 0, first.stderr
+    grown(photos, picture)
+    os.utime(photos / "cat" / "5.jpg", (TIME + 9, TIME + 9))
+    rebuilt = convert(photos, settings=settings, output=tmp_path / "rebuilt")
+    built.clear()
+    updated = convert(photos, "--update", settings=settings, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    assert sorted(set(built)) == ["cat/new.jpg", "emu/first.png"]
+    assert updated.marker["run"]["images_reused"] == 20
+    assert origins_of(updated) == origins_of(rebuilt)
+
+
+def test_rejected_images_are_not_decoded_again(photos, convert, picture, decoded, tmp_path):
+    settings = SETTINGS | {"max_rejected": {"share": 0.5}}
+    broken(photos, picture)
+    write(photos, "dog/4.png", b"not an image")
+    first = convert(photos, settings=settings, output=tmp_path / "dataset")
+    assert first.code == 0, first.stderr
+    os.utime(photos / "dog/4.png", (TIME + 20, TIME + 20))
+    grown(photos, picture)
+    rebuilt = convert(photos, settings=settings, output=tmp_path / "rebuilt")
+    decoded.clear()
+    updated = convert(photos, "--update", settings=settings, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    assert sorted(row["key"] for row in updated.rejected) == ["cat/3.jpg", "dog/4.png"]
+    assert (len(decoded), updated.marker["run"]["images_reused"]) == (2, 18)
+
+
+def test_what_could_not_be_read_is_tried_again(photos, convert, decoded, monkeypatch, tmp_path):
+    settings = SETTINGS | {"max_rejected": {"share": 0.5}}
+    read, settings["shards.count"] = storage.read_range, 1
+
+    def fail(path, *arguments):
+        if path.endswith("cat/3.jpg"):
+            raise PermissionError(errno.EACCES, "no", path)
+        return read(path, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "read_range", fail)
+        first = convert(photos, settings=settings, output=tmp_path / "dataset")
+    assert [row["reason"] for row in first.rejected] == ["unreadable"]
+    rebuilt = convert(photos, settings=settings, output=tmp_path / "rebuilt")
+    decoded.clear()
+    updated = convert(photos, "--update", settings=settings, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    assert (len(decoded), updated.rejected) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "settings", [{"images.reencode": "always"}, {"duplicates": "drop"}, {"duplicates": "together"}]
+)
+def test_no_byte_of_an_unchanged_source_is_read(settings, photos, convert, picture, decoded, monkeypatch, tmp_path):
+    """The sizes of shards are estimated from a sample, and duplicates found by digests: both from the old rows."""
+    for path in photos.glob("dog/*"):
+        path.unlink()  # JPEGs made of PNGs do not say how they would be sampled
+    write(photos, "cat/copy.jpg", (photos / "cat" / "1.jpg").read_bytes())
+    settings = SETTINGS | {"shards.count": None, "shards.size": "1 KB", "labels.classes": ["cat", "emu"]} | settings
+    config = "--config=configs/class_folders.yaml"
+    first = convert(photos, config, settings=settings, output=tmp_path / "dataset")
+    assert first.code == 0, first.stderr
+    grown(photos, picture)
+    write(photos, "cat/copy.png", (photos / "emu" / "first.png").read_bytes())
+    rebuilt = convert(photos, config, settings=settings, output=tmp_path / "rebuilt")
+    read, sizes = storage.read_range, {}
+
+    def count(path, *arguments):
+        content = read(path, *arguments)
+        if path.startswith(str(photos)):
+            sizes[os.path.relpath(path, photos)] = len(content)
+        return content
+
+    monkeypatch.setattr(storage, "read_range", count)
+    updated = convert(photos, config, "--update", settings=settings, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    new = {"cat/new.jpg", "cat/copy.png", "emu/first.png"}
+    if settings.get("duplicates") == "drop":
+        new.add("cat/copy.jpg")  # the earlier dataset has no row of it
+    assert sizes == {name: (photos / name).stat().st_size for name in new}
+
+
+def test_a_note_counts_the_images_on_which_the_datasets_to_reuse_disagree(photos, convert, picture, tmp_path):
+    first = convert(photos, settings=SETTINGS, output=tmp_path / "first")
+    content = (photos / "cat/3.jpg").read_bytes()
+    other = picture("another")
+    write(photos, "cat/3.jpg", other[: len(content)].ljust(len(content), b"\0"))
+    second = convert(photos, settings=SETTINGS, output=tmp_path / "second")
+    write(photos, "cat/3.jpg", content)
+    assert (first.code, second.code) == (0, 0)
+    flags = [f"--reuse={each.output}" for each in (first, second)]
+    again = convert(photos, *flags, settings=SETTINGS, output=tmp_path / "again")
+    assert contents(again) == contents(first)
+    note = "the datasets to reuse disagree on 1 image: the first one that fits was used"
+    assert note in again.line["notes"]
+    run = again.marker["run"]
+    assert (run["images_disputed"], note in run["notes"]) == (1, True)
+
+
+def test_notes_about_the_replaced_dataset_are_those_of_the_run(dataset, photos, convert, picture, tmp_path):
+    write(photos, "bat/1.jpg", picture("bat"))
+    rebuilt = convert(photos, settings=SETTINGS, output=tmp_path / "rebuilt")
+    updated = convert(photos, "--update", settings=SETTINGS, output=dataset.output)
+    assert contents(updated) == contents(rebuilt)
+    renumbered, reused = updated.marker["run"]["notes"]
+    assert renumbered.startswith(
+        "2 classes have other ids than in the dataset that is replaced (cat 0 -> 1, dog 1 -> 2)"
+    )
+    assert reused == "the images of 20 of 21 records were taken from earlier datasets"
+    assert "notes" not in rebuilt.marker["run"]
+
+
+def test_an_update_leaves_out_what_exclude_names(dataset, photos, convert, decoded, tmp_path):
+    removed = tmp_path / "removed.txt"
+    removed.write_text(f"key:cat/1.jpg\nsha256:{hashlib.sha256((photos / 'dog/2.png').read_bytes()).hexdigest()}\n")
+    settings = SETTINGS | {"exclude": str(removed)}
+    rebuilt = convert(photos, settings=settings, output=tmp_path / "rebuilt")
+    decoded.clear()
+    updated = convert(photos, "--update", settings=settings, output=dataset.output)
+    assert contents(updated) == contents(rebuilt)
+    assert (updated.marker["ledger"]["left_out"], decoded) == ({"excluded": 2}, [])
+    removed.write_text("key:cat/4.jpg\n")
+    rebuilt = convert(photos, settings=settings, output=tmp_path / "other")
+    decoded.clear()
+    updated = convert(photos, "--update", settings=settings, output=dataset.output)
+    assert contents(updated) == contents(rebuilt)
+    assert len(decoded) == 2  # those that are back
+
+
+def test_parts_of_a_compressed_shard_are_unpacked_one_after_the_other(photos, convert):
+    settings = SETTINGS | {"compression": "gzip", "shards.count": 1, "splits.fractions": {"train": 1.0}}
+    done = convert(photos, settings=settings)
+    reuse = (ReusableDataset(str(done.output), done.marker["run"]["id"], True, True),)
+    (sidecar,) = (done.output / "sidecars").iterdir()
+    rows = [json.loads(line) for line in sidecar.read_text().splitlines()]
+    refs = [ImageRef(row["key"], str(photos / row["key"]), row["bytes"]) for row in rows]
+    parts = [list(join_earlier(reuse, refs[start:end], 0)) for start, end in ((0, 7), (7, 15), (3, 5), (15, 20))]
+    found = [hashlib.sha256(earlier.encoded).hexdigest() for part in parts for _, earlier in part]
+    whole = [hashlib.sha256(earlier.encoded).hexdigest() for _, earlier in join_earlier(reuse, refs, 0)]
+    assert found == [*whole[:15], *whole[3:5], *whole[15:]]
 
 
 @pytest.mark.runner

@@ -80,7 +80,7 @@ def test_threads_and_listing_order_change_no_byte(shards, run, tree, tmp_path):
         convert(shuffled, replace(run, output=str(tmp_path / f"out{threads}"), threads=threads))
     one, two, eight = (tree(tmp_path / f"out{threads}") for threads in (1, 2, 8))
     assert one == two == eight
-    assert len(one) == 12
+    assert len(one) == 15
 
 
 def test_finished_shards_are_reused_and_only_those_with_changed_images_are_not(shards, run, tree):
@@ -130,7 +130,7 @@ def write_at_once(monkeypatch, shards, run, threads):
     now, most, lock, real = 0, 0, threading.Lock(), shard_writer.convert_image
     reached = threading.Event()
 
-    def count(ref, settings, label_map, decoding, split, earlier):
+    def count(ref, settings, label_map, decoding, *more):
         nonlocal now, most
         with decoding:
             with lock:
@@ -142,7 +142,7 @@ def write_at_once(monkeypatch, shards, run, threads):
             time.sleep(0.002)  # so that one too many would be seen
             with lock:
                 now -= 1
-        return real(ref, settings, label_map, threading.Semaphore(), split, earlier)
+        return real(ref, settings, label_map, threading.Semaphore(), *more)
 
     def write(shard):
         step = pickle.loads(pickle.dumps(_ConvertShard(SETTINGS, replace(run, threads=threads))))
@@ -194,7 +194,7 @@ def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
     assert [write(threads) for threads in (0, 1, 2)] == [0, 1, 1]
     in_line, one, two = (tree(tmp_path / f"out{threads}") for threads in (0, 1, 2))
     assert in_line == one == two
-    assert len(in_line) == 12
+    assert len(in_line) == 15
 
 
 @pytest.mark.parametrize(

@@ -34,17 +34,20 @@ Action = Literal["convert", "preview", "finish", "keep", "refuse", "fail"]
 
 @dataclass(frozen=True, slots=True)
 class ReusableDataset:
-    """An earlier dataset whose images may be stored again.
+    """An earlier dataset whose records may be copied.
 
     Attributes:
         folder: its folder.
         run: the id of the run that made it; another run may replace it.
         same_source: whether the same settings read its sources, so that a source that is unchanged gives the same.
+        same_images: whether its stored images are those that a conversion would store, so that other records can hold
+            them.
     """
 
     folder: str
     run: str
     same_source: bool
+    same_images: bool
 
 
 @dataclass(slots=True)
@@ -132,7 +135,8 @@ def make_plan(
             problem = f"split {name} would put {files}: raise shards.count"
     if not problem and not summary.references:  # rejected things alone: they still need a shard to be listed by
         starts = {settings.splits.names[0]: [0]}
-    full_recipe = _recipe(summary, settings, recipe, starts, label_map)
+    full_recipe = describe_settings(settings, recipe, hash_json(label_map.ids), hash_json(starts))
+    full_recipe["listing"] = _describe_listing(summary)
     return Plan(
         plan_id=plan_id_of(full_recipe),
         action="fail" if problem else "convert",
@@ -154,10 +158,15 @@ def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]
     return {**settings.source.classes(), **summary.numbers}
 
 
-def _recipe(
-    summary: Summary, settings: DatasetSettings, recipe: Recipe, starts: dict[str, list[int]], label_map: LabelMap
-) -> dict[str, Any]:
-    """Everything that decides the dataset's bytes; whatever else there is to a run is not in it."""
+def describe_settings(settings: DatasetSettings, recipe: Recipe, label_ids: str = "", cuts: str = "") -> dict[str, Any]:
+    """Everything that decides the dataset's bytes, except for what was listed.
+
+    Args:
+        settings: what the dataset is.
+        recipe: the settings as plain values.
+        label_ids: the digest of the class ids, once they are known.
+        cuts: the digest of the first hashes of all shards, once they are known.
+    """
     kept = {key: value for key, value in recipe.values.items() if key not in OUTSIDE}
     plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
     plain.get("source", {}).pop("root", None)  # a place: the same images are the same dataset wherever they are
@@ -172,15 +181,16 @@ def _recipe(
         "format_names": dict(layout.convention.format_names),
         "file_names": [layout.file_name(name, 0, 1, 1) for name in settings.splits.names],
         "label_offset": layout.label_offset,
-        "label_ids": hash_json(label_map.ids),
-        "cuts": hash_json(starts),
+        "label_ids": label_ids,
+        "cuts": cuts,
         "plan_version": PLAN_VERSION,
         "versions": versions,
-        "listing": {
-            "references": summary.references + summary.rejected.total() + summary.left_out.total(),
-            "digest": f"{summary.digest:064x}",
-        },
     }
+
+
+def _describe_listing(summary: Summary) -> dict[str, Any]:
+    references = summary.references + summary.rejected.total() + summary.left_out.total()
+    return {"references": references, "digest": f"{summary.digest:064x}"}
 
 
 def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:

@@ -84,10 +84,16 @@ def _rejected_file(row: RejectedRow, inputs: Mapping[str, str]) -> RejectedFile:
     return RejectedFile(uri, row.stage, str(row.rejected), row.detail, row.bytes, row.sha256, row.class_name, row.key)
 
 
-def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
+def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings, notes: tuple[str, ...] = ()) -> None:
     """Completes the new dataset in staging; its marker, with the moves that publish it, is written last.
 
     What may differ between runs of one plan has names of this run's own, since another one may stage or move at once.
+
+    Args:
+        dataset: the new dataset.
+        plan: its plan.
+        run: the run.
+        notes: what the marker says of the run.
 
     Raises:
         OSError: a file could not have its name in the output.
@@ -123,6 +129,8 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings) -> None:
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         shards_reused=sum(report.reused for report in dataset.reports),
         images_reused=sum(report.images_reused for report in dataset.reports),
+        images_disputed=sum(report.images_disputed for report in dataset.reports) or None,
+        notes=notes or None,
         file_versions=VERSIONS,
         digests=dict(zip(marker.files, digests, strict=True)),
     )

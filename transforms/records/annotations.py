@@ -1,8 +1,9 @@
 """What annotators say of an image besides its class: several labels, and boxes."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -38,6 +39,18 @@ class AnnotationCounts:
     dropped: list[DroppedBox] = field(default_factory=list)
     lacks_file: bool = False
     labels: Counter[str] = field(default_factory=Counter)
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain values."""
+        dropped = [tuple(box) for box in self.dropped]
+        return {"boxes": self.boxes, "dropped": dropped, "lacks_file": self.lacks_file, "labels": self.labels}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """The counts that `as_json` gave."""
+        boxes = None if values["boxes"] is None else Counter(values["boxes"])
+        dropped = [DroppedBox(*each) for each in values["dropped"]]
+        return cls(boxes, dropped, values["lacks_file"], Counter(values["labels"]))
 
 
 def resolve_annotations(

@@ -9,6 +9,7 @@ from typing import Any
 
 from recordmill.imaging import PreparedImage
 from recordmill.schemas.content import Content
+from recordmill.schemas.dataset.row_origins import RowOrigin
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef, Notice
@@ -41,7 +42,9 @@ class ConvertedImage:
         has_position: whether the stored image has a GPS position in its metadata.
         seconds: how long it took to decode and encode.
         is_reused: whether the image was taken from an earlier dataset.
-        source: see `source_digest_of`; 0 if the source must be read to know whether it has changed.
+        is_disputed: whether earlier datasets disagreed on it.
+        source: see `RowOrigin`.
+        reference: see `RowOrigin`.
         excluded: the lines of `exclude` that it fits; see `Exclusions.find`.
     """
 
@@ -52,12 +55,22 @@ class ConvertedImage:
     has_position: bool = False
     seconds: float = 0.0
     is_reused: bool = False
+    is_disputed: bool = False
     source: int = 0
+    reference: int = 0
     excluded: tuple[str, ...] = ()
 
     def size(self) -> int:
         """Bytes that it holds in memory, except for its row."""
         return len(self.record or b"")
+
+    def origin(self) -> RowOrigin:
+        """What a later run needs besides the row, so that it can copy both."""
+        if self.record is None:  # the reference says the rest
+            return RowOrigin(self.source, self.reference)
+        annotations = None if self.annotations is None else self.annotations.as_json()
+        counts = {"missing": self.missing, "has_position": self.has_position, "annotations": annotations}
+        return RowOrigin(self.source, self.reference, {key: each for key, each in counts.items() if each})
 
 
 @dataclass(slots=True)
@@ -90,6 +103,7 @@ def convert_image(
     decoding: AbstractContextManager[Any],
     split: str = "",
     earlier: EarlierRecord | None = None,
+    reference: int = 0,
     twice: bool = False,
 ) -> ConvertedImage:
     """Reads, checks, re-encodes and serialises one image.
@@ -102,14 +116,25 @@ def convert_image(
         label_map: class ids.
         decoding: entered while processors are busy, not while bytes are waited for.
         split: the split that it goes to, for conventions that store it.
-        earlier: the image in an earlier dataset with the same settings for images. If the source is unchanged, the
+        earlier: the image in an earlier dataset. If the source is unchanged, its row and record are copied, or the
             stored image is used again.
+        reference: see `ReferenceDigests.digest`; 0 if it does not matter.
         twice: whether to call functions that decide what is stored twice, and fail if they give other answers.
     """
+    if earlier is not None and earlier.is_current and earlier.is_same:
+        return copy_earlier(ref, earlier, label_map, earlier.origin.source)
+    source = 0
     try:
         loaded = load_image(ref, layout.settings, label_map, split, earlier)
-        is_image = loaded.content.image is loaded.content.data
-        is_reused = earlier is not None and is_image and loaded.sha256 == earlier.row.sha256
+        content = loaded.content
+        if content.label is None and not content.fields:
+            source = source_digest_of(ref)
+        else:
+            reference = 0
+        is_unchanged = earlier is not None and loaded.sha256 == earlier.row.sha256
+        if earlier is not None and is_unchanged and earlier.is_same and reference:
+            return copy_earlier(ref, earlier, label_map, source)
+        is_reused = is_unchanged and content.image is content.data
         with decoding:
             began = time.perf_counter()
             if earlier is not None and is_reused:
@@ -120,11 +145,33 @@ def convert_image(
             seconds = time.perf_counter() - began
         converted = build_record(loaded, image, computed, layout, label_map)
     except Rejected as rejected:
-        return reject_image(ref, rejected, label_map)
-    converted.seconds, converted.is_reused = seconds, is_reused
-    if is_image and loaded.content.label is None and not loaded.content.fields:
-        converted.source = source_digest_of(ref)
+        converted = reject_image(ref, rejected, label_map)
+        if rejected.stage not in ("decode", "encode"):  # reading may succeed the next time
+            return converted
+    else:
+        converted.seconds, converted.is_reused = seconds, is_reused
+    converted.source, converted.reference = source, reference
+    converted.is_disputed = earlier is not None and earlier.is_disputed
     return converted
+
+
+def copy_earlier(ref: ImageRef, earlier: EarlierRecord, label_map: LabelMap, source: int) -> ConvertedImage:
+    """The outcome of an image whose source, reference and settings have not changed; `source` is its new digest."""
+    row, counts = earlier.row, earlier.origin.counts or {}
+    if isinstance(row, RejectedRow):
+        copied = reject_image(ref, earlier.rejection(row), label_map)
+    else:
+        annotations = counts.get("annotations")
+        copied = ConvertedImage(
+            earlier.record,
+            row,
+            annotations and AnnotationCounts.from_json(annotations),
+            tuple(counts.get("missing", ())),
+            counts.get("has_position", False),
+            is_reused=True,
+        )
+    copied.source, copied.reference, copied.is_disputed = source, earlier.origin.reference, earlier.is_disputed
+    return copied
 
 
 def reject_image(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> ConvertedImage:
@@ -181,8 +228,9 @@ def load_image(
         raise Rejected("list", ref.reason, ref.detail)
     class_name, class_id = find_class(ref.label, label_map)
     if earlier is not None and earlier.replaces_source(ref):
-        data = b"" if earlier.row.changes else earlier.encoded
-        content, digest, size = Content(data, data), earlier.row.sha256, earlier.row.bytes
+        row = earlier.written
+        data = b"" if row.changes else earlier.encoded
+        content, digest, size = Content(data, data), row.sha256, row.bytes
     else:
         content = settings.source.read(ref, settings.images.max_bytes)
         digest = hashlib.sha256(content.data).hexdigest() if ref.sha256 or earlier is not None else ""

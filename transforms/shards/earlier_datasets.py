@@ -1,4 +1,4 @@
-"""Finds the records that earlier datasets have for a shard's references, and reads them in the order of their files.
+"""Finds the rows that earlier datasets have for a shard's references, and reads their records in the files' order.
 
 Both orders come from the same hashes of keys. Of an earlier dataset only those shards are read whose hashes overlap.
 """
@@ -6,11 +6,12 @@ Both orders come from the same hashes of keys. Of an earlier dataset only those 
 import hashlib
 import io
 import struct
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from itertools import accumulate, repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -18,89 +19,156 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from recordmill import storage
-from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.json_values import differences, to_json
-from recordmill.schemas.dataset.marker import PLAN_VERSION, Marker, ShardEntry
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.marker import Marker, ShardEntry
+from recordmill.schemas.dataset.record_index import list_shards, pack_head, parse_places
+from recordmill.schemas.dataset.row_origins import (
+    SECTION_BYTES,
+    UNKNOWN,
+    RowOrigin,
+    Section,
+    parse_origins,
+    parse_table,
+)
+from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.record_digests import RecordDigests, take_image
 from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
-from recordmill.storage.record_bytes import StoredFile
+from recordmill.storage.record_bytes import GzipBytes, PlainBytes, StoredFile
+from recordmill.storage.record_reader import HEADER_BYTES
 from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import ReusableDataset
-from recordmill.transforms.records.earlier_record import EarlierRecord
-
-Numbers = NDArray[np.uint64]
-
-_BLOCK = 2**20
-_HEADER = 12  # bytes of a frame before its record
+from recordmill.transforms.records.earlier_record import EarlierRecord, find_decisive
 
 _DECISIVE = ("images", "decode", "keep", "features", "versions", "plan_version")
 """Parts of a recipe that decide whether and how an image is stored, and what its row says of its pixels."""
 
+_BLOCK, _MOST_UNPACKING = 2**20, 2
+_MOST_HASH = 2**64 - 1
+
 
 def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tuple[ReusableDataset, ...], list[str]]:
-    """Those datasets whose stored images are the same as a conversion would store, and a note on each other one.
+    """The datasets whose records or images can be used, and a note on each other one.
 
     Args:
         folders: datasets, or outputs that do not hold one yet.
-        recipe: the settings of the conversion.
+        recipe: see `describe_settings`.
     """
-    new = to_json({**recipe, "versions": imaging_versions(), "plan_version": PLAN_VERSION})
-    usable, notes = [], []
+    new, usable, notes = to_json(find_decisive(recipe)), [], []
     for folder in folders:
         marker = find_marker(folder)
         if marker is None:
             continue
-        if why := _find_obstacle(marker, new):
-            notes.append(f"no image of {folder} could be reused: {why}")
+        old = find_decisive(marker.plan.recipe)
+        obstacle = _find_obstacle(marker, old, new)
+        if marker.index is None or (obstacle and differences(old, new)):
+            notes.append(f"no image of {folder} could be reused: {obstacle}")
         else:
-            same_source = marker.plan.recipe.get("source") == new.get("source")
-            usable.append(ReusableDataset(folder, marker.run.id, same_source))
+            usable.append(ReusableDataset(folder, marker.run.id, old.get("source") == new["source"], not obstacle))
     return tuple(usable), notes
 
 
-def _find_obstacle(marker: Marker, new: Mapping[str, Any]) -> str:
-    old = marker.plan.recipe
+def _find_obstacle(marker: Marker, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Why the images of a dataset cannot be in other records; the empty string if they can."""
     if marker.index is None:
         return "it has format 1; the dataset that this run makes can be reused"
-    if marker.plan.settings.compression != "none":
-        return "it is compressed"
     if new["features"] or new.get("functions") or new.get("hooks"):
         return "the settings call functions"
     changed = [each for key in _DECISIVE for each in differences(old.get(key) or {}, new.get(key) or {}, key)]
     return ", ".join(changed) or ("" if marker.images else "its records have no images")
 
 
+class _Found(NamedTuple):
+    """A row of an earlier dataset for a reference, and where it is."""
+
+    shard: "_OpenShard"
+    row: Row
+    origin: RowOrigin
+    is_current: bool
+    is_same: bool
+
+    def contradicts(self, other: "_Found") -> bool:
+        """Whether both claim to be of the same source, and say different things of it."""
+        if (self.is_current, self.is_same) != (other.is_current, other.is_same):
+            return False
+        return self.row.sha256 != other.row.sha256 or (self.is_same and self.digest != other.digest)
+
+    @property
+    def digest(self) -> str | None:
+        """The record's; None if there is none."""
+        return self.row.record if isinstance(self.row, SidecarRow) else None
+
+
 def join_earlier(
-    datasets: Sequence[ReusableDataset], refs: Sequence[ImageRef], seed: int
+    datasets: Sequence[ReusableDataset],
+    refs: Sequence[ImageRef],
+    seed: int,
+    digest: Callable[[ImageRef], int] = lambda ref: 0,
 ) -> Generator[tuple[ImageRef, EarlierRecord | None], None, None]:
-    """Each reference with its record in the first dataset that has one.
+    """Each reference with its row in the first dataset whose row fits best.
 
     Args:
         datasets: those that `find_reusable` gave.
         refs: of one shard, in its order.
         seed: of the dataset; the earlier ones have the same.
+        digest: of a reference, see `RecordDigests`; by default, no row is copied.
     """
     with ExitStack() as stack:
-        found: dict[str, tuple[_OpenShard, SidecarRow, int]] = {}
-        if datasets and refs:
+        by_key = {ref.key: ref for ref in refs if not isinstance(ref, Notice)} if datasets else {}
+        found: dict[str, list[_Found]] = {}
+        if by_key:
             first, last = (hash_key(seed, each.key).order for each in (refs[0], refs[-1]))
-            keys = {ref.key for ref in refs if not isinstance(ref, Notice)}
-            for dataset in reversed(datasets):
+            for dataset in datasets:
                 for shard in _open_dataset(dataset).overlapping(first, last):
                     opened = stack.enter_context(_OpenShard(shard))
-                    rows = opened.rows(first, last, seed)
-                    found.update((row.key, (opened, row, source)) for row, source in rows if row.key in keys)
+                    for row, origin in opened.rows(first, last, seed):
+                        if (ref := by_key.get(row.key)) and (one := opened.compare(ref, row, origin, digest)):
+                            found.setdefault(row.key, []).append(one)
         for ref in refs:
-            there = None if isinstance(ref, Notice) else found.pop(ref.key, None)
-            if there is None:
+            rows = () if isinstance(ref, Notice) else found.pop(ref.key, ())
+            if not rows:
                 yield ref, None
                 continue
-            opened, row, source = there
-            yield ref, opened.read(row, is_current=source != 0 and source == source_digest_of(ref))
+            best = max(rows, key=lambda each: (each.is_current, each.is_same))
+            record = best.shard.read(best)
+            if record is not None and any(map(best.contradicts, rows)):
+                record = replace(record, is_disputed=True)
+            yield ref, record
+
+
+class KnownDigests:
+    """The SHA-256 of the sources that earlier datasets were made from, in 48 bytes for each."""
+
+    def __init__(self, datasets: Iterable[ReusableDataset], seed: int) -> None:
+        self._seed = seed
+        numbers, digests = [], []
+        for shard in (shard for each in datasets if each.same_source for shard in _open_dataset(each).shards):
+            for row, origin in _OpenShard(shard).rows(0, _MOST_HASH, seed):
+                if row.sha256 and origin.source:
+                    numbers.append((origin.source, hash_key(seed, row.key).order))
+                    digests.append(bytes.fromhex(row.sha256))
+        found = np.array(numbers, np.uint64).reshape(-1, 2)
+        order = np.argsort(found[:, 0], kind="stable")
+        self._sources, self._hashes = found[order].T
+        self._digests = np.frombuffer(b"".join(digests), "V32")[order]
+
+    def find(self, ref: ImageRef) -> str:
+        """The hex digest of a reference's source, if that is known to be unchanged; otherwise the empty string."""
+        if not (source := source_digest_of(ref)):
+            return ""
+        place = int(np.searchsorted(self._sources, np.uint64(source)))
+        if place == len(self._sources) or int(self._sources[place]) != source:
+            return ""
+        is_same = int(self._hashes[place]) == hash_key(self._seed, ref.key).order
+        return self._digests[place].tobytes().hex() if is_same else ""
+
+
+@lru_cache(1)
+def find_known_digests(datasets: tuple[ReusableDataset, ...], seed: int) -> KnownDigests:
+    """Those of these datasets, which have this seed; one for all threads of a process."""
+    return KnownDigests(datasets, seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,20 +176,28 @@ class _EarlierShard:
     """A shard of an earlier dataset.
 
     Attributes:
-        folder: the dataset's.
+        dataset: the dataset.
         entry: the shard, as the marker describes it.
+        compression: `none` or `gzip`.
         images: the features that hold the image, see `find_images`.
-        start: the number of its first record in the dataset.
-        versions: path of the digests of the files' versions; empty if there are none, or sources must be read again.
-        hashes: of its records' keys, ascending.
+        first: the least hash of a key that its sidecar may hold.
+        last: the greatest.
+        versions: path of the origins of rows.
+        section: where those of this shard are; None if they are unknown.
     """
 
-    folder: str
+    dataset: ReusableDataset
     entry: ShardEntry
+    compression: str
     images: dict[str, str]
-    start: int
+    first: int
+    last: int
     versions: str
-    hashes: Numbers
+    section: Section | None
+
+    def path_of(self, name: str) -> str:
+        """Where a file of the dataset is."""
+        return storage.join(self.dataset.folder, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +205,8 @@ class _EarlierDataset:
     shards: tuple[_EarlierShard, ...]
 
     def overlapping(self, first: int, last: int) -> Iterator[_EarlierShard]:
-        """The shards that may hold records with hashes in a range."""
-        return (each for each in self.shards if each.hashes[0] <= last and each.hashes[-1] >= first)
+        """The shards that may hold rows with hashes in a range."""
+        return (each for each in self.shards if each.first <= last and each.last >= first)
 
 
 @lru_cache(4)
@@ -139,24 +215,30 @@ def _open_dataset(dataset: ReusableDataset) -> _EarlierDataset:
     folder, shards = dataset.folder, []
     try:
         marker = read_marker(folder)
-        if marker.run.id != dataset.run:
+        entries, compression, images = list_shards(marker), marker.plan.settings.compression, marker.images
+        head, index = pack_head(entries), storage.read_range(storage.join(folder, marker.index or ""))
+        if marker.run.id != dataset.run or not index.startswith(head):
             return _EarlierDataset(())
-        index = storage.read_range(storage.join(folder, marker.index or ""))
-        entries = [entry for _, split in sorted(marker.splits.items()) for entry in split.shards]
-        places = np.frombuffer(index, "<u8", offset=struct.calcsize("<8s2Q") + 40 * len(entries)).reshape(-1, 3)
-        hashes = places[:, 2].copy()
-        start = 0
-        for entry in entries:
-            own = hashes[start : start + entry.records]
-            if len(own) != entry.records:
-                return _EarlierDataset(())
-            known = marker.run.file_versions if dataset.same_source else ""
-            versions = storage.join(folder, known) if known else ""
-            shards.append(_EarlierShard(folder, entry, marker.images, start, versions, own))
-            start += entry.records
-    except (OSError, LoadError, ValueError):
+        hashes = parse_places(index[len(head) :])[:, 2]
+        versions = storage.join(folder, marker.run.file_versions or "")
+        sections, ends = _find_sections(versions, len(entries)), [*accumulate(each.records for each in entries)]
+        borders = {entries.index(split.shards[0]) for split in marker.splits.values() if split.shards}
+        for number, (entry, end) in enumerate(zip(entries, ends, strict=True)):
+            # What was rejected may have a hash between those of two shards' records.
+            first = 0 if number in borders else int(hashes[ends[number - 1] - 1])
+            last = _MOST_HASH if number + 1 in {*borders, len(entries)} else int(hashes[end])
+            places = (first, last, versions, sections[number])
+            shards.append(_EarlierShard(dataset, entry, compression, images, *places))
+    except (OSError, LoadError, ValueError, IndexError):
         return _EarlierDataset(())
     return _EarlierDataset(tuple(shards))
+
+
+def _find_sections(versions: str, count: int) -> Sequence[Section | None]:
+    try:
+        return parse_table(storage.read_range(versions, 0, count * SECTION_BYTES))
+    except (OSError, struct.error):
+        return [None] * count
 
 
 @lru_cache(2)
@@ -164,6 +246,14 @@ def _read_sidecar(path: str, sha256: str) -> bytes:
     """A whole sidecar, since parts of a shard are converted one after the other; empty if it is damaged."""
     content = storage.read_range(path)
     return content if hashlib.sha256(content).hexdigest() == sha256 else b""
+
+
+@lru_cache(2)
+def _read_origins(path: str, section: Section) -> tuple[bytes, NDArray[np.intp]]:
+    """The lines about all rows of a shard, and where each ends; none if they are damaged."""
+    content = storage.read_range(path, section.offset, section.length)
+    content = content if hashlib.sha256(content).digest() == section.sha256 else b""
+    return content, np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
 
 
 def _find_line(content: bytes, first: int, seed: int) -> int:
@@ -183,56 +273,84 @@ def _find_line(content: bytes, first: int, seed: int) -> int:
     return low
 
 
+_unpacking: dict[str, tuple[GzipBytes, int]] = {}
+"""How far compressed shards were unpacked, by the SHA-256 of the file: parts are read one after the other."""
+
+
 class _OpenShard:
     """Reads the records of a shard, in their order, in blocks."""
 
     def __init__(self, shard: _EarlierShard) -> None:
         self._shard = shard
         self._stored: StoredFile | None = None
-        self._block, self._start = b"", 0
+        self._source: PlainBytes | GzipBytes | None = None
+        self._block, self._start = memoryview(b""), 0
 
-    def rows(self, first: int, last: int, seed: int) -> Iterator[tuple[SidecarRow, int]]:
-        """The rows of records whose keys have hashes in a range, with the digests of their sources.
-
-        There are none if the sidecar is damaged.
-        """
+    def rows(self, first: int, last: int, seed: int) -> Iterator[tuple[Row, RowOrigin]]:
+        """The rows of a range of hashes, with what they were made from; none if the sidecar is damaged."""
         shard = self._shard
-        begin, end = (int(np.searchsorted(shard.hashes, *each)) for each in ((first, "left"), (last, "right")))
         try:
-            path = storage.join(shard.folder, shard.entry.sidecar)
-            content = _read_sidecar(path, shard.entry.sidecar_sha256) if begin < end else b""
+            content = _read_sidecar(shard.path_of(shard.entry.sidecar), shard.entry.sidecar_sha256)
         except OSError:
             return
-        versions = b""
-        with suppress(OSError):
-            versions = storage.read_range(shard.versions, 8 * (shard.start + begin), 8 * (end - begin))
-        known = len(versions) == 8 * (end - begin)
-        sources = np.frombuffer(versions, "<u8").tolist() if known else [0] * (end - begin)
         lines = io.BytesIO(content)
-        lines.seek(_find_line(content, first, seed))
-        rows = (row for row in parse_rows(lines) if isinstance(row, SidecarRow))
-        yield from zip(rows, sources, strict=False)
+        start = lines.seek(_find_line(content, first, seed))
+        origins = self._origins(content.count(b"\n", 0, start))
+        for row, origin in zip(parse_rows(lines), origins, strict=False):
+            if row.key:  # else it was excluded
+                if hash_key(seed, row.key).order > last:
+                    return
+                yield row, origin
 
-    def read(self, row: SidecarRow, is_current: bool) -> EarlierRecord | None:
-        """The record of a row; None if it is damaged."""
-        try:
-            record = self._read(row.offset + _HEADER, row.length)
-        except OSError:
+    def _origins(self, number: int) -> Iterator[RowOrigin]:
+        """Those of all rows from this number on."""
+        lines, ends = b"", np.zeros(0, np.intp)
+        with suppress(OSError):
+            if self._shard.section:
+                lines, ends = _read_origins(self._shard.versions, self._shard.section)
+        if number >= len(ends):
+            return repeat(UNKNOWN)
+        return parse_origins(io.BytesIO(lines[int(ends[number - 1]) + 1 if number else 0 :]))
+
+    def compare(self, ref: ImageRef, row: Row, origin: RowOrigin, digest: Callable[[ImageRef], int]) -> _Found | None:
+        """What a row is worth to a reference; None if it cannot be used, even if the source has not changed."""
+        dataset = self._shard.dataset
+        is_current = dataset.same_source and origin.source != 0 and origin.source == source_digest_of(ref)
+        is_same = origin.reference != 0 and origin.reference == digest(ref)
+        if not is_same and (isinstance(row, RejectedRow) or not dataset.same_images):
             return None
+        return _Found(self, row, origin, is_current, is_same)
+
+    def read(self, found: _Found) -> EarlierRecord | None:
+        """A row with its record; None if that is damaged."""
+        earlier = EarlierRecord(found.row, found.origin, found.is_current, found.is_same)
+        if not isinstance(row := found.row, SidecarRow):
+            return earlier
         try:
-            image, rest = take_image(record, self._shard.images)
-        except (DecodeError, ValueError):
+            record = self._read(row.offset + HEADER_BYTES, row.length)
+            image, rest = take_image(record, self._shard.images) if self._shard.images else (b"", b"")
+        except (OSError, DecodeError, ValueError):
             return None
         digests = RecordDigests.of(rest, hashlib.sha256(image).hexdigest())
-        return EarlierRecord(row, image, digests.image, is_current) if digests.record == row.record else None
+        digest = digests.record if self._shard.images else hashlib.sha256(record).hexdigest()
+        return replace(earlier, record=record, encoded=image, sha256=digests.image) if digest == row.record else None
 
     def _read(self, offset: int, length: int) -> bytes:
         at = offset - self._start
         if at < 0 or at + length > len(self._block):
-            self._stored = self._stored or StoredFile(storage.join(self._shard.folder, self._shard.entry.name))
-            self._block, self._start = self._stored.read_at(offset, max(length, _BLOCK)), offset
-            at = 0
-        return self._block[at : at + length]
+            source = self._source = self._source or self._open(offset)
+            self._block, self._start, at = source.read(offset, max(length, _BLOCK)), offset, 0
+        return bytes(self._block[at : at + length])
+
+    def _open(self, offset: int) -> PlainBytes | GzipBytes:
+        self._stored = StoredFile(self._shard.path_of(self._shard.entry.name))
+        if self._shard.compression == "none":
+            return PlainBytes(self._stored)
+        source, done = _unpacking.pop(self._shard.entry.sha256, (None, 0))
+        if source is None or done > offset:
+            return GzipBytes(self._stored)
+        source.resume(self._stored)
+        return source
 
     def __enter__(self) -> "_OpenShard":
         return self
@@ -240,3 +358,7 @@ class _OpenShard:
     def __exit__(self, *_: object) -> None:
         if self._stored:
             self._stored.__exit__()
+        if isinstance(self._source, GzipBytes):
+            _unpacking[self._shard.entry.sha256] = (self._source, self._start)
+            while len(_unpacking) > _MOST_UNPACKING:
+                _unpacking.pop(next(iter(_unpacking)))

@@ -16,11 +16,11 @@ from recordmill.transforms.planning.key_hashes import hash_key
 
 Digests = NDArray[np.uint64]
 
-Column = Literal["places", "versions", "contents", "hashes"]
-"""`places` are entries of the dataset's index, and `versions` those of its versions (docs/format.md); `contents` are
-the first 64 bits of each image's SHA-256; `hashes` are difference hashes, where they were taken."""
+Column = Literal["places", "contents", "hashes"]
+"""`places` are entries of the dataset's index (docs/format.md); `contents` are the first 64 bits of each image's
+SHA-256; `hashes` are difference hashes, where they were taken."""
 
-_WIDTHS: dict[Column, int] = {"places": 24, "versions": 8, "contents": 8, "hashes": 8}
+_WIDTHS: dict[Column, int] = {"places": 24, "contents": 8, "hashes": 8}
 
 _PLACE = Struct("<QQQ")
 
@@ -36,11 +36,10 @@ class RecordColumns:
         self._seed = seed
         self._columns = {column: bytearray() for column in _WIDTHS}
 
-    def add(self, row: SidecarRow, version: int) -> None:
+    def add(self, row: SidecarRow) -> None:
         """Adds a record."""
         columns, order = self._columns, hash_key(self._seed, row.key).order
         columns["places"] += _PLACE.pack(row.offset, row.length, order)
-        columns["versions"] += version.to_bytes(8, "little")
         columns["contents"] += int(row.sha256[:16], 16).to_bytes(8, "little")
         if row.difference_hash is not None:
             columns["hashes"] += int(row.difference_hash, 16).to_bytes(8, "little")

@@ -9,6 +9,8 @@ from threading import BoundedSemaphore
 
 import numpy as np
 
+from recordmill.imaging.jpeg_header import read_jpeg_header
+from recordmill.imaging.sniff import sniff
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
@@ -39,6 +41,13 @@ _PROCESS_SECONDS, _END_SECONDS = 0.4, 0.7
 
 _REFERENCE_BYTES, _IN_PROGRESS_BYTES = 870, 100 * 2**20
 """Memory of DirectRunner for each reference (docs/scale.md), and of images in progress."""
+
+
+def _is_sampled_alike(earlier: EarlierRecord) -> bool:
+    """Whether an image would be stored as it is if JPEGs did not keep their sampling."""
+    if not earlier.written.changes or sniff(encoded := earlier.encoded) != "JPEG":
+        return True
+    return read_jpeg_header(encoded).subsampling == "4:2:0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +127,7 @@ def convert_sample(
 
     def convert(pair: tuple[ImageRef, EarlierRecord | None]) -> SampledImage:
         ref, earlier = pair
-        if earlier and earlier.row.changes and settings != asked:  # it was encoded in another way
+        if earlier and settings != asked and not _is_sampled_alike(earlier):
             earlier = None
         began = time.thread_time()
         converted = convert_image(ref, layout, label_map, decoding, earlier=earlier, twice=True)

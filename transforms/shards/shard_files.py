@@ -29,6 +29,9 @@ from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.record_columns import RecordColumns, read_column
 
+_BESIDES = ("jsonl", "columns", "versions")
+"""The kinds of the files of a finished shard, besides its records and its note."""
+
 
 class Fingerprint(NamedTuple):
     """What a shard was made of, in hex.
@@ -62,7 +65,7 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     except (FileNotFoundError, MisfitError):  # there is no note, or not one of this version
         return None
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
-    there = there and all(storage.exists(shard_path(staging, split, index, kind)) for kind in ("jsonl", "columns"))
+    there = there and all(storage.exists(shard_path(staging, split, index, kind)) for kind in _BESIDES)
     may_heal = not MAY_HEAL.isdisjoint(report.rows.rejected)
     if not there or may_heal or done["fingerprint"] != list(mark):
         return None
@@ -120,8 +123,8 @@ class WrittenShard:
 
     def __init__(self, staging: str, split: str, index: int, mark: Fingerprint, compression: str, seed: int) -> None:
         self.split, self.index = split, index
-        kinds = ("tfrecord", "jsonl", "columns", "done.json")
-        self._file, self._sidecar, self._columns_file, self._note = (
+        kinds = ("tfrecord", *_BESIDES, "done.json")
+        self._file, self._sidecar, self._columns_file, self._versions, self._note = (
             shard_path(staging, split, index, kind) for kind in kinds
         )
         self.temporary = (storage.temporary_name(self._file), storage.temporary_name(self._sidecar))
@@ -135,6 +138,8 @@ class WrittenShard:
         self._positions = 0
         self._seconds = 0.0
         self._reused = 0
+        self._disputed = 0
+        self._origins = bytearray()
         self._columns = RecordColumns(seed)
         self._sidecar_digest = hashlib.sha256()
 
@@ -145,9 +150,11 @@ class WrittenShard:
         self._seconds += image.seconds
         self._reused += image.is_reused
         self._positions += image.has_position
+        self._origins += image.origin().as_line()
+        self._disputed += image.is_disputed
         if isinstance(image.row, SidecarRow):
             changes = image.row.changes
-            self._columns.add(image.row, image.source)
+            self._columns.add(image.row)
             for change in changes:
                 if change != "metadata_stripped" and (change != "reencoded" or len(changes) == 1):
                     self.changed.setdefault(change, image.row.key)
@@ -176,6 +183,7 @@ class WrittenShard:
             storage.remove_files([self._note])  # it must never describe other bytes than are there
             for temporary, path in zip(self.temporary, (self._file, self._sidecar), strict=True):
                 storage.move_file(temporary, path)
+            storage.write_file(self._versions, bytes(self._origins))
             storage.write_file(self._columns_file, self._columns.as_bytes())
             report = ShardReport(
                 split=self.split,
@@ -195,6 +203,7 @@ class WrittenShard:
                 positions=self._positions,
                 milliseconds=round(1000 * self._seconds),
                 images_reused=self._reused,
+                images_disputed=self._disputed,
             )
             told = to_json(replace(report, milliseconds=0))
             del told["contents"]  # they are a column

@@ -1,11 +1,12 @@
 """Writes the shards of a plan: orders the references of each, converts them, and finishes its files."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
+from typing import Any
 from unicodedata import normalize
 
 from recordmill import storage
@@ -22,7 +23,7 @@ from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records.change_examples import keep_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, exclude_image
-from recordmill.transforms.records.earlier_record import EarlierRecord
+from recordmill.transforms.records.earlier_record import EarlierRecord, ReferenceDigests
 from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.shards.earlier_datasets import join_earlier
 from recordmill.transforms.shards.progress import PROGRESS
@@ -98,7 +99,8 @@ class ShardWriter:
         threads: how many images are decoded at once.
         in_line: whether the thread that writes a shard of local files also reads and converts them: other threads would
             only take the interpreter from it, if nothing is decoded, or if other processes use the processors.
-        reuse: earlier datasets whose images may be stored again.
+        recipe: what the plan id stands for.
+        reuse: earlier datasets whose records may be copied.
         exclusions: what is left out.
     """
 
@@ -111,12 +113,17 @@ class ShardWriter:
     label_map: LabelMap
     threads: int
     in_line: bool
+    recipe: Mapping[str, Any] = field(default_factory=dict)
     reuse: tuple[ReusableDataset, ...] = ()
     exclusions: Exclusions = field(default_factory=Exclusions)
 
     @cached_property
     def _layout(self) -> ExampleLayout:
         return ExampleLayout(self.settings)
+
+    @cached_property
+    def _digests(self) -> ReferenceDigests:
+        return ReferenceDigests(self.recipe, self._layout, self.label_map)
 
     @cached_property
     def readers(self) -> DecodePool:
@@ -186,18 +193,20 @@ class ShardWriter:
         newest = time.time_ns() - UNSURE_NANOSECONDS
         decoding = nullcontext() if in_line else self.readers.decoding
         layout, excludes = self._layout, bool(self.exclusions)
+        digest = partial(self._digests.digest, split=split)
 
         def convert(pair: tuple[ImageRef, EarlierRecord | None]) -> ConvertedImage:
             ref, earlier = pair
+            reference = earlier.origin.reference if earlier and earlier.is_same else digest(ref)
             try:
-                image = convert_image(ref, layout, self.label_map, decoding, split, earlier)
+                image = convert_image(ref, layout, self.label_map, decoding, split, earlier, reference)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
-            if image.source and int(ref.version) > newest:
+            if image.source and ref.version.isdigit() and int(ref.version) > newest:
                 image.source = 0
             return exclude_image(ref, image, self.exclusions, self.label_map) if excludes else image
 
-        pairs = join_earlier(self.reuse, refs, self.settings.seed)
+        pairs = join_earlier(self.reuse, refs, self.settings.seed, digest)
         if in_line:
             images = (convert(pair) for pair in pairs)
         else:

@@ -5,7 +5,6 @@ docs/format.md describes the dataset's index. The index of a file without metada
 
 import hashlib
 import os
-import struct
 import sys
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -14,27 +13,20 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recordmill import storage
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.record_index import PLACE_BYTES, Places, list_shards, pack_head, parse_places
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
 
-_MAGIC = b"RMINDEX2"
-_HEAD = struct.Struct("<8sQQ")
-_SHARD = struct.Struct("<Q32s")
-_ENTRY_BYTES = 24
 _RESTORE = "restore it, or convert the dataset again"
 
-Entries = NDArray[np.uint64]
-"""Of shape (records, 3): offset of the frame, length of the record, and the hash of its key.
-
-Of files without metadata, the third number is 1 for a damaged part, and otherwise 0.
-"""
+Entries = Places
+"""Of files without metadata, the third number is 1 for a damaged part, and otherwise 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,17 +116,15 @@ def _compressed(path: str) -> LoadError:
 
 
 def _read_companion(path: str, marker: Marker, shards: Sequence[Shard]) -> list[Entries]:
-    own = [shard for _, split in sorted(marker.splits.items()) for shard in split.shards]
-    starts = (0, *accumulate(shard.records for shard in own))
-    head = _HEAD.pack(_MAGIC, len(own), starts[-1])
-    head += b"".join(_SHARD.pack(shard.records, bytes.fromhex(shard.sha256)) for shard in own)
+    own = list_shards(marker)
+    starts, head = (0, *accumulate(shard.records for shard in own)), pack_head(own)
     places = {shard.name: pair for shard, pair in zip(own, pairwise(starts), strict=True)}
     chosen = [places[shard.name] for shard in shards]
     first, end = min((pair[0] for pair in chosen), default=0), max((pair[1] for pair in chosen), default=0)
-    data = storage.read_range(path, len(head) + first * _ENTRY_BYTES, (end - first) * _ENTRY_BYTES)
-    if storage.read_range(path, 0, len(head)) != head or len(data) != (end - first) * _ENTRY_BYTES:
+    data = storage.read_range(path, len(head) + first * PLACE_BYTES, (end - first) * PLACE_BYTES)
+    if storage.read_range(path, 0, len(head)) != head or len(data) != (end - first) * PLACE_BYTES:
         raise LoadError(f"{path} does not fit the dataset's shards: {_RESTORE}")
-    entries = np.frombuffer(data, "<u8").reshape(-1, 3)
+    entries = parse_places(data)
     return [entries[begin - first : stop - first] for begin, stop in chosen]
 
 

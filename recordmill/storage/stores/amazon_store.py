@@ -15,6 +15,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 
 from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS, Store, split_uri, system_error
+from recordmill.storage.stores.versioned_object import VersionedObject
 
 _MOST_KEYS = 1000  # the most that one request deletes
 _IN_PARTS = TransferConfig(multipart_threshold=BLOCK_BYTES, multipart_chunksize=BLOCK_BYTES, use_threads=False)
@@ -66,7 +67,7 @@ class AmazonStore(Store):
                 found = self._client.head_object(**_place(uri))
         except FileNotFoundError:
             return None
-        return FileMetadata(uri, found["ContentLength"], found["LastModified"].timestamp())
+        return _describe(uri, found["ContentLength"], found)
 
     def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
         """Every object whose URL has this prefix, from one on."""
@@ -76,8 +77,7 @@ class AmazonStore(Store):
         with _systems_errors(prefix):
             for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=below, **more):
                 for found in page.get("Contents", ()):
-                    time = found["LastModified"].timestamp()
-                    yield FileMetadata(f"s3://{bucket}/{found['Key']}", found["Size"], time)
+                    yield _describe(f"s3://{bucket}/{found['Key']}", found["Size"], found)
 
     def names(self, prefix: str) -> Iterator[str]:
         """The next part of each URL with this prefix; folders end with a slash."""
@@ -147,6 +147,11 @@ class _Upload(io.RawIOBase):
             self._file.close()
             super().close()
         self.close()
+
+
+def _describe(uri: str, size: int, found: Any) -> VersionedObject:
+    version = f"etag:{found['ETag']}" if found.get("ETag") else ""
+    return VersionedObject(uri, size, found["LastModified"].timestamp(), version)
 
 
 def _place(uri: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from google.cloud.storage.retry import DEFAULT_RETRY
 from requests.adapters import HTTPAdapter
 
 from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS, Store, in_parallel, split_uri, system_error
+from recordmill.storage.stores.versioned_object import VersionedObject
 
 _TYPE = "application/octet-stream"
 
@@ -57,16 +58,16 @@ class GoogleStore(Store):
             return None
         with _systems_errors(uri):
             blob = self._client.bucket(bucket).get_blob(name, retry=DEFAULT_RETRY)
-        return None if blob is None else FileMetadata(uri, blob.size, blob.updated.timestamp())
+        return None if blob is None else _describe(uri, blob)
 
     def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
         """Every object whose URL has this prefix, from one on."""
         bucket, below = split_uri(prefix)
         more: dict[str, Any] = {"start_offset": below + start} if start else {}
-        fields = "items(name,size,updated),nextPageToken"
+        fields = "items(name,size,updated,generation),nextPageToken"
         with _systems_errors(prefix):
             for blob in self._client.list_blobs(bucket, prefix=below, fields=fields, retry=DEFAULT_RETRY, **more):
-                yield FileMetadata(f"gs://{bucket}/{blob.name}", blob.size, blob.updated.timestamp())
+                yield _describe(f"gs://{bucket}/{blob.name}", blob)
 
     def names(self, prefix: str) -> Iterator[str]:
         """The next part of each URL with this prefix; folders end with a slash."""
@@ -106,6 +107,11 @@ class GoogleStore(Store):
                 self._blob(uri).delete(retry=DEFAULT_RETRY)
 
         in_parallel(delete, uris)
+
+
+def _describe(uri: str, blob: Any) -> VersionedObject:
+    version = f"generation:{blob.generation}" if blob.generation else ""
+    return VersionedObject(uri, blob.size, blob.updated.timestamp(), version)
 
 
 @contextmanager

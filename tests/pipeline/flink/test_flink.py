@@ -130,6 +130,30 @@ def test_a_task_manager_that_is_killed(
     assert assert_same(output, reference)["run"]["shards_reused"] >= 2
 
 
+def test_each_shard_has_one_note_and_one_report_though_an_image_is_huge_and_a_worker_dies(
+    four_slots, spawn, convert, class_folders, picture, through, in_workers, wait_until, tmp_path
+):
+    source = class_folders(tmp_path / "photos", {"cat": 60, "dog": 60}, size=(900, 700))
+    (source / "cat/huge.jpg").write_bytes(picture("huge", size=(7_000, 5_000)))
+    (source / "dog/text.jpg").write_bytes(b"no picture")
+    output = tmp_path / "flink"
+    strict = ("--set=max_rejected.count=0", "--set=max_rejected.share=0")  # what is finished stays in staging
+    flags = [*through("FlinkRunner"), *in_workers["EXTERNAL"], "--parallelism=4", *strict]
+    process = spawn(*flags_for(source, output, *flags))
+    wait_until(lambda: finished_shards(output) >= 2)
+    flink_cluster.kill("task-manager-1", signal.SIGKILL)
+    four_slots()  # as a supervisor would
+    stdout, stderr = process.communicate(timeout=600)
+    # The ledger balances only if each shard is reported once; then the limit fails the run.
+    assert (process.returncode, json.loads(stdout)["ledger"]["rejected"]) == (3, {"unknown_format": 1}), stderr
+    notes = sorted(path.name for path in output.glob(".staging-*/*.done.json"))
+    assert notes == [f"{split}-{index:05d}.done.json" for split in ("test", "train") for index in range(6)]
+    direct = convert(source, settings=SETTINGS, output=tmp_path / "direct")
+    resumed = convert(source, settings=SETTINGS, output=output)
+    assert resumed.deterministic_files == direct.deterministic_files
+    assert resumed.marker["run"]["shards_reused"] == 12
+
+
 def test_a_job_whose_workers_are_killed_fails_in_a_sentence_and_a_rerun_goes_on(
     flink, bring_up, spawn, on_flink, reference, collection, through, in_workers, wait_until, tmp_path
 ):

@@ -132,6 +132,7 @@ def on_a_terminal(spawn, class_folders, tmp_path):
     return shown.decode(), stdout
 
 
+@pytest.mark.slow
 def test_seed_2_on_a_terminal_there_is_a_bar_with_rate_and_time_left(on_a_terminal):
     shown, stdout = on_a_terminal
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)

@@ -312,6 +312,7 @@ def test_nothing_but_unstrippable_is_raised(plain, kind, draw):
         assert find_metadata(stripped, file_format) == []
 
 
+@pytest.mark.slow
 def test_odd_images_look_the_same_without_metadata(shared_data):
     changed = 0
     for path in sorted((shared_data / "odd-images").rglob("*")):

@@ -55,7 +55,7 @@ def write(output, rows_by_split):
         numbers[split] += 1
         records = [row_from_json(row) for row in rows if "rejected" not in row]
         for row in records:
-            columns.add(row, 0)
+            columns.add(row)
         (staging / f"{split}-{index:05d}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
         (staging / f"{split}-{index:05d}.columns").write_bytes(columns.as_bytes())
         report = ShardReport(split, index, len(rows), RowTotals(), AnnotationTotals(), records=len(records))

@@ -92,7 +92,7 @@ def stage(folder, splits):
     for split, numbers in splits.items():
         columns = RecordColumns(0)
         for number in numbers:
-            columns.add(row_from_json(written("a", sha256=digest(number))), 0)
+            columns.add(row_from_json(written("a", sha256=digest(number))))
         (folder / f"{split}-00000.columns").write_bytes(columns.as_bytes())
         counts = len(numbers), RowTotals(), AnnotationTotals()
         reports.append(ShardReport(split, 0, *counts, records=len(numbers)))

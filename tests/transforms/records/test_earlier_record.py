@@ -1,9 +1,13 @@
 import pytest
+from make_settings import make_settings
 
 from recordmill.imaging import ImageSettings, prepare_image
+from recordmill.schemas.dataset.row_origins import UNKNOWN
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.records.earlier_record import EarlierRecord
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.transforms.records.earlier_record import EarlierRecord, ReferenceDigests, find_decisive
 
 BOXES = '{"boxes":[[0,0,1,1]]}'
 
@@ -21,8 +25,10 @@ BOXES = '{"boxes":[[0,0,1,1]]}'
 def test_the_source_is_needed_for_boxes_of_changed_images_and_if_it_may_have_changed(
     is_current, changes, features, expected
 ):
-    earlier = EarlierRecord(SidecarRow("a", 1, "", None, None, changes=changes), b"", "", is_current)
-    assert earlier.replaces_source(ImageRef("a", "/a", features=features)) is expected
+    row = SidecarRow("a", 1, "", None, None, changes=changes)
+    for is_same, replaces in ((False, expected), (True, is_current)):
+        earlier = EarlierRecord(row, UNKNOWN, is_current, is_same)
+        assert earlier.replaces_source(ImageRef("a", "/a", features=features)) is replaces
 
 
 @pytest.mark.parametrize("store", ["auto", "png", "raw"])
@@ -32,6 +38,69 @@ def test_an_image_is_as_a_conversion_prepares_it(draw, kind, store):
     image = prepare_image(draw(1, kind=kind), settings)
     row = SidecarRow("a", 1, "", None, None, image.height, image.width, image.channels, changes=image.changes)
     row.moments, row.difference_hash, row.pixels = image.moments, f"{image.difference_hash:016x}", image.pixels
-    again = EarlierRecord(row, image.encoded, "0" * 64, is_current=True).as_prepared(settings)
+    again = EarlierRecord(row, UNKNOWN, True, False, encoded=image.encoded, sha256="0" * 64).as_prepared(settings)
     assert again == image
     assert (again.pixels, again.sha256) == (image.pixels, "0" * 64)
+
+
+def test_what_says_which_images_there_are_decides_no_record():
+    recipe = {"seed": 1, "images": {"quality": 9}, "versions": {"pillow": "1", "zlib": "2"}}
+    more = {
+        "limit": 3,
+        "shards": {"count": 2},
+        "splits": {},
+        "cuts": "a",
+        "label_ids": "b",
+        "listing": {},
+        "exclude": "c",
+    }
+    assert find_decisive(recipe | more) == {"seed": 1, "images": {"quality": 9}, "versions": {"pillow": "1"}}
+
+
+@pytest.fixture
+def digest():
+    """`digest(ref, split, recipe, ids)`: the digest of a reference."""
+
+    def make(ref, split="train", recipe=None, ids=None, **settings):
+        layout = ExampleLayout(make_settings(**settings))
+        return ReferenceDigests(recipe or {}, layout, LabelMap(ids or {"cat": 0, "dog": 1})).digest(ref, split)
+
+    return make
+
+
+CAT = ImageRef("a", "/a", 7, "1", label="cat")
+
+
+@pytest.mark.parametrize(
+    ("changed", "more"),
+    [
+        ({"label": "dog"}, {}),
+        ({"features": '{"age":1}'}, {}),
+        ({"sha256": "ab"}, {}),
+        ({"lacks_file": True}, {}),
+        ({"spelling": "A"}, {}),
+        ({}, {"recipe": {"convention": "slim"}}),
+        ({}, {"ids": {"bat": 0, "cat": 1}}),
+    ],
+)
+def test_a_digest_depends_on_what_decides_a_record(digest, changed, more):
+    assert digest(CAT.replace(**changed), **more) != digest(CAT)
+
+
+def test_a_digest_does_not_depend_on_the_place_the_time_the_split_or_other_classes(digest):
+    elsewhere = CAT.replace(uri="/b", version="2", group="g", split="s")
+    assert digest(elsewhere, "test", {"limit": 3}, {"cat": 0, "emu": 1}) == digest(CAT) != 0
+
+
+def test_boxes_depend_on_all_classes(digest):
+    boxes = CAT.replace(features='{"boxes":[]}')
+    assert digest(boxes, ids={"cat": 0, "dog": 1, "emu": 2}) != digest(boxes)
+
+
+def test_the_split_decides_where_records_hold_it(digest):
+    one, other = (digest(CAT, split, convention="tfrecorder") for split in ("train", "test"))
+    assert one != other
+
+
+def test_what_cannot_become_a_record_has_no_digest(digest):
+    assert digest(CAT.replace(label="emu")) == digest(CAT.notice("rejected", "no_class")) == 0

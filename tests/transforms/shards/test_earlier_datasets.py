@@ -11,8 +11,8 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.shards.earlier_datasets import find_reusable, join_earlier
 
-RECIPE = {"images": {"quality": 95}, "decode": "images", "features": {}}
-FULL = {**RECIPE, "versions": imaging_versions(), "plan_version": PLAN_VERSION}
+RECIPE = {"images": {"quality": 95}, "decode": "images", "features": {}, "source": {"kind": "x"}}
+RECIPE |= {"versions": imaging_versions(), "plan_version": PLAN_VERSION}
 IMAGE = {"image": {"kind": "bytes", "shape": [], "field": "encoded", "meaning": ""}}
 
 
@@ -20,7 +20,7 @@ IMAGE = {"image": {"kind": "bytes", "shape": [], "field": "encoded", "meaning": 
 def folder(tmp_path):
     """`folder(recipe, **changes)`: a folder with a marker."""
 
-    def write(recipe=FULL, **changed):
+    def write(recipe=RECIPE, **changed):
         changed = {"features": IMAGE, "index": "records.index"} | changed
         marker = marker_json(recipe, **{key: value for key, value in changed.items() if value is not None})
         (tmp_path / "recordmill.json").write_text(json.dumps(marker))
@@ -31,23 +31,42 @@ def folder(tmp_path):
 
 def test_a_dataset_with_the_same_settings_for_images_is_reusable(folder):
     path = folder()
-    assert find_reusable([path, f"{path}/nowhere"], RECIPE) == ((ReusableDataset(path, "", True),), [])
+    assert find_reusable([path, f"{path}/nowhere"], RECIPE) == ((ReusableDataset(path, "", True, True),), [])
 
 
 @pytest.mark.parametrize(
     ("recipe", "changed", "new", "why"),
     [
-        (FULL, {"index": None}, {}, "it has format 1; the dataset that this run makes can be reused"),
-        ({**FULL, "compression": "gzip"}, {}, {}, "it is compressed"),
-        (FULL, {}, {"features": {"f": 1}}, "the settings call functions"),
-        (FULL, {}, {"images": {"quality": 9}}, "images.quality: 95 -> 9"),
-        ({**FULL, "plan_version": 1}, {}, {}, f"plan_version: 1 -> {PLAN_VERSION}"),
-        (FULL, {"features": {}}, {}, "its records have no images"),
+        (RECIPE, {"index": None}, {}, "it has format 1; the dataset that this run makes can be reused"),
+        (RECIPE, {}, {"features": {"f": 1}}, "the settings call functions"),
+        (RECIPE, {}, {"images": {"quality": 9}}, "images.quality: 95 -> 9"),
+        ({**RECIPE, "plan_version": 1}, {}, {}, f"plan_version: 1 -> {PLAN_VERSION}"),
+        (RECIPE, {"features": {}}, {"convention": "slim"}, "its records have no images"),
     ],
 )
 def test_any_other_one_is_not_and_a_note_says_why(folder, recipe, changed, new, why):
     path = folder(recipe, **changed)
     assert find_reusable([path], {**RECIPE, **new}) == ((), [f"no image of {path} could be reused: {why}"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"compression": "gzip", "versions": imaging_versions() | {"zlib": "1"}}, {}),
+        ({"limit": 7}, {"shards": {"count": 3}}),
+        ({"source": {"kind": "y"}}, {"convention": "slim"}),
+    ],
+)
+def test_datasets_with_other_images_or_shards_are_reusable(folder, old, new):
+    path = folder(RECIPE | old)
+    same_source = "source" not in old
+    assert find_reusable([path], RECIPE | new) == ((ReusableDataset(path, "", same_source, True),), [])
+
+
+def test_records_with_functions_can_be_copied_and_their_images_cannot_be_in_others(folder):
+    recipe = RECIPE | {"features": {"f": 1}}
+    path = folder(recipe)
+    assert find_reusable([path], recipe) == ((ReusableDataset(path, "", True, False),), [])
 
 
 def test_without_earlier_datasets_references_come_alone():
@@ -57,4 +76,4 @@ def test_without_earlier_datasets_references_come_alone():
 
 def test_a_dataset_that_is_gone_has_no_records(tmp_path):
     ref = ImageRef("a", "/a")
-    assert list(join_earlier([ReusableDataset(str(tmp_path), "", True)], [ref], 0)) == [(ref, None)]
+    assert list(join_earlier([ReusableDataset(str(tmp_path), "", True, True)], [ref], 0)) == [(ref, None)]

@@ -16,8 +16,8 @@ ROWS = [
 
 def write(folder, rows, seed=7):
     columns = RecordColumns(seed)
-    for number, row in enumerate(rows):
-        columns.add(row_from_json(row), 30 + number)
+    for row in rows:
+        columns.add(row_from_json(row))
     (folder / "train-00003.columns").write_bytes(columns.as_bytes())
     return columns
 
@@ -28,12 +28,11 @@ def test_each_column_comes_back(tmp_path, hashes, expected):
     columns = write(tmp_path, rows)
     found = {
         column: as_numbers(read_column(str(tmp_path), "train", 3, 2, column)).tolist()
-        for column in ("places", "versions", "contents", "hashes")
+        for column in ("places", "contents", "hashes")
     }
     orders = [hash_key(7, key).order for key in "ab"]
     assert found == {
         "places": [0, 9, orders[0], 25, 7, orders[1]],
-        "versions": [30, 31],
         "contents": [5, 2**64 - 2],
         "hashes": expected,
     }

@@ -60,7 +60,7 @@ def fresh():
 
 def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
     report = write(staging, fresh())
-    kinds = ["columns", "done.json", "jsonl", "tfrecord"]
+    kinds = ["columns", "done.json", "jsonl", "tfrecord", "versions"]
     assert sorted(os.listdir(staging)) == [f"train-00007.{kind}" for kind in kinds]
     stored, sidecar = (staging / "train-00007.tfrecord").read_bytes(), (staging / "train-00007.jsonl").read_bytes()
     assert list(read_records(str(staging / "train-00007.tfrecord"))) == [b"first", b"second!"]
@@ -134,7 +134,7 @@ def test_a_shard_whose_note_is_of_another_form_is_written_again(staging):
     assert find_finished(str(staging), "train", 7, MARK) is None
 
 
-@pytest.mark.parametrize("kind", ["tfrecord", "jsonl", "columns", "done.json"])
+@pytest.mark.parametrize("kind", ["tfrecord", "jsonl", "columns", "versions", "done.json"])
 def test_a_shard_that_lost_a_file_is_not_finished(staging, kind):
     write(staging, fresh())
     os.remove(shard_path(str(staging), "train", 7, kind))

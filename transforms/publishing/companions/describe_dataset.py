@@ -6,11 +6,14 @@ no more memory than one about none. The same dataset gives the same bytes: place
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from operator import attrgetter
-from struct import Struct
 
+from recordmill import storage
 from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, REPORT_DATA, VERSIONS, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
+from recordmill.schemas.dataset.record_index import pack_head
+from recordmill.schemas.dataset.row_origins import pack_table
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import ReportData
 from recordmill.schemas.dataset.templates import load_template
@@ -23,8 +26,6 @@ from recordmill.transforms.publishing.companions.staged_dataset import StagedDat
 from recordmill.transforms.publishing.companions.tfds_files import describe_tfds
 from recordmill.transforms.records.change_examples import read_examples
 from recordmill.transforms.shards.record_columns import as_numbers
-
-_TWO_NUMBERS, _SHARD = Struct("<QQ"), Struct("<Q32s")
 
 Describer = Callable[[StagedDataset], Iterable[tuple[str, Iterable[bytes]]]]
 
@@ -57,17 +58,15 @@ def describe_records(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[byt
 
 
 def _index_pieces(dataset: StagedDataset) -> Iterator[bytes]:
-    reports = [shard.report for shard in dataset.shards]
-    yield b"RMINDEX2" + _TWO_NUMBERS.pack(len(reports), sum(report.records for report in reports))
-    for report in reports:
-        yield _SHARD.pack(report.records, bytes.fromhex(report.sha256))
-    for report in reports:
-        yield dataset.read_column(report, "places")
+    yield pack_head([shard.entry for shard in dataset.shards])
+    for shard in dataset.shards:
+        yield dataset.read_column(shard.report, "places")
 
 
 def describe_versions(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """`records.versions`, of any dataset: a later run that reuses its images need not read files that fit."""
-    yield VERSIONS, (dataset.read_column(shard.report, "versions") for shard in dataset.shards)
+    """`records.versions`, of any dataset: a later run copies what has not changed, and need not read its sources."""
+    paths = [dataset.path_of(shard.report, "versions") for shard in dataset.shards]
+    yield VERSIONS, chain([pack_table(map(storage.read_range, paths), len(paths))], map(storage.read_range, paths))
 
 
 def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:

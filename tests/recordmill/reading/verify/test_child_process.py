@@ -2,6 +2,8 @@ import pytest
 
 from recordmill.reading.verify.child_process import ChildDiedError, ChildProcess, ChildProcesses, serve_answers
 
+pytestmark = pytest.mark.runner
+
 
 def echo(times):
     """What the child runs: answers each question `times` times; two questions kill it, one within an answer."""

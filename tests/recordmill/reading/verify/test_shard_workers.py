@@ -19,6 +19,8 @@ from recordmill.reading.verify.verify_shard import verify_shard
 REPO = Path(__file__).parents[4]
 STRANGER = expect(Dataset("/x", "files", ()))
 
+pytestmark = pytest.mark.runner
+
 
 @pytest.fixture
 def damaged(tmp_path, frame, example):

@@ -16,6 +16,7 @@ def judge():
         yield lambda record: check_pixels(STRANGER, decoders, ParsedExample(record))
 
 
+@pytest.mark.runner
 def test_an_image_is_what_its_record_says(judge, example, draw):
     image = draw(1, (24, 16))
     sound = {"image/encoded": image, "image/height": 16, "image/width": 24}
@@ -46,6 +47,7 @@ def test_larger_images_are_not_decoded(example, draw):
     assert (kind, problem[:45]) == ("pixels", "the image cannot be decoded: too_many_pixels:")
 
 
+@pytest.mark.runner
 def test_a_crashed_decoder_is_reported_and_replaced(example, draw):
     record = ParsedExample(example(image=draw(1)))
     with ImageDecoders(10**6, 1) as decoders:

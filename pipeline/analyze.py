@@ -21,6 +21,7 @@ from recordmill.schemas.dataset.file_names import TRANSFORM_FN
 from recordmill.schemas.errors import LoadError, RecordmillError
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.storage.transform_fn import DEFAULT_SIZE
+from recordmill.storage.versions import current_folder
 
 MOST_SIDE = 16_384
 """No network takes larger images, and no machine a batch of them."""
@@ -84,7 +85,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
 
 
 def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
-    started, path = time.monotonic(), normal_path(flags.path)
+    started, path = time.monotonic(), current_folder(normal_path(flags.path))
     try:
         analysis = analyze_dataset(path, flags.split, flags.size, _importing())
     except RecordmillError:

@@ -22,6 +22,7 @@ from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.outcome import FAILED, Outcome
 from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.transform_fn import fits, read_note
+from recordmill.storage.versions import current_folder
 
 COMMAND = "recordmill analyze"
 
@@ -52,6 +53,7 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
         return replace(outcome, notes=(*outcome.notes, f"once the dataset exists, run {COMMAND} {output}"))
     if outcome.status not in ("published", "kept"):
         return outcome
+    output = current_folder(output)
     if fits(read_note(output), read_marker(output)):
         return replace(outcome, numbers={**outcome.numbers, "analysis": "kept"})
     terminal.say(f"{outcome.sentence}; now TensorFlow Transform analyses them")

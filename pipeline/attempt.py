@@ -33,6 +33,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
 from recordmill.schemas.version import VERSION
 from recordmill.storage.dataset_files import find_marker, read_marker
+from recordmill.storage.versions import current_folder
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.processors import default_processes, fewest_for_processes
 from recordmill.transforms.shards.progress import PROGRESS, peak_memory
@@ -143,6 +144,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         exclusions=exclusions,
         against=_find_against(options, settings),
         reuse=_find_reuse(options, settings, output),
+        versions=options.versions,
         overwrite=options.overwrite or options.update,
         preview=options.plan,
         names_convention=loaded.names_convention,
@@ -175,7 +177,7 @@ def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:
         return ""
     if not settings.expect.compares:
         raise UsageError("--against has no effect, since nothing in expect is compared with a previous dataset")
-    against = _path_elsewhere(preflight.normal_path(options.against), options)
+    against = current_folder(_path_elsewhere(preflight.normal_path(options.against), options))
     if find_marker(against) is None:
         raise UsageError(f"--against: {against} holds no finished dataset: name one, or remove the flag")
     return against
@@ -183,8 +185,8 @@ def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:
 
 def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) -> tuple[str, ...]:
     """The datasets of `--reuse`, and with `--update` the output, if it holds one."""
-    named = [_path_elsewhere(preflight.normal_path(each), options) for each in options.reuse]
-    folders = tuple(dict.fromkeys([*named, *([output] if options.update else [])]))
+    named = [current_folder(_path_elsewhere(preflight.normal_path(each), options)) for each in options.reuse]
+    folders = tuple(dict.fromkeys([*named, *([current_folder(output)] if options.update else [])]))
     for folder in folders:
         flag = "--reuse" if folder in named else "--update"
         try:

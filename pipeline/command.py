@@ -16,6 +16,7 @@ HELP = """\
 usage: recordmill run --input DIR --output DIR [flags]
        recordmill verify | inspect | analyze PATH [flags]
        recordmill diff PATH OTHER [flags]
+       recordmill versions OUTPUT [flags]
 
 Turns image and label collections into sharded TFRecords of tf.train.Example.
 
@@ -24,6 +25,7 @@ commands:
   verify    check a dataset, or any TFRecord file: is it complete and consistent?
   inspect   show what is in a dataset, or in any TFRecord file
   diff      compare two datasets, or a dataset and a folder of images
+  versions  list the versions of a dataset, go back to one, or delete some
   analyze   compute statistics and a preprocessing model for training and serving with TensorFlow
 
 try it:
@@ -31,7 +33,7 @@ try it:
   recordmill run --help            shows all flags; so do the other commands
 """
 
-_COMMANDS = ("run", "verify", "inspect", "diff", "analyze")
+_COMMANDS = ("run", "verify", "inspect", "diff", "versions", "analyze")
 
 
 def run_command(argv: Sequence[str], build: Callable[..., Any]) -> int:

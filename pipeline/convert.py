@@ -36,6 +36,7 @@ def convert(
     against: Path | None = None,
     reuse: Sequence[Path] = (),
     update: bool = False,
+    versions: bool = False,
     overwrite: bool = False,
     discard: bool = False,
     threads: int = 0,
@@ -44,7 +45,7 @@ def convert(
     traceback: bool = False,
     **settings: Any,
 ) -> Dataset:
-    """Converts a collection as `recordmill run` does, and opens the dataset.
+    """Converts a collection as `recordmill run` does, and returns the opened dataset.
 
     Progress and the summary go to stderr. A second conversion waits for the first. An existing dataset is opened.
 
@@ -57,6 +58,7 @@ def convert(
         against: the dataset with which `expect` compares; None for the one in the output.
         reuse: earlier datasets whose unchanged images are taken without decoding them.
         update: as `overwrite`, and whether to reuse the images of the dataset there.
+        versions: whether to publish in a folder of its own below the output, which keeps earlier datasets.
         overwrite: whether to replace another dataset in the output.
         discard: whether to delete the unfinished work of earlier runs first.
         threads: number of images decoded at once in a process; 0 for one per processor.
@@ -65,9 +67,6 @@ def convert(
         traceback: whether to show where an unexpected error comes from.
         settings: the dataset's settings, as in YAML; a mapping sets only the keys in it: `images={"quality": 90}`.
 
-    Returns:
-        The dataset.
-
     Raises:
         ConversionError: there is no dataset: the command would have ended with an exit code above 0.
         KeyboardInterrupt: it was interrupted; the same call continues from finished shards.
@@ -75,7 +74,8 @@ def convert(
     terminal = Terminal(None if quiet else sys.stderr)
     places = {"output": output or None, "config": config or None, "against": against or None}
     others = {"threads": threads or None, "processes": processes or None, "reuse": list(reuse)}
-    switches = {"update": update, "overwrite": overwrite, "discard": discard, "traceback": traceback}
+    switches = {"update": update, "versions": versions, "overwrite": overwrite, "discard": discard}
+    switches["traceback"] = traceback
     options = {**places, "runner": runner, **others, **switches, **(runner_options or {})}
     parsed = _parse(inputs, options, settings)
     with _ONE_AT_A_TIME, _callers_logging():

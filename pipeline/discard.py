@@ -1,17 +1,19 @@
 """`--discard`: deletes the unfinished work of earlier runs in an output folder."""
 
+import itertools
 from contextlib import suppress
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import MARKER, STAGING_PREFIX, staging_names
 from recordmill.schemas.errors import RecordmillError
 from recordmill.storage.output_errors import explain_output_error
+from recordmill.storage.versions import work_folders
 from recordmill.transforms.planning.output_lock import find_busy
 from recordmill.transforms.publishing.publish_staged import publish_staged, roll_back
 
 
 def discard_staging(output: str) -> list[str]:
-    """Deletes the unfinished work of earlier runs in an output folder; returns a line about each.
+    """Deletes the unfinished work of earlier runs in an output folder and its versions; returns a line about each.
 
     A complete dataset whose publishing was interrupted is published: half of it may already be in the output. If that
     is impossible, both halves are deleted.
@@ -19,11 +21,11 @@ def discard_staging(output: str) -> list[str]:
     Raises:
         RecordmillError: a run on this machine is using it, or it cannot be deleted.
     """
-    stagings = staging_names(storage.folder_names(output))
-    if busy := find_busy(output, stagings):
+    stagings = {folder: staging_names(storage.folder_names(folder)) for folder in work_folders(output)}
+    if busy := next(filter(None, itertools.starmap(find_busy, stagings.items())), ""):
         raise RecordmillError(busy)
     try:
-        return [_discard(output, name) for name in stagings]
+        return [_discard(folder, name) for folder, names in stagings.items() for name in names]
     except OSError as error:
         raise RecordmillError(explain_output_error(error, output)) from None
 

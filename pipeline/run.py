@@ -22,6 +22,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     import apache_beam as beam
     from apache_beam.pvalue import AsSingleton
 
+    from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS
     from recordmill.reading.report.write_report import write_report
     from recordmill.storage.dataset_files import staging_folder
     from recordmill.transforms.claim_output import ClaimOutput
@@ -38,7 +39,8 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
 
     settings, run = job.settings, job.run
     inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed side by side
-    listed = inputs | ListReferences(settings.source, settings.listing)  # in batches
+    spread = run.facts.get("runner", "DirectRunner") not in IN_PROCESS_RUNNERS  # these have one worker
+    listed = inputs | ListReferences(settings.source, settings.listing, spread)  # in batches
     reuse, _ = find_reusable(run.reuse, describe_settings(settings, job.recipe)) if run.reuse else ((), [])
     refs = listed | GroupDuplicates(settings, run.exclusions, reuse)  # unchanged, unless the settings treat duplicates
     limits = (settings.limit, settings.limit_per_class)

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recordmill.pipeline.configuration.options import positive
+from recordmill.pipeline.configuration.preflight import normal_path
 from recordmill.pipeline.configuration.read_exclusions import read_exclusions
 from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.printable import printable
@@ -69,7 +70,7 @@ def _verify(flags: argparse.Namespace) -> dict[str, Any]:
     with record_progress(console, "verifying", dataset) as progress:
         verification = verify_dataset(dataset, flags.level, flags.threads, progress, flags.no_metadata)
     if exclusions:
-        found = find_excluded(dataset, exclusions)
+        found = find_excluded(dataset, exclusions, normal_path(flags.path))
         verification = replace(verification, findings=(*verification.findings, *found))
     seconds = time.monotonic() - started
     _report(console, verification, seconds)

@@ -1,6 +1,6 @@
 """ClaimOutput: what the output holds decides what a plan does there; a run that converts leaves its claim."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -13,8 +13,15 @@ from recordmill.schemas.dataset.json_values import differences, to_json
 from recordmill.schemas.formatting import show_names
 from recordmill.storage.dataset_files import find_marker
 from recordmill.storage.output_errors import describe_output_error
+from recordmill.storage.versions import current_folder, split_version, version_name, version_names
 from recordmill.transforms.planning.output_lock import claim_output, release_claim
-from recordmill.transforms.planning.output_state import OutputState, decide_action, make_room, read_output
+from recordmill.transforms.planning.output_state import (
+    OutputState,
+    decide_action,
+    find_other_use,
+    make_room,
+    read_output,
+)
 from recordmill.transforms.planning.plan import Action, Plan
 from recordmill.transforms.publishing.publish_staged import publish_staged
 from recordmill.transforms.run_settings import RunSettings
@@ -54,7 +61,12 @@ def find_others(output: str, run_id: str = "") -> str:
 
 def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
     try:
+        if run.versions and (why := find_other_use(run.output)):
+            return replace(plan, action="refuse", sentence=why)
+        plan = _choose_version(plan, run) if run.versions else plan
+        run = run.at(plan.version)
         state, action, sentence = _claim_or_look(plan, run)
+        previous = find_marker(plan.previous) if run.versions else state.marker
     except (OSError, ValueError) as error:
         with suppress(OSError):
             release_claim(run.output, plan.plan_id, run.run_id)
@@ -65,13 +77,44 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
         return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
     if action == "keep" and (outdated := _find_outdated(state, plan)):
         plan.notes.append(f"{outdated}: --overwrite rebuilds it")
-    if action == "convert" and state.marker is not None:
-        plan.run_notes.extend(_renumbered(state.marker.labels, plan.label_map.ids))
+    if action == "convert" and previous is not None:
+        plan.run_notes.extend(_renumbered(previous.labels, plan.label_map.ids))
     if run.preview and action in ("convert", "finish"):
         replaced = ", in place of the one that is there" if state.marker is not None else ""
         sentence = f"nothing was written; without --plan the dataset would be in {run.output}{replaced}"
         action = "preview"
     return replace(plan, action=action, sentence=sentence, found_run=state.marker.run.id if state.marker else "")
+
+
+def _choose_version(plan: Plan, run: RunSettings) -> Plan:
+    """The plan with the folder of its version: of those that are complete the last, unless it is to be made again.
+
+    A complete version is never changed, so the same plan may have several. What runs of other plans have left in their
+    versions is finished or deleted.
+    """
+    complete = [(0, "")]
+    for name in version_names(run.output):
+        plan_id, number = split_version(name) or ("", 0)
+        if plan_id != plan.plan_id:
+            plan.run_notes.extend(_tidy(storage.join(run.output, name)) if not run.preview else ())
+        elif find_marker(storage.join(run.output, name)) is not None:
+            complete.append((number, name))
+    number, name = complete[-1]
+    if not name or _decide(plan, run.at(name))[1] == "convert":
+        name = version_name(plan.plan_id, number + 1)
+    return replace(plan, version=name, previous=current_folder(run.output))
+
+
+def _tidy(folder: str) -> Iterator[str]:
+    """Finishes a version whose publishing was cut, and deletes work that no run will resume; a note on each."""
+    try:
+        if not (state := read_output(folder, "")).busy:
+            yield from _finish_cut(state)
+            yield from make_room(read_output(folder, ""))
+            if not storage.folder_names(folder):
+                storage.remove_folder(folder)
+    except (OSError, ValueError) as error:  # the other versions do not need it
+        yield f"{folder} cannot be finished ({' '.join(str(error).split())}): recordmill versions --drop deletes it"
 
 
 def _claim_or_look(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
@@ -89,10 +132,7 @@ def _claim_or_look(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, s
         claim_output(run.output, plan.plan_id, run.run_id, shards, plan.summary.references)
     state, action, sentence = _decide(plan, run)
     if state.cut and not state.busy:  # files of an interrupted publication may be half in the output
-        for each in state.cut:
-            publish_staged(state.output, each.name.removeprefix(STAGING_PREFIX))
-            what = "held a complete dataset, whose publishing had been cut: it is now in place"
-            plan.run_notes.append(f"{each.name} {what}")
+        plan.run_notes.extend(_finish_cut(state))
         state, action, sentence = _decide(plan, run)
     if action == "convert" and not claimed:  # the dataset has been deleted meanwhile
         return _claim_or_look(plan, run)
@@ -101,6 +141,12 @@ def _claim_or_look(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, s
     elif claimed:
         release_claim(run.output, plan.plan_id, run.run_id)
     return state, action, sentence
+
+
+def _finish_cut(state: OutputState) -> Iterator[str]:
+    for each in state.cut:
+        publish_staged(state.output, each.name.removeprefix(STAGING_PREFIX))
+        yield f"{each.name} held a complete dataset, whose publishing had been cut: it is now in place"
 
 
 def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:

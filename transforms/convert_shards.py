@@ -109,7 +109,7 @@ class _ConvertShard(beam.DoFn):
         threads = run.threads or (1 if self._settings.decodes_nothing else available_processors())
         writer = ShardWriter(
             self._settings,
-            run.output,
+            run.at(plan.version).output,
             plan.plan_id,
             plan.label_map,
             threads,

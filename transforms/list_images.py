@@ -4,13 +4,15 @@ Listing happens in the pipeline, not in the launcher: no list of files is part o
 """
 
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
+from typing import Any
 
 import apache_beam as beam
+from apache_beam.pvalue import TaggedOutput
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef, Listed
@@ -19,6 +21,7 @@ from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.storage.stores.versioned_object import version_of
+from recordmill.transforms.inputs.listing.cut_inputs import Part, cut_input, side_by_side
 from recordmill.transforms.inputs.listing.ignored import normal_path, why_ignored
 from recordmill.transforms.inputs.listing.local_folders import walk_folder
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
@@ -36,12 +39,35 @@ class NothingReferredError(Exception):
 def list_images(source_input: Input, source: SourceSettings, settings: ListingSettings) -> Iterator[Listed]:
     """Yields the references of one input, and a notice of everything else that is there.
 
-    An input that does not exist is a `fatal` notice.
+    An input that does not exist is a `fatal` notice. Parts of a store are listed side by side.
     """
-    folder, found = _find(source_input.path, settings)
+    tally = Tally()
+    yield from list_part(Part(source_input), source, settings, tally)
+    yield from conclude(source_input, source, settings, [tally])
+
+
+@dataclass(slots=True)
+class Tally:
+    """What of a part of an input decides about the whole.
+
+    Attributes:
+        first_folders: the first folders of its files.
+        naming_files: files that name images.
+        is_there: whether anything was found.
+        why: why it cannot be read.
+    """
+
+    first_folders: set[str] = field(default_factory=set)
+    naming_files: int = 0
+    is_there: bool = False
+    why: str = ""
+
+
+def list_part(part: Part, source: SourceSettings, settings: ListingSettings, tally: Tally) -> Iterator[Listed]:
+    """Yields the references of a part of an input, and notices; counts in the tally."""
+    source_input = part.input
+    folder, found = _find(part, settings, tally)
     prefix = folder.rstrip("/") + "/"
-    first_folders: set[str] = set()
-    naming_files = 0
     for file in found:
         path = normal_path(file.key)
         if path is None:
@@ -55,9 +81,22 @@ def list_images(source_input: Input, source: SourceSettings, settings: ListingSe
             yield file.replace(key=key, uri=uri, spelling=spelling)
         else:
             file = ImageRef(key, uri, file.size, file.version, spelling=spelling)
-            first_folders.add(path.partition("/")[0] if "/" in path else "")
-            naming_files += yield from _list_file(file, path, source, settings)
+            tally.first_folders.add(path.partition("/")[0] if "/" in path else "")
+            tally.naming_files += yield from _list_file(file, path, source, settings)
+
+
+def conclude(
+    source_input: Input, source: SourceSettings, settings: ListingSettings, tallies: Collection[Tally]
+) -> Iterator[Listed]:
+    """Notices about a whole input, from the tallies of its parts."""
     whole = ImageRef(source_input.path, source_input.path)
+    first_folders = set[str]().union(*(tally.first_folders for tally in tallies))
+    naming_files = sum(tally.naming_files for tally in tallies)
+    # A folder without files does not exist on a store: most likely its name is misspelt.
+    nothing = "" if any(tally.is_there for tally in tallies) else "nothing is there"
+    if why := next((tally.why for tally in tallies if tally.why), nothing):
+        missing = whole.replace(key=f"{source_input.name}/" if source_input.name else "")
+        yield missing.notice("fatal", "missing_input", f"the input cannot be read ({why})")
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)
     if folders := _splits_not_given(first_folders - {""}, settings):
@@ -126,11 +165,15 @@ def _place(ref: ImageRef, folders_split: str, settings: ListingSettings) -> Imag
     return ref
 
 
-def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[ImageRef]]:
-    """The folder that paths are below, and what is there: all that the folder holds, or the one file named."""
+def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Iterable[ImageRef]]:
+    """The folder that paths are below, and what is there: all that the part holds, or the one file named."""
+    root = part.input.path
     if storage.is_local(root):
+        tally.is_there = True  # else the walk says so
         if not os.path.isfile(root):
-            return root, walk_folder(root, partial(why_ignored, settings))
+            ignore = partial(why_ignored, settings)
+            walks = (walk_folder(root, ignore, folder, part.without - {folder}) for folder in part.folders)
+            return root, chain.from_iterable(walks)
         folder, name = os.path.split(root)
         status = os.stat(root)
         return folder or ".", [ImageRef(name, "", status.st_size, str(status.st_mtime_ns))]
@@ -138,18 +181,27 @@ def _find(root: str, settings: ListingSettings) -> tuple[str, Iterable[ImageRef]
     with suppress(PermissionError):  # a right to list may be there
         file = storage.describe(root)
     if file is None:
-        return root, _find_remote_entries(root, settings)
+        if part != Part(part.input):
+            return root, _find_remote_entries(part, settings, tally)
+        parts = cut_input(part.input, partial(_ignored_at, settings=settings))
+        listings = [partial(_find_remote_entries, each, settings, tally) for each in parts]
+        return root, side_by_side(listings) if len(parts) > 1 else listings[0]()
+    tally.is_there = True
     folder, _, name = root.rpartition("/")
     return folder, [ImageRef(name, "", file.size_in_bytes, version_of(file))]
 
 
-def _find_remote_entries(root: str, settings: ListingSettings) -> Iterator[ImageRef]:
-    prefix = root.rstrip("/") + "/"
+def _find_remote_entries(part: Part, settings: ListingSettings, tally: Tally) -> Iterator[ImageRef]:
+    prefix = part.input.path.rstrip("/") + "/"
     ignored_folders: set[str] = set()
-    why = "nothing is there"  # a folder without files does not exist there: most likely a misspelt name
     try:
-        for file in storage.list_below(root):
-            path, why = file.path[len(prefix) :], ""
+        for file in storage.list_below(prefix, part.start):
+            path = file.path[len(prefix) :]
+            if path < part.start:
+                continue
+            if part.end and path >= part.end:
+                break
+            tally.is_there = True
             if not path or path.endswith("/"):  # the placeholder of an "empty folder", which object stores do not have
                 continue
             at, reason = _ignored_at(path, settings)
@@ -159,9 +211,7 @@ def _find_remote_entries(root: str, settings: ListingSettings) -> Iterator[Image
                 ignored_folders.update({at} - {path})
                 yield ImageRef(at, "").notice("ignored", reason)
     except (FileNotFoundError, PermissionError) as error:
-        why = (error.strerror or str(error)).lower()
-    if why:
-        yield ImageRef("", "").notice("fatal", "missing_input", f"the input cannot be read ({why})")
+        tally.why = (error.strerror or str(error)).lower()
 
 
 def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:
@@ -180,17 +230,50 @@ class ListReferences(beam.PTransform):
     Attributes:
         source: what the files mean.
         settings: what of the inputs is read.
+        spread: whether parts of an input are listed by different workers.
     """
 
     source: SourceSettings
     settings: ListingSettings
+    spread: bool = False
 
     def expand(self, inputs: beam.PCollection[Input]) -> beam.PCollection[ReferenceBatch]:
         """PCollection[Input] -> PCollection[ReferenceBatch]."""
-        return inputs | "FindImages" >> beam.FlatMap(self._list).with_output_types(ReferenceBatch)
+        if not self.spread:
+            return inputs | "FindImages" >> beam.FlatMap(self._list).with_output_types(ReferenceBatch)
+        ignored_at = partial(_ignored_at, settings=self.settings)
+        listing = beam.ParDo(_ListPart(self.source, self.settings))
+        parts = (
+            inputs
+            | "CutInputs" >> beam.FlatMap(cut_input, ignored_at).with_output_types(Part)
+            | beam.Reshuffle()
+            | "FindImages" >> listing.with_output_types(ReferenceBatch).with_outputs("tallies", main="batches")
+        )
+        concluded = parts.tallies | "GroupByInput" >> beam.GroupByKey() | "Conclude" >> beam.FlatMap(self._conclude)
+        return (parts.batches, concluded) | beam.Flatten()
 
     def _list(self, source_input: Input) -> Iterator[ReferenceBatch]:
-        listed = list_images(source_input, self.source, self.settings)
-        while chunk := list(islice(listed, BATCH_SIZE)):
-            PROGRESS.add_listed(len(chunk))
-            yield ReferenceBatch.of(chunk)
+        return _batch(list_images(source_input, self.source, self.settings))
+
+    def _conclude(self, parts: tuple[str, Iterable[tuple[Input, Tally]]]) -> Iterator[ReferenceBatch]:
+        inputs, tallies = zip(*parts[1], strict=True)
+        return _batch(conclude(inputs[0], self.source, self.settings, tallies))
+
+
+class _ListPart(beam.DoFn):
+    """The batches of a part of an input; on the output `tallies`, its tally by the input's name."""
+
+    def __init__(self, source: SourceSettings, settings: ListingSettings) -> None:
+        self._source = source
+        self._settings = settings
+
+    def process(self, part: Part) -> Iterator[Any]:
+        tally = Tally()
+        yield from _batch(list_part(part, self._source, self._settings, tally))
+        yield TaggedOutput("tallies", (part.input.name, (part.input, tally)))
+
+
+def _batch(listed: Iterator[Listed]) -> Iterator[ReferenceBatch]:
+    while chunk := list(islice(listed, BATCH_SIZE)):
+        PROGRESS.add_listed(len(chunk))
+        yield ReferenceBatch.of(chunk)

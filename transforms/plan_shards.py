@@ -42,14 +42,14 @@ def estimate_growth(
 ) -> tuple[float, Sample | None]:
     """Bytes of a record for each byte of its source, from converting the summary's sample; and the sample, if any.
 
-    Without functions of `images.function` and `keep`, it is 1.0 where bytes are stored untouched, or where the number
-    of shards is given and sizes are not even `shown`. It is 1.0, too, where no image of the sample can be converted.
+    Without functions of `images.function` and `keep`, it is 1.0 where bytes are stored untouched, or where it decides
+    no number of shards and is not even `shown`. It is 1.0, too, where no image of the sample can be converted.
     JPEGs that keep their sampling are taken for smaller than they are, as version 0.1 made them: the estimate decides
     the number of shards, and that the plan's id.
 
     Images are converted also where only the price of the run depends on it.
     """
-    decides = settings.hooks or (settings.images.reencode != "never" and (settings.shards.count is None or shown))
+    decides = settings.hooks or (settings.images.reencode != "never" and (shown or not settings.shards.ignores_growth))
     if not decides and not shown and summary.references < PRICED_FROM:
         return 1.0, None
     try:

@@ -12,7 +12,7 @@ from apache_beam.pvalue import AsIter
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import DUPLICATES, LABELS, OUTCOME, REJECTED, REPORT
 from recordmill.schemas.dataset.json_values import as_json, to_json
-from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
+from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
 from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.dataset.totals import ImageTotals
 from recordmill.schemas.formatting import format_count
@@ -22,6 +22,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, holds_report, read_marker, staging_folder
 from recordmill.storage.many_files import move_files
 from recordmill.storage.output_errors import explain_output_error
+from recordmill.storage.versions import point_to
 from recordmill.transforms.claim_output import find_others
 from recordmill.transforms.planning.output_lock import release_claim, remove_staging
 from recordmill.transforms.planning.output_state import find_fault
@@ -77,6 +78,7 @@ def publish(
     PROGRESS.enter("publishing")
     if run.writer == "beam":
         return _publish_files_or_none(finished, plan, settings, run)
+    output, run = run.output, run.at(plan.version)
     try:
         if plan.action == "convert":
             outcome = _join_others(plan, run) or _publish_converted(finished, copies, plan, settings, run)
@@ -99,6 +101,8 @@ def publish(
             storage.write_file(storage.join(staging, OUTCOME), as_json(to_json(outcome)))
     if settings.report and outcome.status in ("published", "kept"):
         outcome = _add_report(outcome, run, write_report)
+    if plan.version and outcome.status in ("published", "kept") and not run.preview:
+        outcome = _make_current(outcome, output, plan.version)
     return write_outcome(outcome, plan, run)
 
 
@@ -122,6 +126,17 @@ def _add_report(outcome: Outcome, run: RunSettings, write_report: WriteReport) -
         note = f"{REPORT} was not made ({why}): recordmill inspect {run.output} --report makes it"
         return replace(outcome, notes=(*outcome.notes, note))
     return replace(outcome, numbers={**outcome.numbers, "report": REPORT})
+
+
+def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
+    """Points to the version that is complete now."""
+    try:
+        pointed = point_to(output, version)
+    except OSError as error:
+        sentence = f"{explain_output_error(error, output)}; {output}/{version} is complete, and not the current version"
+        return replace(outcome, status="failed", sentence=sentence, exit_code=FAILED)
+    notes = (f"{version} is the current version again",) if pointed and outcome.status == "kept" else ()
+    return replace(outcome, numbers={**outcome.numbers, "version": version}, notes=(*outcome.notes, *notes))
 
 
 def _end_without_converting(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
@@ -177,9 +192,10 @@ def _publish_converted(
     images = ImageTotals.of(report.images for report in reports)
     apart = "images.near_duplicates" in settings.kept_together
     duplicates = list_duplicates(storage.join(folder, DUPLICATES), folder, reports, copies, apart)
-    moved, replaced = "", find_marker(run.output)
+    previous = plan.previous or run.output
+    moved, replaced = "", find_marker(previous)
     if replaced is not None and replaced.plan.id != plan.plan_id:
-        moved = compare_splits(run.output, replaced, folder, reports, settings.unit)
+        moved = compare_splits(previous, replaced, folder, reports, settings.unit)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates)
     before = find_marker(run.against) if run.against else replaced
     if breaches := find_breaches(marker, before, settings.expect):
@@ -189,7 +205,7 @@ def _publish_converted(
     remarks = find_remarks(marker, images, settings)
     marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
     dataset = StagedDataset(marker, settings, plan.config_text, shards, reports, folder, images, remarks)
-    notes = [*filter(None, [moved]), *_describe_reuse(finished, plan)]
+    notes = [*filter(None, [moved, note_renamed(replaced, marker)]), *_describe_reuse(finished, plan)]
     stage_dataset(dataset, plan, run, (*plan.run_notes, *notes))
     published = publish_staged(run.output, plan.plan_id, run.run_id)
     if settings.expect.compares and before is None:
@@ -212,6 +228,20 @@ def _describe_reuse(finished: FinishedShards, plan: Plan) -> Iterator[str]:
     if disputed := sum(report.images_disputed for report in reports):
         what = f"the datasets to reuse disagree on {format_count(disputed, 'image')}"
         yield f"{what}: the first one that fits was used"
+
+
+def note_renamed(old: Marker | None, new: Marker) -> str:
+    """One sentence if files have other names because a split has another number of them; only for `cuts: fixed`."""
+    if old is None or any(each.plan.recipe["shards"].get("cuts") != "fixed" for each in (old, new)):
+        return ""
+    counts = {
+        name: (len(split.shards), len(new.splits[name].shards))
+        for name, split in old.splits.items()
+        if name in new.splits
+    }
+    changed = [f"{name} from {before:,} to {after:,}" for name, (before, after) in counts.items() if before != after]
+    what = "the number of shards has changed, so all shards of these splits have other names"
+    return f"{what}: {', '.join(changed)}" if changed else ""
 
 
 def find_excess(

@@ -1,9 +1,10 @@
 """Where and how a run works."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
 
+from recordmill import storage
 from recordmill.schemas.exclusions import Exclusions
 
 
@@ -19,6 +20,7 @@ class RunSettings:
         against: the folder of the dataset with which `expect` compares.
         reuse: folders of earlier datasets whose images may be stored again.
         exclusions: what the file in `exclude` names; the plan stands for its digest.
+        versions: whether the dataset has a folder of its own below the output.
         overwrite: whether another dataset in the output may be replaced.
         preview: whether to plan only.
         names_convention: whether the user, or the layout, names a convention: only then may it have no place for boxes.
@@ -37,6 +39,7 @@ class RunSettings:
     against: str = ""
     reuse: tuple[str, ...] = ()
     exclusions: Exclusions = field(default_factory=Exclusions)
+    versions: bool = False
     overwrite: bool = False
     preview: bool = False
     names_convention: bool = True
@@ -46,3 +49,7 @@ class RunSettings:
     fewest_for_processes: int = 0
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def at(self, version: str) -> Self:
+        """The same with the folder of a version as the output; unchanged if the version is the empty string."""
+        return replace(self, output=storage.join(self.output, version)) if version else self

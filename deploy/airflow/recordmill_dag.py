@@ -1,4 +1,4 @@
-"""Airflow 3: makes one dataset per date with Recordmill, and checks it before downstream tasks use it.
+"""Airflow 3: makes a version of a dataset per date with Recordmill, and checks it before downstream tasks use it.
 
 It needs apache-airflow-providers-apache-beam and -google (the former does not load without the latter). Recordmill has
 its own environment; set RECORDMILL_PYTHON to its Python. Parameters may contain `{date}`, the run's date.
@@ -6,6 +6,7 @@ its own environment; set RECORDMILL_PYTHON to its Python. Parameters may contain
 
 import json
 import os
+import subprocess
 from datetime import UTC, datetime, timedelta
 
 from airflow.providers.apache.beam.operators.beam import BeamRunPythonPipelineOperator
@@ -15,7 +16,8 @@ from check_conversion import find_problems
 
 WITH_DATE = "{{ params.%s | replace('{date}', (dag_run.logical_date or dag_run.run_after) | ds) }}"
 INPUT, OUTPUT = WITH_DATE % "input", WITH_DATE % "output"
-SUMMARY = f"{OUTPUT}.summary.json"
+SUMMARY = f"{OUTPUT}.{{{{ (dag_run.logical_date or dag_run.run_after) | ds }}}}.summary.json"
+PYTHON = os.environ.get("RECORDMILL_PYTHON", "/opt/recordmill/bin/python")
 
 # Wrong flags or configuration (2), too many rejected (3), in the provider's words; a retry would fail again.
 FINAL = ("failed with return code 2", "failed with return code 3")
@@ -25,15 +27,11 @@ NOT_AS_EXPECTED = 4
 
 PARAMS = {
     "input": Param("/data/photos", type="string", description="the folder with the images; may contain {date}"),
-    "output": Param(
-        "/data/datasets/{date}",
-        type="string",
-        pattern=r"\{date\}",
-        description="one dataset per date; must contain {date}",
-    ),
+    "output": Param("/data/dataset", type="string", description="the folder with the versions; may contain {date}"),
     "config": Param("configs/class_folders.yaml", type="string", description="the YAML that defines the dataset"),
     "runner": Param("DirectRunner", type="string", description="DirectRunner, PrismRunner, DataflowRunner, ..."),
     "beam_options": Param({}, type="object", description="other flags of Recordmill, Beam and the runner"),
+    "keep": Param(7, type="integer", minimum=1, description="versions that are kept"),
     "classes": Param([], type="array", items={"type": "string"}, description="classes that must have images"),
     "max_rejected": Param(0.01, type="number", minimum=0, maximum=1, description="the share that may be rejected"),
 }
@@ -87,10 +85,18 @@ def report_breach(summary_path: str) -> str:
 @task(retries=0)  # checking a dataset again does not change it
 def check(dataset: str, summary_path: str, params: dict | None = None) -> dict[str, int]:
     """Fails if the dataset must not be used; returns images by split."""
-    marker, summary = _read(f"{dataset}/recordmill.json"), _read(summary_path)
+    summary = _read(summary_path)
+    version = {**summary, **summary.get("numbers", {})}["version"]
+    marker = _read(f"{dataset}/{version}/recordmill.json")
     if problems := find_problems(summary, marker, params["classes"], params["max_rejected"]):
         raise AirflowFailException(f"{dataset}: {'; '.join(problems)}")
     return {name: split["records"] for name, split in marker["splits"].items()}
+
+
+@task
+def drop_old(dataset: str, params: dict | None = None) -> None:
+    """Deletes old versions, but never the current one."""
+    subprocess.run([PYTHON, "-m", "pipeline.versions", dataset, "--keep", str(params["keep"])], check=True)
 
 
 def _read(path: str) -> dict:
@@ -99,7 +105,7 @@ def _read(path: str) -> dict:
 
 with DAG(
     dag_id="recordmill",
-    description="Images to TFRecords, one dataset per date",
+    description="Images to TFRecords, a version of the dataset per date",
     schedule="@daily",
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
     catchup=False,
@@ -114,10 +120,19 @@ with DAG(
 ):
     convert = ConvertImages(
         task_id="convert",
-        py_interpreter=os.environ.get("RECORDMILL_PYTHON", "/opt/recordmill/bin/python"),
+        py_interpreter=PYTHON,
         py_options=["-m"],
         py_file="pipeline.run",
         runner="{{ params.runner }}",
-        pipeline_options={"input": INPUT, "output": OUTPUT, "config": "{{ params.config }}", "summary_json": SUMMARY},
+        pipeline_options={
+            "input": INPUT,
+            "output": OUTPUT,
+            "config": "{{ params.config }}",
+            "summary_json": SUMMARY,
+            "versions": True,
+            "update": True,
+        },
     )
-    convert >> choose(SUMMARY) >> [check(OUTPUT, SUMMARY), report_breach(SUMMARY)]
+    checked = check(OUTPUT, SUMMARY)
+    convert >> choose(SUMMARY) >> [checked, report_breach(SUMMARY)]
+    checked >> drop_old(OUTPUT)

@@ -56,6 +56,8 @@ def find_idle_with_beam(settings: DatasetSettings) -> list[str]:
     idle = [f"{key} {why}" for key in _OF_DATASETS if settings.differs(key) and not acts.get(key)]
     if settings.shards.count is None:
         idle.append("shards.count is not set, and --writer=beam needs the number of each split's files: set it")
+    if settings.shards.cuts == "fixed":
+        idle.append("shards.cuts has no effect with --writer=beam, which puts records into files at random: remove it")
     return idle
 
 

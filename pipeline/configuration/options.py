@@ -30,6 +30,7 @@ LOCAL_RUNNERS = (*IN_PROCESS_RUNNERS, "PrismRunner")
 _IDLE_WITH_BEAM = {
     "reuse": "remove it, since all images are converted",
     "update": "remove it, and choose an empty output",
+    "versions": "only datasets with a recordmill.json have versions",
     "plan": "run it without --writer, since splits and counts are the same",
     "overwrite": "choose an empty output",
     "against": "only datasets with a recordmill.json are compared",
@@ -72,6 +73,7 @@ class LaunchOptions:
         plan: whether to show what would be done.
         reuse: earlier datasets whose images may be stored again.
         update: whether to replace the dataset in the output, and to reuse its images.
+        versions: whether the dataset has a folder of its own below the output.
         overwrite: whether to replace another dataset.
         discard: whether to delete the unfinished work of earlier runs first.
         wait: whether to wait for a job elsewhere.
@@ -96,6 +98,7 @@ class LaunchOptions:
     plan: bool = False
     reuse: tuple[str, ...] = ()
     update: bool = False
+    versions: bool = False
     overwrite: bool = False
     discard: bool = False
     wait: bool = True
@@ -147,6 +150,8 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     _add_switch(run, "plan", plan)
     _add_switch(run, "overwrite", "replace another dataset in the output")
     _add_switch(run, "update", "the same, and take unchanged images from that dataset")
+    versions = "keep earlier datasets: publish in a folder below the output, and switch readers to it in one step"
+    _add_switch(run, "versions", versions)
     interrupted = "a complete dataset whose publishing was interrupted is published instead"
     _add_switch(run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}")
     _add_switch(run, "wait", "exit as soon as a remote runner has accepted the job", default=True)

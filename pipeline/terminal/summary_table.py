@@ -57,6 +57,7 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     yield "price", _price(numbers.get("price", {}))
     yield "worth a look", "\n".join(numbers.get("remarks", ()))
     if outcome.status in ("published", "kept"):
+        output = "/".join(filter(None, (output, numbers.get("version"))))
         listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
         if "report" in numbers:
             yield "report", f"{output}/{numbers['report']}"

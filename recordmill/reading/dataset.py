@@ -20,9 +20,11 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker
 from recordmill.storage.record_reader import is_something_else
+from recordmill.storage.versions import current_folder, split_version
 
 Kind = Literal["recordmill", "tfds", "files"]
 
+_CHOOSE_VERSION = "choose one with recordmill versions --use"
 _NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that matches some"
 
 
@@ -135,7 +137,8 @@ def open_dataset(path: str) -> Dataset:
 
     Records are read only from a single file that does not begin with one, up to the first intact record.
 
-    Files in a dataset that lists them are opened with all metadata of the dataset.
+    Files in a dataset that lists them are opened with all metadata of the dataset. Of a folder with versions, the
+    current one is opened.
 
     Args:
         path: on any of Beam's file systems. In a pattern, `*`, `?` and `[a-z]` match anything but slashes, and `**`
@@ -178,6 +181,8 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
             left = f"{staging} with the work of a run that failed, was cut or is under way"
             advice = "run its command again, corrected if it failed"
         return f"{folder} holds no {MARKER} but {left}: {advice}"
+    if any(map(split_version, names)):
+        return f"{folder} holds no {MARKER} but versions, none of them current: {_CHOOSE_VERSION}"
     lists = [name for name in (REJECTED, DUPLICATES) if name in names]
     if "sidecars" in names and lists:
         return (
@@ -190,7 +195,10 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
 def _open_described(folder: str) -> Dataset | None:
     """A dataset with metadata; None if there is none."""
     if storage.exists(storage.join(folder, MARKER)):
-        return _open_ours(folder)
+        current = current_folder(folder)  # once: this version is read to the end
+        if current != folder and not storage.exists(storage.join(current, MARKER)):
+            raise LoadError(f"{folder}/{MARKER} names the version {current}, which is not there: {_CHOOSE_VERSION}")
+        return _open_ours(current)
     if storage.exists(storage.join(folder, DATASET_INFO)):
         shards, labels = read_tfds_folder(folder)
         return Dataset(folder, "tfds", shards, labels=labels)

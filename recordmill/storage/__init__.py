@@ -165,16 +165,22 @@ def _tolerate_others(_: object, path: str, failure: tuple[Any, BaseException, An
         raise error
 
 
-def list_below(folder: str) -> "Iterator[FileMetadata]":
+def list_below(folder: str, start: str = "") -> "Iterator[FileMetadata]":
     """Yields every file below a folder of an object store or another of Beam's file systems, at any depth.
 
-    The listing of a store without folders is read page by page.
+    The listing of a store without folders is read page by page. Paths below the folder that come before `start` may be
+    left out.
 
     Raises:
         OSError: the listing failed.
     """
     prefix = folder.rstrip("/") + "/"
-    yield from _find_store(prefix).list_below(prefix)
+    yield from _find_store(prefix).list_below(prefix, start)
+
+
+def starts_anywhere(folder: str) -> bool:
+    """Whether `list_below` leaves out what comes before its start."""
+    return _find_store(folder).starts_anywhere
 
 
 def size_of(path: str) -> int | None:

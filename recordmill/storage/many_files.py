@@ -21,6 +21,18 @@ def move_files(pairs: Iterable[tuple[str, str]]) -> None:
     map_each(lambda source: storage.move_file(source, targets[source]), targets)
 
 
+def link_file(path: str, target: str) -> None:
+    """Replaces a file of this machine by a hard link to another file, in one step.
+
+    Raises:
+        OSError: the file system has no hard links, or the files are on different ones.
+    """
+    temporary = storage.temporary_name(target)
+    os.link(path, temporary)
+    os.replace(temporary, target)
+    storage.remove_files([temporary])  # which is still there if both were links to one file already
+
+
 def force_to_disk(paths: Iterable[str]) -> None:
     """Waits until files, and the names in folders, are on this machine's disk; object stores need no such call.
 

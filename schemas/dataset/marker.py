@@ -334,6 +334,21 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pointer:
+    """`recordmill.json` of a folder with versions: only this one has the key `current`.
+
+    Attributes:
+        format: the format's version. The key is `recordmill`.
+        current: name of the folder with the current version.
+        previous: name of the folder with the version that was current before; absent if there was none.
+    """
+
+    format: int = field(default=MARKER_FORMAT, metadata={"key": "recordmill"})
+    current: str
+    previous: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Marker:
     """`recordmill.json`.
 

@@ -16,7 +16,7 @@ SETTINGS = "shards: {count: 6}\nsplits: {fractions: {train: 0.7, test: 0.3}}\nim
 @pytest.fixture
 def params(photos, tmp_path):
     (tmp_path / "own.yaml").write_text(SETTINGS, encoding="utf-8")
-    output = tmp_path / "datasets" / "{date}"
+    output = tmp_path / "dataset"
     return {"input": str(photos), "output": str(output), "config": str(tmp_path / "own.yaml")}
 
 
@@ -34,26 +34,32 @@ def interpreter(tmp_path, airflow_home):
     return make
 
 
-def marker(folder):
-    return json.loads((folder / "recordmill.json").read_bytes())
+def pointer(output):
+    return json.loads((output / "recordmill.json").read_bytes())
+
+
+def marker(output):
+    """The marker of the current version."""
+    return json.loads((output / pointer(output)["current"] / "recordmill.json").read_bytes())
 
 
 @pytest.mark.slow
 def test_one_dataset_per_date_and_long_output_blocks_nothing(run_dag, params, interpreter, tmp_path):
+    params["output"] = str(tmp_path / "datasets" / "{date}")
     # 1 MB on stderr: the operator reads it to its end before it looks at stdout, whose pipe holds 64 KB.
     noisy = interpreter('seq 1 120000 | sed "s/^/line /" >&2\nexec $real "$@"')
     done = run_dag("2026-03-04", {**params, "classes": ["cat", "dog"]}, RECORDMILL_PYTHON=noisy)
     assert done.returncode == 0, done.stdout[-3000:]
     assert "line 120000" in done.stdout
 
-    # The next date writes beside it; a class that no image has fails the check, and leaves the dataset to be looked at.
+    # Another output for each date; a class that no image has fails the check, and leaves the dataset to be looked at.
     done = run_dag("2026-03-05", {**params, "classes": ["cat", "zebra"]})
     assert done.returncode != 0
     assert "2026-03-05: no image is of the class zebra" in done.stdout
     first, second = (marker(tmp_path / "datasets" / date) for date in ("2026-03-04", "2026-03-05"))
     assert first["splits"] == second["splits"]
     assert first["ledger"]["written"] == 60
-    summary = json.loads((tmp_path / "datasets" / "2026-03-04.summary.json").read_bytes())
+    summary = json.loads((tmp_path / "datasets" / "2026-03-04.2026-03-04.summary.json").read_bytes())
     assert (summary["status"], summary["plan_id"]) == ("published", first["plan"]["id"])
 
 
@@ -63,7 +69,7 @@ def test_a_retry_resumes(run_dag, params, interpreter, tmp_path):
     killed_once = interpreter(
         f"""if mkdir {tmp_path}/tried 2>/dev/null; then
     $real "$@" --threads=1 & pid=$!
-    until ls {tmp_path}/datasets/*/.staging-*/*.done.json >/dev/null 2>&1; do sleep 0.01; done
+    until ls {tmp_path}/dataset/*/.staging-*/*.done.json >/dev/null 2>&1; do sleep 0.01; done
     kill -9 $pid
     wait $pid
     exit 137
@@ -74,7 +80,7 @@ exec $real "$@"
     done = run_dag("2026-03-06", params, RECORDMILL_PYTHON=killed_once)
     assert done.returncode == 0, done.stdout[-3000:]
     assert "Apache Beam process failed with return code 137" in done.stdout
-    assert 1 <= marker(tmp_path / "datasets" / "2026-03-06")["run"]["shards_reused"] < 12
+    assert 1 <= marker(tmp_path / "dataset")["run"]["shards_reused"] < 12
 
 
 @pytest.mark.slow
@@ -93,33 +99,68 @@ def test_what_would_fail_again_fails_at_once_and_so_does_what_follows(run_dag, p
     )
     assert done.stdout.count("Running command: ") == 1
     assert "running task <TaskInstance: recordmill.check" not in done.stdout
-    assert not (tmp_path / "datasets" / "2026-03-07" / "recordmill.json").exists()
+    assert not (tmp_path / "dataset" / "recordmill.json").exists()
 
 
 @pytest.mark.slow
-def test_a_dataset_that_is_not_as_expected_is_reported_in_place_of_the_check(run_dag, params, tmp_path):
-    assert run_dag("2026-03-07", params).returncode == 0
-    first = tmp_path / "datasets" / "2026-03-07"
+def test_four_nights_of_growth_a_breach_a_kill_and_a_removal(run_dag, params, interpreter, tmp_path):
+    output, photos = tmp_path / "dataset", Path(params["input"])
+    (tmp_path / "removed.txt").write_text("", encoding="utf-8")
     with (tmp_path / "own.yaml").open("a", encoding="utf-8") as configuration:
         configuration.write("expect: {classes: as_before, images: {'*': {change: 20}}}\n")
-    against = {**params, "beam_options": {"against": str(first)}}
-    done = run_dag("2026-03-08", against)
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert "running task <TaskInstance: recordmill.check" in done.stdout
+        configuration.write(f"exclude: {tmp_path}/removed.txt\n")
+    params |= {"keep": 2}
 
-    shutil.rmtree(Path(params["input"]) / "cat")
-    done = run_dag("2026-03-09", against)
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert done.stdout.count("Running command: ") == 1
-    assert "no image is of the class cat, which expect.classes (as_before) requires" in done.stdout
-    assert "running task <TaskInstance: recordmill.report_breach" in done.stdout
-    assert "running task <TaskInstance: recordmill.check" not in done.stdout
-    assert not (tmp_path / "datasets" / "2026-03-09" / "recordmill.json").exists()
+    def night(date, **variables):
+        done = run_dag(date, params, **variables)
+        assert done.returncode == 0, done.stdout[-3000:]
+        return done.stdout
+
+    night("2026-03-01")
+    first = pointer(output)["current"]
+    shutil.copy(photos / "cat" / "3.ppm", photos / "cat" / "copy.ppm")
+    night("2026-03-02")
+    grown = pointer(output)["current"]
+    assert pointer(output) == {"recordmill": 2, "current": grown, "previous": first}
+    assert (marker(output)["ledger"]["written"], marker(output)["run"]["images_reused"]) == (61, 60)
+
+    (photos / "cat").rename(tmp_path / "away")
+    log = night("2026-03-03")
+    assert log.count("Running command: ") == 1
+    assert "no image is of the class cat, which expect.classes (as_before) requires" in log
+    assert "running task <TaskInstance: recordmill.report_breach" in log
+    assert "running task <TaskInstance: recordmill.check" not in log
+    assert pointer(output)["current"] == grown
+
+    # Killed at once, with another plan than the one of the breach; the retry needs no --discard.
+    (tmp_path / "away").rename(photos / "cat")
+    shutil.copy(photos / "dog" / "3.ppm", photos / "dog" / "copy.ppm")
+    killed_once = interpreter(
+        f"""if mkdir {tmp_path}/tried 2>/dev/null; then
+    $real "$@" --threads=1 & pid=$!
+    until ls -d {output}/*/.staging-*/claim* >/dev/null 2>&1; do sleep 0.01; done
+    kill -9 $pid
+    wait $pid
+    exit 137
+fi
+exec $real "$@"
+"""
+    )
+    log = night("2026-03-04", RECORDMILL_PYTHON=killed_once)
+    assert "Apache Beam process failed with return code 137" in log
+    assert (marker(output)["ledger"]["written"], len(list(output.iterdir()))) == (62, 3)
+
+    (tmp_path / "removed.txt").write_text("key:dog/copy.ppm\n", encoding="utf-8")
+    night("2026-03-05")
+    assert marker(output)["ledger"]["left_out"] == {"excluded": 1}
+    assert marker(output)["ledger"]["written"] == 61
+    assert list(output.glob("*/.staging-*")) == []
+    assert len(list(output.iterdir())) == 3  # the pointer and two versions
 
 
 @pytest.mark.slow
 def test_what_may_end_otherwise_is_tried_three_times(run_dag, params, tmp_path):
-    (tmp_path / "datasets").write_text("in the output's way", encoding="utf-8")
+    (tmp_path / "dataset").write_text("in the output's way", encoding="utf-8")
     done = run_dag("2026-03-08", params)
     assert done.returncode != 0
     assert "Apache Beam process failed with return code 1\n" in done.stdout

@@ -54,9 +54,11 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
         "ConvertShards",
         "PublishDataset",
     }
-    # References by shard, and digests; in addition some rows: copies, summaries and reports.
+    # References by shard, and digests; in addition some rows: parts of inputs, copies, summaries and reports.
     grouped = {each.unique_name for each in transforms if each.spec.urn == "beam:transform:group_by_key:v1"}
     assert grouped == {
+        "ListReferences/Reshuffle/ReshufflePerKey/GroupByKey",
+        "ListReferences/GroupByInput",
         "ShuffleReferences/GroupByShard",
         "PublishDataset/FindCopies/GroupByDigest",
         "PublishDataset/FindCopies/GroupCopies",

@@ -115,6 +115,6 @@ def test_the_dag_gives_flags_that_there_are():
         or (isinstance(node, ast.AugAssign) and ast.unparse(node.target) == "self.pipeline_options")
     ]
     flags = {key.value for each in dicts if isinstance(each, ast.Dict) for key in each.keys}
-    assert flags == {"input", "output", "config", "summary_json", "no_wait", "outcome_file"}
+    assert flags == {"input", "output", "config", "summary_json", "versions", "update", "no_wait", "outcome_file"}
     known = {flag for action in build_parser()._actions for flag in action.option_strings}
     assert {f"--{flag}" for flag in flags} <= known

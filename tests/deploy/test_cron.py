@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from PIL import Image
 
 REPO = Path(__file__).parents[2]
 CRONTAB = REPO / "deploy" / "cron" / "recordmill.crontab"
+CONFIGURATION = REPO / "deploy" / "nightly.yaml"
 
 
 @pytest.fixture
@@ -25,8 +25,11 @@ def night(tmp_path):
     command = command.replace(r"\%", "%").replace("/srv", str(tmp_path))
     (tmp_path / "recordmill").mkdir()
     (tmp_path / "recordmill" / ".venv").symlink_to(sys.prefix)
-    # What Debian's cron sets; what an editable install adds to the path is this checkout.
+    (tmp_path / "nightly.yaml").write_bytes(CONFIGURATION.read_bytes())
+    (tmp_path / "removed.txt").write_text("")
+    # What Debian's cron sets, and what an editable install of this checkout adds to the path.
     environment = {"HOME": str(tmp_path), "LOGNAME": "mill", "SHELL": "/bin/sh", "PATH": "/usr/bin:/bin"}
+    environment["PYTHONPATH"] = str(REPO)
 
     def run():
         shell = ["/bin/sh", "-c", command]
@@ -44,20 +47,34 @@ def draw(folder, count):
             Image.new("RGB", (16, 12), (number, 9, ord(label[0]))).save(folder / label / f"{number}.png")
 
 
+def statuses(folder):
+    lines = [line for line in (folder / "recordmill.log").read_text().splitlines() if line.startswith("{")]
+    return [status for line in lines if (status := json.loads(line).get("status"))]
+
+
 @pytest.mark.slow
-def test_a_good_night_is_silent_and_a_second_run_changes_nothing(night, tmp_path):
-    draw(tmp_path / "photos", 10)
-    before = date.today()
+def test_good_nights_are_silent_and_have_versions(night, tmp_path):
+    draw(tmp_path / "photos", 60)
     assert night() == ""
-    output = tmp_path / "datasets" / before.isoformat()
-    if date.today() != before:
-        pytest.skip("it became midnight")
-    written = {path.name: path.stat().st_mtime_ns for path in output.iterdir()}
-    assert "recordmill.json" in written
     assert night() == ""
-    assert {path.name: path.stat().st_mtime_ns for path in output.iterdir()} == written
-    lines = [line for line in (tmp_path / "recordmill.log").read_text().splitlines() if line.startswith("{")]
-    assert [json.loads(line)["status"] for line in lines] == ["published", "kept"]
+    Image.new("RGB", (16, 12), (1, 200, 7)).save(tmp_path / "photos" / "cat" / "new.png")
+    assert night() == ""
+    assert statuses(tmp_path) == ["published", "kept", "published"]
+    names = {path.name for path in (tmp_path / "dataset").iterdir()}
+    assert len(names) == 3
+    assert json.loads((tmp_path / "dataset" / "recordmill.json").read_bytes())["current"] in names
+
+
+@pytest.mark.slow
+def test_a_breach_is_mailed_and_the_night_after_publishes(night, tmp_path):
+    draw(tmp_path / "photos", 20)
+    assert night() == ""
+    (tmp_path / "photos" / "cat").rename(tmp_path / "away")
+    assert json.loads(night())["exit_code"] == 4
+    (tmp_path / "away").rename(tmp_path / "photos" / "cat")
+    (tmp_path / "removed.txt").write_text("key:cat/3.png\n")
+    assert night() == ""
+    assert statuses(tmp_path) == ["published", "failed", "published"]
 
 
 def test_a_bad_night_is_mailed_as_one_line(night, tmp_path):

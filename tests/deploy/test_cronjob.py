@@ -69,15 +69,8 @@ def test_what_would_fail_again_is_not_tried_again(job, pod, container):
 def test_the_arguments_are_known_flags(container):
     flags, rest = build_parser().parse_known_args(container["args"])
     assert rest == []
-    assert flags.output == "/data/datasets/$(RUN)"
+    assert (flags.output, flags.versions, flags.update) == ("/data/dataset", True, True)
     assert str(flags.threads) == container["resources"]["requests"]["cpu"]
-
-
-def test_every_pod_of_a_job_has_the_same_output(container):
-    (variable,) = container["env"]
-    assert variable["name"] == "RUN"
-    source = variable["valueFrom"]["fieldRef"]["fieldPath"]
-    assert source == "metadata.labels['batch.kubernetes.io/job-name']"
 
 
 def test_everything_is_written_to_a_volume(pod, container):
@@ -95,9 +88,9 @@ def start(container, tmp_path):
     entry = re.search(r"^ENTRYPOINT (.*)$", (REPO / "deploy" / "Dockerfile").read_text(), re.MULTILINE)[1]
     program, *rest = json.loads(entry)
     assert program == "python"
-    arguments = [
-        text.replace("$(RUN)", "recordmill-29412345").replace("/data/", f"{tmp_path}/") for text in container["args"]
-    ]
+    arguments = [text.replace("/data/", f"{tmp_path}/") for text in container["args"]]
+    (tmp_path / "nightly.yaml").write_bytes((REPO / "deploy" / "nightly.yaml").read_bytes())
+    (tmp_path / "removed.txt").write_text("")
 
     def run(*more):
         command = [sys.executable, *rest, *arguments, *more]
@@ -113,10 +106,10 @@ def test_a_stopped_pod_ends_with_143_in_time_and_the_next_one_resumes(start, pod
         folder.mkdir(parents=True, exist_ok=True)
         Image.effect_noise((800, 600), 40).convert("RGB").save(folder / f"{number}.jpg")
     settings = ["--set=shards.count=8", "--set=images.reencode=always"]
-    output = tmp_path / "datasets" / "recordmill-29412345"
+    output = tmp_path / "dataset"
     with start(*settings) as process:
         end = time.monotonic() + 60
-        while not list(output.glob(".staging-*/*.done.json")):
+        while not list(output.glob("*/.staging-*/*.done.json")):
             assert process.poll() is None, process.stderr.read()
             assert time.monotonic() < end
             time.sleep(0.002)
@@ -128,7 +121,8 @@ def test_a_stopped_pod_ends_with_143_in_time_and_the_next_one_resumes(start, pod
     with start(*settings) as process:
         process.communicate(timeout=120)
     assert process.returncode == DONE
-    marker = json.loads((output / "recordmill.json").read_bytes())
+    current = json.loads((output / "recordmill.json").read_bytes())["current"]
+    marker = json.loads((output / current / "recordmill.json").read_bytes())
     assert marker["run"]["shards_reused"] >= 1
     assert marker["ledger"]["written"] == 40
 

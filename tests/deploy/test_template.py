@@ -26,6 +26,7 @@ def test_every_parameter_is_a_flag_of_ours_or_beams():
         "reuse",
         "overwrite",
         "update",
+        "versions",
         "discard",
         "writer",
         "threads",

@@ -58,8 +58,8 @@ def test_the_commands_run(tmp_path):
         ["bash", "-euc", script], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert (
-        json.loads((tmp_path / "datasets" / "2026-03-04" / "recordmill.json").read_bytes())["ledger"]["written"] == 40
-    )
-    assert json.loads((tmp_path / "datasets" / "2026-03-04.summary.json").read_bytes())["status"] == "published"
+    output = tmp_path / "dataset"
+    version = json.loads((output / "recordmill.json").read_bytes())["current"]
+    assert json.loads((output / version / "recordmill.json").read_bytes())["ledger"]["written"] == 40
+    assert json.loads((tmp_path / "dataset.2026-03-04.summary.json").read_bytes())["status"] == "published"
     assert "2026-03-03" in done.stdout  # the last of the backfill's dates

@@ -13,12 +13,36 @@ def test_the_commands_run(run_page, tmp_path):
     assert json.loads(kept.stdout)["status"] == "kept"
     marker = json.loads((tmp_path / "datasets/today/recordmill.json").read_bytes())
     assert marker["run"]["images_reused"] == marker["ledger"]["written"]
-    yesterday, _, today, differ, same, cleared, absent, *nights = more
+    (
+        yesterday,
+        _,
+        today,
+        differ,
+        same,
+        cleared,
+        absent,
+        *nights,
+        old,
+        _,
+        new,
+        verified,
+        listed,
+        back,
+        kept_one,
+        fixed,
+        _,
+        cut,
+    ) = more
     assert json.loads(cleared.stdout)["ledger"]["left_out"] == {"excluded": 1}
     assert "1 line of removed.txt fits nothing" in cleared.stderr
     assert json.loads(absent.stdout)["findings"] == []
-    for done in (made, reusing, yesterday, today, cleared, *nights):
+    for done in (made, reusing, yesterday, today, cleared, *nights, old, new, fixed, cut):
         assert json.loads(done.stdout)["status"] == "published"
+    names = [json.loads(each.stdout)["version"] for each in (old, new)]
+    assert json.loads(verified.stdout)["path"] == f"nightly/{names[1]}"
+    currents = [json.loads(each.stdout)["current"] for each in (listed, back, kept_one)]
+    assert currents == [names[1], names[0], names[0]]
+    assert [each["version"] for each in json.loads(kept_one.stdout)["versions"]] == names[:1]
     text = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")
     shown = text.split("The first comparison exits with 1, the second with 0:\n\n```\n")[1].partition("```")[0]
     assert differ.stderr + same.stderr == shown

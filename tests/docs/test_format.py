@@ -16,6 +16,7 @@ from recordmill.schemas.features import FeatureEntry
 PAGE = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
 SECTIONS = {
     "The marker": marker.Marker,
+    "The pointer": marker.Pointer,
     "plan": marker.PlanEntry,
     "features": FeatureEntry,
     "splits": marker.SplitEntry,

@@ -261,7 +261,7 @@ def convert_in_child(spawn, tmp_path: Path) -> Callable[..., Conversion]:
             env={**os.environ, **(env or {})},
             **options,
         )
-        stdout, stderr = process.communicate(timeout=120)
+        stdout, stderr = process.communicate(timeout=600)  # of a busy machine with a cluster
         return Conversion(process.returncode, stdout, stderr, output)
 
     return run

@@ -40,6 +40,14 @@ def assert_same(one, other):
     assert one.lasting_report == other.lasting_report
 
 
+@pytest.mark.runner
+def test_parts_of_an_input_listed_by_workers_give_the_same_dataset(
+    convert, collection, reference, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("recordmill.pipeline.configuration.options.IN_PROCESS_RUNNERS", ())
+    assert_same(reference, convert(collection, "--threads=1", settings=SETTINGS, output=tmp_path / "spread"))
+
+
 @pytest.mark.parametrize(
     "settings",
     [

@@ -1,8 +1,12 @@
 """How many images go where, and in how many files."""
 
+import errno
+import json
 from collections import Counter
 
 import pytest
+
+from recordmill import storage
 
 FRACTIONS = {"train": 0.6, "test": 0.4}
 SEVERAL = {
@@ -230,3 +234,124 @@ def test_the_order_of_fractions_is_part_of_the_plan(convert, forty):
     assert (other.code, other.line["status"]) == (1, "refused")
     assert other.line["plan_id"] != one.line["plan_id"]
     assert "split_order: ['train', 'test'] -> ['test', 'train']" in other.errors[0]
+
+
+FIXED = {"shards.cuts": "fixed", "splits.fractions": {"train": 1.0}, "report": False}
+
+
+def inodes(folder):
+    return {path.name: path.stat().st_ino for path in sorted(folder.glob("*.tfrecord"))}
+
+
+@pytest.fixture
+def nightly(convert, class_folders, picture, tmp_path):
+    """A dataset of 640 images in 64 shards, and what converts them after ten of them have changed."""
+    root = class_folders(tmp_path / "photos", {"cat": 400, "dog": 240}, size=(8, 8))
+
+    def night(*flags, output=tmp_path / "dataset"):
+        return convert(root, *flags, settings=FIXED | {"shards.count": 64}, output=output)
+
+    def change():
+        for number in range(10):
+            (root / f"dog/{7 * number:02}.jpg").write_bytes(picture(("changed", number), (9, 8)))
+
+    return night, change
+
+
+def test_ten_changed_images_change_no_more_than_ten_shards_of_64(nightly, tmp_path):
+    night, change = nightly
+    first = night()
+    assert len(first.shards()) == 64
+    before = {path.name: path.read_bytes() for path in first.shards()}, inodes(first.output)
+    change()
+    rebuilt, again = night(output=tmp_path / "rebuilt"), night("--update")
+    assert again.deterministic_files == rebuilt.deterministic_files
+    assert again.lasting_marker == rebuilt.lasting_marker
+    after = {path.name: path.read_bytes() for path in again.shards()}, inodes(again.output)
+    differ, moved = ({name for name in new if old[name] != new[name]} for old, new in zip(before, after, strict=True))
+    assert differ == moved
+    assert 1 <= len(differ) <= 10
+    assert again.staging == []
+
+
+def test_unchanged_shards_of_versions_are_one_file(nightly):
+    night, change = nightly
+    first = night("--versions")
+    change()
+    second = night("--versions", "--update")
+    old, new = (inodes(done.output / done.line["version"]) for done in (first, second))
+    assert 54 <= sum(old[name] == new[name] for name in new) < 64
+    versions = [done.output / done.line["version"] for done in (first, second)]
+    names = [name for name in new if old[name] != new[name]]
+    assert all((versions[0] / name).read_bytes() != (versions[1] / name).read_bytes() for name in names)
+
+
+def test_unchanged_shards_survive_a_publication_that_fails(nightly, monkeypatch):
+    night, change = nightly
+    before = inodes(night().output)
+    change()
+    with monkeypatch.context() as patch:
+        real = storage.move_file
+
+        def fail(source, target):
+            if target.endswith("dataset/labels.txt"):
+                raise OSError(errno.EIO, "broken")
+            real(source, target)
+
+        patch.setattr(storage, "move_file", fail)
+        failed = night("--update")
+    assert (failed.code, failed.shards()) == (1, [])
+    again = night("--update")
+    after = inodes(again.output)
+    assert (again.code, again.marker["run"]["shards_reused"]) == (0, 64)
+    assert sum(before[name] == after[name] for name in after) >= 54
+
+
+def test_a_damaged_shard_is_replaced(nightly):
+    night, change = nightly
+    done = night()
+    content, shard = (path := done.shards()[5]).read_bytes(), path.stat().st_ino
+    path.write_bytes(content[:-1] + b"x")
+    change()
+    assert night("--overwrite").code == 0
+    assert path.stat().st_ino != shard
+    assert path.read_bytes()[-1:] != b"x"
+
+
+def test_the_number_of_fixed_shards_is_the_next_power_of_two(convert, class_folders, picture, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 100})
+    size = sum(path.stat().st_size for path in root.rglob("*.jpg"))
+    settings = FIXED | {"shards.size": f"{size // 4}B"}
+    done = convert(root, settings=settings)
+    assert len(done.shards()) == 8  # a little more than four times the size
+    (root / "cat/new.jpg").write_bytes(picture("new", (100, 100)))
+    grown = convert(root, "--update", settings=settings)
+    assert len(grown.shards()) == 8
+    assert not any("number of shards" in each for each in grown.line["notes"])
+    (root / "cat/large.bmp").write_bytes(picture("new", (300, 100), kind="BMP"))
+    crossed = convert(root, "--update", settings=settings)
+    note = "the number of shards has changed, so all shards of these splits have other names: train from 8 to "
+    assert [each[: len(note)] for each in crossed.line["notes"] if "number of shards" in each] == [note]
+    assert not any("number of shards" in each for each in crossed.marker["notes"])
+
+
+def test_a_range_that_becomes_empty_has_no_shard(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 24})
+    settings = FIXED | {"shards.count": 4}
+    done = convert(root, settings=settings)
+    assert len(done.shards()) == 4
+    last = [key for path in sorted((done.output / "sidecars").glob("*00003*")) for key in path.read_text().splitlines()]
+    for line in last:
+        (root / json.loads(line)["key"]).unlink()
+    again = convert(root, "--update", settings=settings)
+    assert [path.name for path in again.shards()] == [f"train-0000{n}-of-00003.tfrecord" for n in range(3)]
+    assert any(note.endswith("have other names: train from 4 to 3") for note in again.line["notes"])
+    assert again.marker["notes"] == ["split train is written in 3 shards, not 4: the other ranges of hashes are empty"]
+
+
+def test_fixed_cuts_need_a_power_of_two(convert, photos):
+    done = convert(photos, settings=FIXED | {"shards.count": 6})
+    assert done.told[0] == 2
+    assert "shards.count is 6: with cuts: fixed, give a power of two such as 8" in done.told[1]
+    beam = convert(photos, "--writer=beam", settings=FIXED | {"shards.count": 4})
+    assert beam.told[1].startswith("shards.cuts has no effect with --writer=beam")

@@ -8,9 +8,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import orjson
 import pytest
 
-from recordmill import storage
+from recordmill import open_dataset, storage
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
+from recordmill.pipeline.versions import main as versions
 from recordmill.schemas.dataset.row_origins import SECTION_BYTES, parse_origins, parse_table
 
 pytestmark = pytest.mark.slow
@@ -180,3 +181,18 @@ def test_a_place_that_is_not_there_is_one_sentence(folder, source, target, why):
     assert failed.returncode == 1, failed.stdout
     assert why in failed.stderr
     assert "Traceback" not in failed.stderr
+
+
+def test_versions_and_the_pointer(folder):
+    flags = ["--versions", "--update", "--set=shards={count: 4, cuts: fixed}", "--set=report=false"]
+    first = json.loads(folder.convert(*flags).stdout)
+    assert first["status"] == "published", first["sentence"]
+    old = open_dataset(f"{folder.url}dataset")
+    assert old.folder == f"{folder.url}dataset/{first['version']}"
+    second = json.loads(folder.convert(*flags, "--set=limit=40").stdout)
+    new = open_dataset(f"{folder.url}dataset/")
+    assert new.folder == f"{folder.url}dataset/{second['version']}"
+    assert new.marker.ledger.written == new.marker.run.images_reused == 38  # of 40, two are no images
+    assert not [name for name in folder.files() if ".staging-" in name or ".tmp" in name]
+    assert versions([f"{folder.url}dataset", "--rollback"]) == versions([f"{folder.url}dataset", "--keep=1"]) == 0
+    assert {name.partition("/")[0] for name in folder.files()} == {"recordmill.json", first["version"]}

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from recordmill import storage
 
-_SWITCHING = ("publish_staged", "_replace_files", "move_files", "remove_staging")
+_SWITCHING = ("publish_staged", "_replace_files", "move_files", "remove_staging", "point_to")
 
 
 def raise_cut() -> NoReturn:

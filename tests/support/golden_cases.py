@@ -199,6 +199,7 @@ def _datasets() -> list[Case]:
         case("duplicates_drop_limit", of.photos, "duplicates=drop", "limit=12", "seed=3", HALVES),
         case("shards_count", of.photos, "shards.count=3"),
         case("shards_size", of.photos, "shards.size=3KiB"),
+        case("shards_cuts", of.photos, "shards={size: 3KiB, cuts: fixed}"),
         case(
             "shards_name", of.photos, "shards={count: 2, name: '{name}_{split}_{number:02d}-{records}.tfrec'}", "name=x"
         ),

@@ -264,7 +264,7 @@ def test_an_absent_remote_input_is_fatal(monkeypatch):
 
 @pytest.mark.parametrize("method", ["describe", "list_below"])
 def test_a_remote_input_that_may_not_be_read_is_fatal_where_it_cannot_be_listed(monkeypatch, method):
-    def fail(_):
+    def fail(*_):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(BucketSystem, "files", {f"{REMOTE}/cat/1.jpg": 7})

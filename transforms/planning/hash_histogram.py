@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Self
 
 from recordmill.schemas.dataset.totals import Totals
-from recordmill.transforms.planning.key_hashes import HASH_BITS
+from recordmill.transforms.planning.key_hashes import HASH_BITS, HASH_RANGE
 
 MAX_BINS = 1 << 16
 
@@ -76,6 +76,19 @@ class HashHistogram(Totals):
             index = max(index + 1, min(due, len(places) - parts + part))
             starts.append(places[index] << self.shift)
         return starts
+
+    def cut_equally(self, parts: int) -> list[int]:
+        """Cuts all hashes into equal ranges, whatever their weight; those without a hash are joined to others.
+
+        Args:
+            parts: how many ranges are wanted; a power of two.
+
+        Returns:
+            The first hash of each range, ascending, the first of them 0: no more than wanted.
+        """
+        width = max(HASH_RANGE // parts, 1 << self.shift)
+        starts = sorted({(place << self.shift) // width * width for place in self.bins})
+        return [0, *starts[1:]]
 
 
 def range_of(starts: list[int], number: int) -> int:

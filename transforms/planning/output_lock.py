@@ -12,6 +12,7 @@ import orjson
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import CLAIM_PREFIX, OUTCOME, STAGING_PREFIX, staging_names
 from recordmill.storage.dataset_files import staging_folder
+from recordmill.storage.versions import work_folders
 
 _MOST_TRIES = 10
 
@@ -65,8 +66,9 @@ def release_claims(output: str, run_id: str) -> None:
     """
     with suppress(OSError):  # the run has failed already, and a claim of a process that is gone counts for nothing
         storage.remove_folder(staging_folder(output, run_id))
-        for name in staging_names(storage.folder_names(output)):
-            release_claim(output, name.removeprefix(STAGING_PREFIX), run_id)
+        for folder in work_folders(output):
+            for name in staging_names(storage.folder_names(folder)):
+                release_claim(folder, name.removeprefix(STAGING_PREFIX), run_id)
 
 
 def remove_staging(output: str, plan_id: str, run_id: str) -> None:

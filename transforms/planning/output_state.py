@@ -18,6 +18,7 @@ from recordmill.schemas.dataset.file_names import (
     REPORT_DATA,
     SIDECARS,
     VERSIONS,
+    staging_names,
 )
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
@@ -27,6 +28,7 @@ from recordmill.schemas.rejection import MAY_HEAL
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, staging_folder
 from recordmill.storage.many_files import map_each
 from recordmill.storage.record_reader import looks_like_shard
+from recordmill.storage.versions import find_pointer, split_version
 from recordmill.transforms.planning.output_lock import find_busy, other_stagings
 from recordmill.transforms.planning.plan import Action
 
@@ -136,6 +138,20 @@ def _read_json(path: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def find_other_use(output: str) -> str:
+    """Why an output cannot have versions; the empty string if it can.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    names = storage.folder_names(output)
+    strangers = [*staging_names(names), *_find_strangers(names)]
+    if strangers and find_pointer(output) is None:
+        what = "a dataset" if MARKER in strangers else strangers[0]
+        return f"{output} holds {what} that is not in a version: choose another output, or remove --versions"
+    return ""
+
+
 def find_fault(output: str, marker: Marker) -> str:
     """What is wrong with the files that a marker lists, in a few words; the empty string if nothing is."""
     sizes: dict[str, int | None] = {shard.name: shard.bytes for shard in marker.shards}
@@ -216,6 +232,8 @@ def _decide_on_the_same(output: str, marker: Marker, overwrite: bool) -> tuple[A
 
 def _decide_without_marker(state: OutputState) -> tuple[Action, str]:
     strangers = _find_strangers(state.names)
+    if any(map(split_version, state.names)):
+        return "refuse", f"{state.output} has versions: add --versions, or choose another output"
     if MARKER in strangers:
         return "refuse", f"{state.output}/{MARKER} cannot be read: choose another output, or delete that folder"
     if strangers:

@@ -69,6 +69,8 @@ class Plan:
         about: what people want to know of the dataset.
         estimated_bytes: expected size of the files, by split.
         found_run: the id of the run that made the dataset that the output held; empty where it held none.
+        version: the name of the folder below the output in which the dataset is; empty for the output itself.
+        previous: the folder of the dataset that this one replaces; empty for the output.
         reuse: earlier datasets whose images may be stored again.
         run_notes: messages about this run alone, not about the dataset.
         price: what the run is expected to cost; None if that was not worth finding out.
@@ -87,6 +89,8 @@ class Plan:
     about: About = field(default_factory=About)
     estimated_bytes: dict[str, int] = field(default_factory=dict)
     found_run: str = ""
+    version: str = ""
+    previous: str = ""
     reuse: tuple[ReusableDataset, ...] = ()
     run_notes: list[str] = field(default_factory=list)
     price: Price | None = field(default=None, compare=False)
@@ -123,13 +127,9 @@ def make_plan(
     # Of splits that are given, those without images get no shard.
     filled = [name for name in settings.splits.names if name in summary.splits or not settings.splits.given]
     for name in filled if not problem else ():
-        wanted = settings.shards.count or max(1, math.ceil(sizes.get(name, 0) / settings.shards.target_bytes))
         split = summary.splits.get(name, SplitSummary())  # a split that was empty now holds one group
-        starts[name] = split.histogram.cut(wanted)
-        if len(starts[name]) < wanted and split.references:
-            few = split.references < wanted
-            why = f"it has too few {settings.unit}s" if few else "the hash histogram is too coarse to split further"
-            notes.append(f"split {name} is written in {len(starts[name])} shards, not {wanted}: {why}")
+        starts[name], note = _cut_split(name, split, sizes.get(name, 0), settings)
+        notes += [note] if note else []
         if split.references > MOST_PER_SHARD * len(starts[name]):
             files = f"{split.references:,} {settings.unit}s into {len(starts[name])} files"
             problem = f"split {name} would put {files}: raise shards.count"
@@ -151,6 +151,23 @@ def make_plan(
         about=settings.about,
         estimated_bytes=sizes,
     )
+
+
+def _cut_split(name: str, split: SplitSummary, size: int, settings: DatasetSettings) -> tuple[list[int], str]:
+    """The first hash of each shard, and a note where there are fewer shards than wanted."""
+    shards, is_fixed = settings.shards, settings.shards.cuts == "fixed"
+    size = split.bytes if is_fixed else size  # the estimate differs from night to night
+    wanted = shards.count or max(1, math.ceil(size / shards.target_bytes))
+    if is_fixed:
+        wanted = 1 << (wanted - 1).bit_length()  # the next power of two
+        starts = split.histogram.cut_equally(wanted)
+        why = "the other ranges of hashes are empty"
+    else:
+        starts = split.histogram.cut(wanted)
+        few = split.references < wanted
+        why = f"it has too few {settings.unit}s" if few else "the hash histogram is too coarse to split further"
+    is_noted = len(starts) < wanted and split.references
+    return starts, f"split {name} is written in {len(starts)} shards, not {wanted}: {why}" if is_noted else ""
 
 
 def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]:

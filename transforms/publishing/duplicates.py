@@ -70,7 +70,7 @@ class FindCopies(beam.PTransform):
     """Finds the images of a PCollection of reports whose bytes occur several times.
 
     Attributes:
-        output: the folder of the dataset.
+        output: the folder of the dataset, or of its versions.
         plan: the `Plan`, as a side input.
     """
 
@@ -89,7 +89,8 @@ class FindCopies(beam.PTransform):
         )
 
     def _fetch(self, repeated: tuple[Place, Iterable[bytes]], plan: Plan) -> Copies:
-        return fetch_copies(staging_folder(self.output, plan.plan_id), *repeated)
+        folder = storage.join(self.output, plan.version) if plan.version else self.output
+        return fetch_copies(staging_folder(folder, plan.plan_id), *repeated)
 
 
 def cut_contents(report: ShardReport, plan: Plan) -> Iterator[tuple[int, tuple[Place, bytes]]]:

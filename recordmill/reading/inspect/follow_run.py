@@ -12,6 +12,7 @@ from recordmill.schemas.dataset.file_names import CLAIM_PREFIX, DONE, STAGING_PR
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.formatting import format_count, format_size
 from recordmill.storage.dataset_files import find_marker
+from recordmill.storage.versions import current_folder, work_folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]
     runs: dict[str, dict[str, Any]] = {}
     before = None
     while True:
-        marker = find_marker(output)
+        marker = find_marker(current_folder(output))
         staging, claims, names = _find_run(output)
         if not runs and not claims:
             if marker is not None and not staging:
@@ -83,7 +84,7 @@ def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]
         for name in names:
             if name.endswith(DONE) and name not in notes:
                 with suppress(*_UNREADABLE):
-                    report = _read_json(output, staging, name)["report"]
+                    report = _read_json(staging, name)["report"]
                     notes[name] = {key: int(report[key]) for key in ("references", "records", "bytes")}
         progress = _add_up(plan, claims, notes)
         if progress != before:
@@ -93,15 +94,17 @@ def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]
 
 
 def _find_run(output: str) -> tuple[str, dict[str, dict[str, Any]], list[str]]:
-    """The staging folder of the run that came last, the claims in it by run, and the names of its files."""
+    """The path of the staging folder of the run that came last, the claims in it by run, and the names of its files."""
     found: list[tuple[str, str, dict[str, dict[str, Any]], list[str]]] = [("", "", {}, [])]
-    for staging in staging_names(storage.folder_names(output)):
-        names, claims = storage.folder_names(storage.join(output, staging)), {}
+    folders = work_folders(output)
+    stagings = [storage.join(each, name) for each in folders for name in staging_names(storage.folder_names(each))]
+    for staging in stagings:
+        names, claims = storage.folder_names(staging), {}
         for name in names:
             if name.startswith(CLAIM_PREFIX):
                 with suppress(*_UNREADABLE):
-                    claim = _read_json(output, staging, name)
-                    claims[str(claim["run"])] = {"since": "", **claim, "plan": staging.removeprefix(STAGING_PREFIX)}
+                    claim = _read_json(staging, name)
+                    claims[str(claim["run"])] = {"since": "", **claim, "plan": staging.rpartition(STAGING_PREFIX)[2]}
         found.append((max((str(each["since"]) for each in claims.values()), default=""), staging, claims, names))
     _, staging, claims, names = max(found, key=lambda each: each[:2])
     return staging, claims, names

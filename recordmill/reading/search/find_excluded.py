@@ -33,7 +33,7 @@ _LONGEST_TEXT = 4_096
 """Longer values of features are neither keys nor digests."""
 
 
-def find_excluded(dataset: Dataset, exclusions: Exclusions) -> Iterator[Finding]:
+def find_excluded(dataset: Dataset, exclusions: Exclusions, folder: str = "") -> Iterator[Finding]:
     """Yields a finding for each place that still holds what a list names.
 
     A key is found in records that store it, in sidecars, lists, the index and texts. A digest is found there, too, and
@@ -42,13 +42,15 @@ def find_excluded(dataset: Dataset, exclusions: Exclusions) -> Iterator[Finding]
     Args:
         dataset: of any kind; if files were opened, only these are searched.
         exclusions: what must not be there.
+        folder: the folder with all versions; empty for that of the dataset.
 
     Raises:
         OSError: a file cannot be read.
     """
-    paths = [file.path for file in storage.list_below(dataset.folder)] if dataset.whole else []
+    folder = folder or dataset.folder
+    paths = [file.path for file in storage.list_below(folder)] if dataset.whole else []
     for path in sorted(paths) or [shard.path for shard in dataset.shards]:
-        name = path.removeprefix(dataset.folder.rstrip("/") + "/")
+        name = path.removeprefix(folder.rstrip("/") + "/")
         is_shard = looks_like_shard(path) and not path.endswith(_TEXTS)
         places = list((_search_shard if is_shard else _search_text)(path, exclusions))
         for what, record, offset in places[:MOST_FINDINGS]:

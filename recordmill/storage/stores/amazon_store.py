@@ -28,6 +28,8 @@ class AmazonStore(Store):
     credentials.
     """
 
+    starts_anywhere = True
+
     def __init__(self, options: PipelineOptions) -> None:
         s3 = options.view_as(S3Options)
         self._client: Any = Session().client(
@@ -67,11 +69,13 @@ class AmazonStore(Store):
             return None
         return _describe(uri, found["ContentLength"], found)
 
-    def list_below(self, prefix: str) -> Iterator[FileMetadata]:
-        """Every object whose URL has this prefix."""
-        bucket, start = split_uri(prefix)
+    def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
+        """Every object whose URL has this prefix, from one on."""
+        bucket, below = split_uri(prefix)
+        # S3 leaves out the name itself, too. Without the last letter, some more come, which the caller skips.
+        more = {"StartAfter": below + start[:-1]} if start else {}
         with _systems_errors(prefix):
-            for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=start):
+            for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=below, **more):
                 for found in page.get("Contents", ()):
                     yield _describe(f"s3://{bucket}/{found['Key']}", found["Size"], found)
 

@@ -59,8 +59,8 @@ class BeamStore(Store):
         files = FileSystems.match([_like(uri)])[0].metadata_list
         return next((file for file in files if file.path == uri), None)
 
-    def list_below(self, prefix: str) -> Iterator[FileMetadata]:
-        """Every file whose URL has this prefix."""
+    def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
+        """Every file whose URL has this prefix, wherever the listing is to start."""
         filesystem = FileSystems.get_filesystem(prefix)
         if filesystem.has_dirs():
             found = filesystem.match([_like(prefix) + "**"])[0].metadata_list

@@ -26,6 +26,8 @@ class GoogleStore(Store):
     too, since each writes the same bytes again.
     """
 
+    starts_anywhere = True
+
     def __init__(self, options: PipelineOptions) -> None:
         self._client = create_storage_client(options)
         adapter = HTTPAdapter(pool_maxsize=CONNECTIONS)  # by default ten connections, and the others are thrown away
@@ -58,12 +60,13 @@ class GoogleStore(Store):
             blob = self._client.bucket(bucket).get_blob(name, retry=DEFAULT_RETRY)
         return None if blob is None else _describe(uri, blob)
 
-    def list_below(self, prefix: str) -> Iterator[FileMetadata]:
-        """Every object whose URL has this prefix."""
-        bucket, start = split_uri(prefix)
+    def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
+        """Every object whose URL has this prefix, from one on."""
+        bucket, below = split_uri(prefix)
+        more: dict[str, Any] = {"start_offset": below + start} if start else {}
         fields = "items(name,size,updated,generation),nextPageToken"
         with _systems_errors(prefix):
-            for blob in self._client.list_blobs(bucket, prefix=start, fields=fields, retry=DEFAULT_RETRY):
+            for blob in self._client.list_blobs(bucket, prefix=below, fields=fields, retry=DEFAULT_RETRY, **more):
                 yield _describe(f"gs://{bucket}/{blob.name}", blob)
 
     def names(self, prefix: str) -> Iterator[str]:

@@ -29,9 +29,11 @@ class Store(Protocol):
 
     Attributes:
         is_atomic: whether an object is there completely or not at all.
+        starts_anywhere: whether a listing may start at any name, without those before it.
     """
 
     is_atomic: ClassVar[bool] = True
+    starts_anywhere: ClassVar[bool] = False
 
     def read(self, uri: str, offset: int, length: int) -> bytes:
         """Reads a range in one request; -1 reads to the end; returns nothing if it begins after the end."""
@@ -39,8 +41,13 @@ class Store(Protocol):
     def describe(self, uri: str) -> "FileMetadata | None":
         """Size and time of one object; None if it does not exist."""
 
-    def list_below(self, prefix: str) -> "Iterator[FileMetadata]":
-        """Every object whose URL has this prefix, page by page."""
+    def list_below(self, prefix: str, start: str = "") -> "Iterator[FileMetadata]":
+        """Every object whose URL has this prefix, page by page, in the order of names.
+
+        Args:
+            prefix: begins with the bucket.
+            start: names below the prefix that come before this one may be left out.
+        """
 
     def names(self, prefix: str) -> Iterator[str]:
         """The next part of each URL with this prefix, up to and including a slash; deeper names are not listed."""

@@ -41,6 +41,19 @@ def flink(cluster: None) -> None:
     scripts_flink("up")
 
 
+@pytest.fixture
+def four_slots(cluster: None) -> Iterator[Callable[[], None]]:
+    """Two task managers of two slots each; called, it starts those that do not run."""
+
+    def start() -> None:
+        scripts_flink("up", "--task-managers", "2")
+
+    scripts_flink("down")
+    start()
+    yield start
+    scripts_flink("down")
+
+
 @pytest.fixture(scope="session")
 def bring_up(cluster: None) -> Callable[[], None]:
     return lambda: scripts_flink("up")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 from dataclasses import replace
@@ -103,18 +102,6 @@ def test_the_bytes_of_direct_runner(
     assert 0 < shuffled_bytes(job, "GroupByShard") <= 500 * 302
 
 
-def test_an_update(flink, on_flink, convert, reference, collection, picture, through, in_workers, tmp_path):
-    root = shutil.copytree(collection, tmp_path / "photos")
-    (root / "cat" / "new.jpg").write_bytes(picture("new"))
-    os.utime(root / "cat" / "new.jpg", (1_700_000_000, 1_700_000_000))
-    rebuilt = convert(root, settings=SETTINGS, output=tmp_path / "rebuilt")
-    flags = [*through("PortableRunner"), *in_workers["LOOPBACK"], "--parallelism=2", "--update"]
-    code, line, stderr = on_flink(root, reference.output, *flags)
-    assert (code, line["status"]) == (0, "published"), stderr
-    marker = assert_same(reference.output, rebuilt)
-    assert marker["run"]["images_reused"] == marker["ledger"]["written"] - 1
-
-
 def test_workers_have_what_setup_file_ships(flink):
     script = "import recordmill.pipeline.run, recordmill, sys; sys.stdout.write(recordmill.__file__)"
     python = flink_cluster.RUN / "workers/bin/python"
@@ -141,6 +128,30 @@ def test_a_task_manager_that_is_killed(
     assert "Traceback" not in stderr
     assert newest_job()["jid"] == job["jid"]  # Flink did its part again; nobody had to start another run
     assert assert_same(output, reference)["run"]["shards_reused"] >= 2
+
+
+def test_each_shard_has_one_note_and_one_report_though_an_image_is_huge_and_a_worker_dies(
+    four_slots, spawn, convert, class_folders, picture, through, in_workers, wait_until, tmp_path
+):
+    source = class_folders(tmp_path / "photos", {"cat": 60, "dog": 60}, size=(900, 700))
+    (source / "cat/huge.jpg").write_bytes(picture("huge", size=(7_000, 5_000)))
+    (source / "dog/text.jpg").write_bytes(b"no picture")
+    output = tmp_path / "flink"
+    strict = ("--set=max_rejected.count=0", "--set=max_rejected.share=0")  # what is finished stays in staging
+    flags = [*through("FlinkRunner"), *in_workers["EXTERNAL"], "--parallelism=4", *strict]
+    process = spawn(*flags_for(source, output, *flags))
+    wait_until(lambda: finished_shards(output) >= 2)
+    flink_cluster.kill("task-manager-1", signal.SIGKILL)
+    four_slots()  # as a supervisor would
+    stdout, stderr = process.communicate(timeout=600)
+    # The ledger balances only if each shard is reported once; then the limit fails the run.
+    assert (process.returncode, json.loads(stdout)["ledger"]["rejected"]) == (3, {"unknown_format": 1}), stderr
+    notes = sorted(path.name for path in output.glob(".staging-*/*.done.json"))
+    assert notes == [f"{split}-{index:05d}.done.json" for split in ("test", "train") for index in range(6)]
+    direct = convert(source, settings=SETTINGS, output=tmp_path / "direct")
+    resumed = convert(source, settings=SETTINGS, output=output)
+    assert resumed.deterministic_files == direct.deterministic_files
+    assert resumed.marker["run"]["shards_reused"] == 12
 
 
 def test_a_job_whose_workers_are_killed_fails_in_a_sentence_and_a_rerun_goes_on(

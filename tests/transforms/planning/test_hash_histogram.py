@@ -123,3 +123,12 @@ def test_coarse_ranges_are_nearly_even(monkeypatch):
     for number, _ in pairs:
         sizes[range_of(starts, number)] += 1
     assert max(sizes) - min(sizes) < 400
+
+
+@given(PAIRS, st.integers(0, 6))
+def test_equal_ranges_are_the_same_whatever_else_there_is(pairs, bits):
+    histogram, parts = histogram_of(pairs), 2**bits
+    starts, width = histogram.cut_equally(parts), max(HASH_RANGE // parts, 1 << histogram.shift)
+    assert starts[0] == 0
+    assert sorted({number // width * width for number, _ in pairs})[1:] == starts[1:]
+    assert len({range_of(starts, number) for number, _ in pairs}) == (len(starts) if pairs else 0)

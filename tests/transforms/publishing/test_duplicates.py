@@ -43,7 +43,7 @@ def image(key, content, label="cat", hashed=None):
 REJECTED = {"key": "x", "bytes": 5, "sha256": hashlib.sha256(b"one").hexdigest(), "rejected": "truncated", "class": "x"}
 
 
-PLAN = SimpleNamespace(plan_id="0", summary=SimpleNamespace(references=10))
+PLAN = SimpleNamespace(plan_id="0", summary=SimpleNamespace(references=10), version="")
 
 
 def write(output, rows_by_split):
@@ -67,7 +67,10 @@ def find_copies(output, reports):
     found = []
     with new_pipeline() as root:
         plan = AsSingleton(root | "Plan" >> beam.Create([PLAN]))
-        assert_that(root | beam.Create(reports[::-1]) | FindCopies(str(output), plan), found.extend)
+        assert_that(
+            root | beam.Create(reports[::-1]) | FindCopies(str(output), plan),
+            found.extend,
+        )
     return found
 
 

@@ -8,7 +8,8 @@ import errno
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
+from itertools import accumulate
 
 import orjson
 
@@ -19,7 +20,7 @@ Ignore = Callable[[str, bool], str]
 """Says why a path (and whether it is a folder) is to be ignored: a reason code, or the empty string."""
 
 
-def walk_folder(root: str, ignore: Ignore) -> Iterator[ImageRef]:
+def walk_folder(root: str, ignore: Ignore, below: str = "", without: Set[str] = frozenset()) -> Iterator[ImageRef]:
     """Yields every file below a folder, links followed, and a notice of everything that is not a plain, readable file.
 
     The key of each is its path below the root, `/`-separated, as the file system spells it; its URI is not set.
@@ -27,16 +28,28 @@ def walk_folder(root: str, ignore: Ignore) -> Iterator[ImageRef]:
     A folder that is ignored counts as one entry and is not entered. Links are followed; one that leads back to a
     folder on its own path is a `fatal` entry, since it would never end. So is a folder that cannot be read: how
     many images it holds cannot be known. Their details say how to leave them out.
+
+    Args:
+        root: the folder; keys are paths below it.
+        ignore: says what to ignore.
+        below: if given, the folder below the root that is walked.
+        without: folders below the root that are not entered.
     """
+    ancestors = []
     try:
-        status = os.stat(root)
+        for path in accumulate(["", *below.split("/")] if below else [""], os.path.join):
+            status = os.stat(os.path.join(root, path) if path else root)
+            ancestors.append((status.st_dev, status.st_ino))
     except OSError as error:
-        yield ImageRef("", "").notice("fatal", "missing_input", f"the input cannot be read ({_why(error)})")
-        return
-    yield from _walk(root, "", ignore, ((status.st_dev, status.st_ino),))
+        if not below:
+            yield ImageRef("", "").notice("fatal", "missing_input", f"the input cannot be read ({_why(error)})")
+            return
+    yield from _walk(root, below, ignore, tuple(ancestors), without)
 
 
-def _walk(root: str, below: str, ignore: Ignore, ancestors: tuple[tuple[int, int], ...]) -> Iterator[ImageRef]:
+def _walk(
+    root: str, below: str, ignore: Ignore, ancestors: tuple[tuple[int, int], ...], without: Set[str]
+) -> Iterator[ImageRef]:
     try:
         with os.scandir(os.path.join(root, below) if below else root) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
@@ -63,7 +76,7 @@ def _walk(root: str, below: str, ignore: Ignore, ancestors: tuple[tuple[int, int
                 detail = f"the link leads back to a folder that holds it: remove it{_or_leave_out(path, True)}"
                 yield ImageRef(path, "").notice("fatal", "link_loop", detail)
             elif is_folder:
-                yield from _walk(root, path, ignore, (*ancestors, identity))
+                yield from () if path in without else _walk(root, path, ignore, (*ancestors, identity), without)
             elif entry.is_file():
                 yield ImageRef(path, "", status.st_size, str(status.st_mtime_ns))
             else:

@@ -33,6 +33,16 @@ def refuse_to_wait():
     raise AssertionError("it should have ended")
 
 
+def test_a_run_is_followed_in_its_version(tmp_path, convert, after_each_shard):
+    output = convert(tmp_path, "--versions", "--set=seed=7")
+    following, seen = follow_run(str(output), wait=lambda: None), []
+    after_each_shard(lambda: seen.append(next(following)))
+    assert convert(tmp_path, "--versions", *FLAGS) == output
+    assert list(following) == []
+    current = json.loads((output / "recordmill.json").read_bytes())["current"]
+    assert [(each.plan, each.shards, each.shards_planned) for each in seen] == [(current, n, 4) for n in (1, 2, 3, 4)]
+
+
 @pytest.mark.parametrize("replaces", [False, True])
 def test_each_finished_shard_is_seen_until_the_dataset_is_complete(tmp_path, convert, after_each_shard, replaces):
     output = convert(tmp_path, "--set=seed=7") if replaces else tmp_path / "dataset"

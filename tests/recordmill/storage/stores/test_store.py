@@ -115,6 +115,18 @@ def test_a_folder_is_what_names_have_in_common(either):
     assert storage.describe(f"{folder}x/b") is None
 
 
+@pytest.mark.parametrize("start", ["", "a", "b/", "b/d", "z"])
+def test_a_listing_starts_anywhere_and_goes_on_in_the_order_of_names(either, start):
+    _, folder = either
+    names = ["a", "b-", "b.c", "b/c", "b/d", "c", "é"]
+    for name in names:
+        storage.write_file(f"{folder}x/{name}", b"12")
+    assert storage.starts_anywhere(folder)
+    found = [file.path.removeprefix(f"{folder}x/") for file in storage.list_below(f"{folder}x", start)]
+    assert [name for name in found if name >= start] == [name for name in names if name >= start]
+    assert found == sorted(found)
+
+
 def test_names_are_not_listed_recursively(either):
     served, folder = either
     for number in range(5):

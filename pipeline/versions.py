@@ -1,0 +1,128 @@
+"""`python -m pipeline.versions PATH`: lists the versions of a dataset, goes back to one of them, deletes others."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from recordmill import storage
+from recordmill.pipeline.configuration.options import positive
+from recordmill.pipeline.configuration.preflight import normal_path
+from recordmill.pipeline.reader_command import reader_parser, run_reader
+from recordmill.pipeline.terminal.terminal import plain_table
+from recordmill.schemas.dataset.file_names import MARKER, staging_names
+from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.errors import LoadError, UsageError
+from recordmill.schemas.formatting import format_size
+from recordmill.storage.dataset_files import find_marker
+from recordmill.storage.versions import find_pointer, point_to, version_names
+from recordmill.transforms.planning.output_lock import find_busy
+
+EPILOG = """\
+examples:
+  all versions, the oldest first:
+    %(prog)s dataset
+  back to the version that was current before:
+    %(prog)s dataset --rollback
+  keep seven versions, the current one among them, and delete the others:
+    %(prog)s dataset --keep 7
+
+exit codes:
+  0 done   1 failed   2 wrong usage   130 interrupted
+"""
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.versions") -> int:
+    """Does what the flags say, and lists the versions that are there then.
+
+    Args:
+        argv: the flags; by default, those of the process.
+        prog: what the user typed before them.
+
+    Returns:
+        The exit code.
+    """
+    description = "Lists the versions of a dataset that was converted with --versions."
+    parser = reader_parser(prog, description, "the output with the versions", EPILOG)
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--use", metavar="VERSION", help="make this version the current one")
+    only.add_argument("--rollback", action="store_true", help="go back to the version that was current before")
+    only.add_argument("--drop", action="append", metavar="VERSION", help="delete a version; repeatable")
+    only.add_argument(
+        "--keep", type=positive, metavar="N", help="delete all but N versions: the current one, and the latest others"
+    )
+    return run_reader(parser, argv, _work)
+
+
+def _work(flags: argparse.Namespace) -> dict[str, Any]:
+    output = normal_path(flags.path)
+    versions = _read_versions(output)
+    pointer = find_pointer(output)
+    if pointer is None and not versions:
+        raise LoadError(f"{output} has no versions: only runs with --versions make some")
+    current = pointer.current if pointer else ""
+    if flags.rollback and not (pointer and pointer.previous):
+        raise UsageError("--rollback: no other version was current before: name one with --use")
+    chosen = pointer.previous if flags.rollback and pointer else flags.use
+    if chosen is not None:
+        if versions.get(chosen) is None:
+            raise UsageError(f"{output} has no complete version {chosen}: choose one that is listed without the flag")
+        point_to(output, chosen)
+        current = chosen
+    complete = [name for name, marker in versions.items() if marker and name != current]
+    for name in flags.drop or (complete[: max(len(complete) - flags.keep + 1, 0)] if flags.keep else ()):
+        _drop(output, name, current)
+        del versions[name]
+    _report(versions, current)
+    listed = [
+        {
+            "version": name,
+            "current": name == current,
+            "complete": marker is not None,
+            **(_describe(marker) if marker else {}),
+        }
+        for name, marker in versions.items()
+    ]
+    return {"path": output, "current": current or None, "versions": listed}
+
+
+def _read_versions(output: str) -> dict[str, Marker | None]:
+    """The markers by version, the oldest first; unfinished versions have none and come last."""
+    found = {name: find_marker(storage.join(output, name)) for name in version_names(output)}
+    return dict(sorted(found.items(), key=lambda item: item[1].run.finished if item[1] else "~"))
+
+
+def _drop(output: str, name: str, current: str) -> None:
+    folder = storage.join(output, name)
+    if name not in version_names(output):
+        raise UsageError(f"{output} has no version {name}: choose one that is listed without --drop")
+    if name == current:
+        raise UsageError(f"{name} is the current version: choose another one first, with --use")
+    if busy := find_busy(folder, staging_names(storage.folder_names(folder))):
+        raise LoadError(busy)
+    storage.remove_files([storage.join(folder, MARKER)])  # first, so that no interruption leaves half a dataset
+    storage.remove_folder(folder)
+
+
+def _describe(marker: Marker) -> dict[str, Any]:
+    size = sum(split.bytes for split in marker.splits.values())
+    return {"finished": marker.run.finished, "records": marker.ledger.written, "bytes": size}
+
+
+def _report(versions: dict[str, Marker | None], current: str) -> None:
+    table = plain_table("version", "finished", "records", "bytes", "", right=("records", "bytes"))
+    for name, marker in versions.items():
+        if marker is None:
+            table.add_row(name, "", "", "", "unfinished")
+            continue
+        size = format_size(sum(split.bytes for split in marker.splits.values()))
+        finished, records = marker.run.finished, f"{marker.ledger.written:,}"
+        table.add_row(name, finished, records, size, "current" if name == current else "")
+    width = None if sys.stderr.isatty() else 200
+    Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False).print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

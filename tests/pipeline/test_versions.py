@@ -1,0 +1,326 @@
+"""`--versions`: complete datasets in folders of their own, and a pointer that is replaced in one step."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from cut_switch import cut_switch
+
+from recordmill import open_dataset
+from recordmill.pipeline.inspect import main as inspect
+from recordmill.pipeline.verify import main as verify
+from recordmill.pipeline.versions import main as versions
+from recordmill.reading.found_shards import match_files
+
+SETTINGS = {"shards.count": 2, "splits.fractions": {"train": 0.6, "test": 0.4}, "report": False}
+SUPPORT = Path(__file__).parents[1] / "support"
+
+
+def pointer(output):
+    return json.loads((output / "recordmill.json").read_bytes())
+
+
+def backdate(version, days):
+    """A night is a second here, which is as fine as the markers' times are."""
+    path = version / "recordmill.json"
+    marker = json.loads(path.read_bytes())
+    marker["run"]["finished"] = f"2026-01-{10 - days:02}T02:15:00+00:00"
+    path.write_text(json.dumps(marker))
+
+
+@pytest.fixture
+def tonight(convert, photos):
+    """Converts the photos of one more night."""
+
+    def run(*flags, settings=None):
+        return convert(photos, "--versions", *flags, settings=SETTINGS | (settings or {}))
+
+    return run
+
+
+@pytest.fixture
+def two(tonight, photos, picture):
+    """An output with the versions of two nights, and their names."""
+    first = tonight()
+    backdate(first.output / first.line["version"], 2)
+    (photos / "cat/new.jpg").write_bytes(picture("new"))
+    second = tonight("--update")
+    return second.output, first.line["version"], second.line["version"]
+
+
+def test_a_version_is_the_dataset_that_a_run_without_versions_makes(tonight, convert, photos, tree, tmp_path):
+    (photos / "cat/copy.jpg").write_bytes((photos / "cat/00.jpg").read_bytes())
+    (photos / "cat/broken.jpg").write_bytes(b"no picture")
+    done = tonight()
+    plain = convert(photos, settings=SETTINGS, output=tmp_path / "plain")
+    name = plain.marker["plan"]["id"]
+    assert (done.code, done.line["status"], done.line["version"]) == (0, "published", name)
+    assert f"{done.output}/{name}/recordmill.json" in done.stderr
+    assert sorted(os.listdir(done.output)) == sorted([name, "recordmill.json"])
+    assert pointer(done.output) == {"recordmill": 2, "current": name}
+    version, alone = tree(done.output / name), tree(plain.output)
+    for each in (version, alone):
+        assert each.pop("records.versions")  # it depends on when the files were written
+        each["recordmill.json"] = {**json.loads(each["recordmill.json"]), "run": {}}
+    assert version == alone
+
+
+def test_readers_open_the_current_version(two, capsys):
+    output, old, new = two
+    assert pointer(output) == {"recordmill": 2, "current": new, "previous": old}
+    opened = open_dataset(f"{output}/")
+    assert (opened.folder, sum(opened.counts.values())) == (str(output / new), 11)
+    assert opened.marker.run.images_reused == 10
+    capsys.readouterr()
+    for command in (verify, inspect):
+        assert command([str(output)]) == 0
+        assert json.loads(capsys.readouterr().out)["path"] == str(output / new)
+    assert len(match_files(f"{output}/{new}/*.tfrecord*")) == 4
+    assert sum(open_dataset(str(output / old)).counts.values()) == 10
+
+
+def test_the_same_images_again_are_the_version_that_is_there(two, tonight, photos, tree):
+    output, old, new = two
+    before = tree(output)
+    assert (tonight("--update").line["status"], tree(output)) == ("kept", before)
+    (photos / "cat/new.jpg").unlink()
+    again = tonight("--update")
+    assert (again.line["status"], again.line["version"]) == ("kept", old)
+    assert f"{old} is the current version again" in again.line["notes"]
+    assert pointer(output) == {"recordmill": 2, "current": old, "previous": new}
+
+
+def test_a_version_that_has_to_be_made_again_is_another_version(two, tonight, photos, tree, state_of):
+    output, _old, new = two
+    os.utime(photos / "cat/new.jpg", (1, 1))
+    assert tonight().line["status"] == "kept"
+    before = state_of(output / new)
+    again = tonight("--update")
+    assert (again.line["status"], again.line["version"]) == ("published", f"{new}-2")
+    assert pointer(output) == {"recordmill": 2, "current": f"{new}-2", "previous": new}
+    assert state_of(output / new) == before
+    assert tonight("--update").line["status"] == "kept"
+    assert {name for name in tree(output / f"{new}-2")} == {name for name in tree(output / new)}
+
+
+# A cut at each moment of the publication: the first two while files are moved, then before and after the marker of the
+# version, and before the pointer.
+MOMENTS = [("move_file", 1), ("move_file", 2), ("write_file", 1), ("remove_files", 2), ("write_file", 2)]
+
+
+@pytest.mark.parametrize(("name", "count"), MOMENTS)
+def test_a_cut_leaves_the_old_version_and_the_next_night_the_new_one(two, tonight, photos, picture, name, count):
+    output, _, current = two
+    (photos / "dog/new.jpg").write_bytes(picture("third"))
+    with cut_switch(name, count):
+        cut = tonight("--update")
+    assert (cut.code, pointer(output)["current"]) == (1, current)
+    assert verify([str(output)]) == 0
+    (photos / "dog/newer.jpg").write_bytes(picture("fourth"))
+    night = tonight("--update")  # another plan, without --discard
+    assert (night.code, night.line["status"], pointer(output)["current"]) == (0, "published", night.line["version"])
+    assert verify([str(output)]) == 0
+    assert list(output.glob("*/.staging-*")) == []
+    (third,) = {path.name for path in output.iterdir()} - {"recordmill.json", *two[1:], night.line["version"]}
+    assert sum(open_dataset(str(output / third)).counts.values()) == 12
+
+
+@pytest.mark.parametrize(("name", "count"), MOMENTS)
+def test_after_a_cut_the_same_command_publishes(two, tonight, photos, picture, name, count):
+    output = two[0]
+    (photos / "dog/new.jpg").write_bytes(picture("third"))
+    with cut_switch(name, count):
+        tonight("--update")
+    again = tonight("--update")
+    assert (again.code, pointer(output)["current"]) == (0, again.line["version"])
+    assert verify([str(output)]) == 0
+    assert list(output.glob("*/.staging-*")) == []
+
+
+KILL = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from cut_switch import cut_switch, kill_self
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+
+with cut_switch(sys.argv[2], int(sys.argv[3]), kill_self):
+    launch(sys.argv[4:], build)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [pytest.param(*each, marks=() if each == MOMENTS[-1] else pytest.mark.slow) for each in MOMENTS],
+)
+def test_kill_9_is_all_old_or_all_new(two, tonight, photos, picture, spawn, name, count):
+    output, _, current = two
+    (photos / "dog/new.jpg").write_bytes(picture("third"))
+    flags = [f"--set={key}={json.dumps(value)}" for key, value in SETTINGS.items()]
+    places = [f"--input={photos}", f"--output={output}", "--versions", "--update"]
+    process = spawn(SUPPORT, name, count, *places, *flags, script=KILL)
+    process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL
+    assert (verify([str(output)]), pointer(output)["current"]) == (0, current)
+    (photos / "dog/newer.jpg").write_bytes(picture("fourth"))
+    night = tonight("--update")
+    assert (night.code, pointer(output)["current"]) == (0, night.line["version"])
+    assert list(output.glob("*/.staging-*")) == []
+
+
+def test_the_night_after_a_breach_runs_and_deletes_the_work_of_the_breach(two, tonight, photos, picture):
+    output, _, current = two
+    expect = {"expect.images": {"*": {"change": 20}}}
+    for number in range(12):
+        (photos / f"cat/more{number}.jpg").write_bytes(picture(("more", number)))
+    breach = tonight("--update", settings=expect)
+    assert (breach.code, pointer(output)["current"]) == (4, current)
+    assert "the previous dataset has" in breach.line["sentence"]
+    for number in range(12):
+        (photos / f"cat/more{number}.jpg").unlink()
+    (photos / "dog/new.jpg").write_bytes(picture("third"))
+    night = tonight("--update", settings=expect)
+    assert (night.code, pointer(output)["current"]) == (0, night.line["version"])
+    assert {path.name for path in output.iterdir()} == {"recordmill.json", *two[1:], night.line["version"]}
+    assert any("it was not as expect says" in note for note in night.line["notes"])
+
+
+def test_after_a_breach_a_higher_limit_publishes_the_finished_shards(two, tonight, photos, picture):
+    for number in range(12):
+        (photos / f"cat/more{number}.jpg").write_bytes(picture(("more", number)))
+    assert tonight("--update", settings={"expect.images": {"*": {"change": 20}}}).code == 4
+    done = tonight("--update", settings={"expect.images": {"*": {"change": 200}}})
+    assert (done.code, done.line["version"]) == (0, pointer(two[0])["current"])
+    assert open_dataset(str(two[0])).marker.run.shards_reused == 4
+
+
+def test_an_output_with_a_dataset_in_place_is_refused(tonight, convert, photos):
+    done = convert(photos, settings=SETTINGS)
+    assert tonight().told == (
+        1,
+        f"{done.output} holds a dataset that is not in a version: choose another output, or remove --versions",
+    )
+
+
+@pytest.mark.parametrize("flag", ["--no_plan", "--plan", "--overwrite", "--update", "--discard"])
+def test_an_output_with_versions_is_refused_without_the_flag(two, convert, photos, state_of, flag):
+    before = state_of(two[0])
+    told = convert(photos, flag, settings=SETTINGS).told
+    assert told == (1, f"{two[0]} has versions: add --versions, or choose another output")
+    assert state_of(two[0]) == before
+
+
+def test_a_preview_writes_nothing_and_names_the_version(two, tonight, photos, state_of):
+    output, _old, _ = two
+    before = state_of(output)
+    (photos / "cat/new.jpg").unlink()
+    assert tonight("--plan").line["status"] == "kept"
+    planned = tonight("--plan", settings={"shards.count": 1})
+    assert planned.line["sentence"].startswith(f"nothing was written; without --plan the dataset would be in {output}/")
+    assert state_of(output) == before
+
+
+def test_discard_deletes_unfinished_work_in_versions(two, tonight, photos, picture):
+    output = two[0]
+    (photos / "dog/new.jpg").write_bytes(picture("third"))
+    with cut_switch("write_file", 1):
+        tonight("--update")
+    (staging,) = output.glob("*/.staging-*")
+    assert tonight("--discard", "--plan").code == 0
+    assert staging.exists()
+    done = tonight("--discard", "--update")
+    assert (done.code, done.line["version"]) == (0, staging.parent.name)
+    assert f"{staging.name} held a complete dataset" in done.stderr
+
+
+def test_images_that_must_be_absent_are_searched_in_all_versions(two, tonight, photos, tmp_path, capsys):
+    output, old, new = two
+    (tmp_path / "removed.txt").write_text("key:cat/new.jpg\n")
+    cleared = tonight("--update", settings={"exclude": str(tmp_path / "removed.txt")})
+    capsys.readouterr()
+    absent = ["--absent", str(tmp_path / "removed.txt"), "--json", str(output)]
+    assert (cleared.code, verify(absent)) == (0, 1)
+    found = {finding["shard"].partition("/")[0] for finding in json.loads(capsys.readouterr().out)["findings"]}
+    assert found == {new}
+    assert versions([str(output), "--drop", new]) == 0
+    assert verify(absent) == 0
+    assert old in os.listdir(output)
+
+
+def test_a_pointer_to_a_missing_version(two):
+    output, _, new = two
+    (output / new).rename(output / "elsewhere")
+    with pytest.raises(ValueError, match=f"names the version {output}/{new}, which is not there"):
+        open_dataset(str(output))
+
+
+def test_versions_without_a_pointer(two):
+    (two[0] / "recordmill.json").unlink()
+    with pytest.raises(ValueError, match="but versions, none of them current"):
+        open_dataset(str(two[0]))
+
+
+@pytest.fixture
+def manage(two, capsys):
+    """Runs `recordmill versions` and gives the exit code, the line of JSON and what people read."""
+
+    def run(*flags):
+        capsys.readouterr()
+        code = versions([str(two[0]), *flags])
+        told = capsys.readouterr()
+        return code, json.loads(told.out), told.err
+
+    return run
+
+
+def test_versions_are_listed(two, manage):
+    output, old, new = two
+    (output / ("0" * 16)).mkdir()
+    code, line, table = manage()
+    assert (code, line["path"], line["current"]) == (0, str(output), new)
+    assert [(each["version"], each["current"], each["complete"]) for each in line["versions"]] == [
+        (old, False, True),
+        (new, True, True),
+        ("0" * 16, False, False),
+    ]
+    shards = (output / new).glob("*.tfrecord*")
+    assert line["versions"][1]["records"] == 11
+    assert line["versions"][1]["bytes"] == sum(path.stat().st_size for path in shards)
+    assert [row.split()[0] for row in table.splitlines()] == ["version", old, new, "0" * 16]
+    assert [row.rstrip().endswith("current") for row in table.splitlines()] == [False, False, True, False]
+
+
+def test_a_rollback_and_the_way_forward(two, manage):
+    output, old, new = two
+    code, line, _ = manage("--rollback")
+    assert (code, line["current"], pointer(output)) == (0, old, {"recordmill": 2, "current": old, "previous": new})
+    assert manage("--use", new)[1]["current"] == pointer(output)["current"] == new
+
+
+def test_versions_are_dropped_but_not_the_current_one(two, manage):
+    output, old, new = two
+    code, line, _ = manage("--drop", new)
+    assert (code, line["sentence"]) == (2, f"{new} is the current version: choose another one first, with --use")
+    assert [each["version"] for each in manage("--drop", old)[1]["versions"]] == [new]
+    assert sorted(os.listdir(output)) == sorted([new, "recordmill.json"])
+    code, line, _ = manage("--drop", old)
+    assert (code, line["sentence"].partition(":")[0]) == (2, f"{output} has no version {old}")
+    code, line, _ = manage("--rollback")
+    assert (code, line["sentence"].partition(":")[0]) == (2, f"{output} has no complete version {old}")
+
+
+def test_the_latest_versions_are_kept(two, tonight, photos, picture, manage):
+    backdate(two[0] / two[2], 1)
+    (photos / "dog/new.jpg").write_bytes(picture("third"))
+    third = tonight("--update").line["version"]
+    assert [each["version"] for each in manage("--keep", "3")[1]["versions"]] == [*two[1:], third]
+    manage("--use", two[1])
+    assert {each["version"] for each in manage("--keep", "2")[1]["versions"]} == {two[1], third}
+
+
+def test_a_folder_without_versions(convert, photos, capsys):
+    done = convert(photos, settings=SETTINGS)
+    assert versions([str(done.output)]) == 1
+    assert capsys.readouterr().err == f"error: {done.output} has no versions: only runs with --versions make some\n"

@@ -1,0 +1,196 @@
+import os
+from functools import partial
+from itertools import pairwise
+from threading import Barrier, Lock
+from types import SimpleNamespace
+
+import apache_beam as beam
+import pytest
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.testing import util
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recordmill import storage
+from recordmill.schemas.settings.listing import Input, ListingSettings
+from recordmill.transforms.inputs.listing import cut_inputs
+from recordmill.transforms.inputs.listing.cut_inputs import Part, cut_input, normal_cuts, side_by_side
+from recordmill.transforms.inputs.sources.class_folders import ClassFolders
+from recordmill.transforms.list_images import ListReferences, Tally, _ignored_at, conclude, list_images, list_part
+
+SOURCE, SETTINGS = ClassFolders(), ListingSettings(ignore=("skipped/", "*.txt"), include=("*.jpg", "*.png"))
+IGNORED_AT = partial(_ignored_at, settings=SETTINGS)
+BUCKET = "gs://bucket/data"
+
+
+class StubStore:
+    """A store in memory; `most` says how many listings were under way at once."""
+
+    starts_anywhere = True
+
+    def __init__(self, names, parties=1):
+        self.files = sorted(f"{BUCKET}/{name}" for name in names)
+        self.most = 0
+        self._together, self._under_way, self._lock = Barrier(parties), 0, Lock()
+
+    def _read_first_page(self):
+        with self._lock:
+            self._under_way += 1
+            self.most = max(self.most, self._under_way)
+        self._together.wait(timeout=60)
+        with self._lock:
+            self._under_way -= 1
+
+    def list_below(self, prefix, start=""):
+        found = [name for name in self.files if name.startswith(prefix) and name >= prefix + start[:-1]]
+        if start or self._together.parties == 1:  # nothing comes before the first folder
+            self._read_first_page()
+        for name in found:
+            yield SimpleNamespace(path=name, size_in_bytes=5, last_updated_in_seconds=1.5)
+
+    def names(self, prefix):
+        for name in self.files:
+            if name.startswith(prefix):
+                first, slash, _ = name[len(prefix) :].partition("/")
+                yield first + slash
+
+    def describe(self, uri):
+        return None
+
+
+@pytest.fixture
+def store(monkeypatch):
+    """`store(names)`: the bucket holds these."""
+
+    def use(names, parties=1):
+        made = StubStore(names, parties)
+        monkeypatch.setattr(storage, "_find_store", lambda _: made)
+        return made
+
+    return use
+
+
+def union(parts, source=SOURCE, settings=SETTINGS):
+    """What the parts hold, each with its own tally, in a fixed order."""
+    tallies, found = [Tally() for _ in parts], []
+    for part, tally in zip(parts, tallies, strict=True):
+        found += list_part(part, source, settings, tally)
+    return ordered([*found, *conclude(parts[0].input, source, settings, tallies)])
+
+
+def ordered(refs):
+    return sorted(refs, key=lambda ref: (ref.key, repr(ref)))
+
+
+FOLDERS = st.lists(st.sampled_from(["a", "b", "a.b", "a-", "é", ".git", "skipped", "train", "test"]), max_size=3)
+NAMES = st.sets(
+    st.builds(lambda folders, name: "/".join([*folders, name]), FOLDERS, st.sampled_from(["1.jpg", "2.png", "x.txt"])),
+    max_size=14,
+)
+
+
+@given(NAMES, st.lists(st.text("ab/.-gité1", max_size=6), max_size=6))
+def test_ranges_of_names_hold_what_the_whole_holds_whatever_the_cuts(names, cuts):
+    cuts = normal_cuts([*cuts, *(f"{os.path.dirname(name)}/" for name in names)], IGNORED_AT)
+    whole = Input(BUCKET, "pets")
+    bounds = ["", *cuts, ""]
+    parts = [Part(whole, *bounds[at : at + 2]) for at in range(len(bounds) - 1)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(storage, "_find_store", lambda _: StubStore(names))
+        assert union(parts) == union([Part(whole)]) == ordered(list_images(whole, SOURCE, SETTINGS))
+
+
+@given(NAMES, st.data())
+def test_folders_on_disk_hold_what_the_whole_holds_whatever_the_cuts(tmp_path_factory, names, data):
+    root = tmp_path_factory.mktemp("input")
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(b"x")
+    whole = Input(str(root))
+    below = sorted({os.path.dirname(name) for name in names if not IGNORED_AT(name)[1]} - {""})
+    chosen = data.draw(st.lists(st.sampled_from(below), unique=True) if below else st.just([]))
+    cuts = frozenset(path for path in chosen if not any(path.startswith(f"{other}/") for other in chosen))
+    parts = [Part(whole, without=cuts), *(Part(whole, folders=(path,)) for path in sorted(cuts))]
+    expected = ordered(list_images(whole, SOURCE, SETTINGS))
+    assert union(parts) == union(cut_input(whole, IGNORED_AT)) == expected
+
+
+def test_links_and_empty_folders_are_found_once(tmp_path):
+    for name in "abcdefgh":
+        (tmp_path / name / "deep").mkdir(parents=True)
+        (tmp_path / name / "1.jpg").write_bytes(b"x")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "a" / "again").symlink_to(tmp_path / "a")
+    (tmp_path / "b" / "other").symlink_to(tmp_path / "c")
+    (tmp_path / "dead").symlink_to(tmp_path / "nowhere")
+    whole = Input(str(tmp_path), "pets")
+    parts = cut_input(whole, IGNORED_AT)
+    assert parts[0] == Part(whole, without=frozenset("abcdefgh"))
+    assert union(parts) == ordered(list_images(whole, SOURCE, SETTINGS))
+    assert [ref.key for ref in union(parts) if ref.reason == "link_loop"] == ["pets/a/again", "pets/loop"]
+
+
+def test_a_skewed_tree_is_cut_where_it_has_folders(store):
+    store([f"data/train/{name}/1.jpg" for name in "abcdefghij"] + ["readme.md", "data/1.jpg"])
+    starts = [part.start for part in cut_input(Input(BUCKET), IGNORED_AT)]
+    assert starts == ["", "data/", "data/train/", *(f"data/train/{name}/" for name in "abcdefghij")]
+
+
+def test_there_are_never_more_parts_than_that(store, tmp_path):
+    store([f"{number:04d}/1.jpg" for number in range(900)])
+    assert len(cut_input(Input(BUCKET), IGNORED_AT)) <= cut_inputs.MOST_PARTS
+    for number in range(100):
+        (tmp_path / f"{number:04d}").mkdir()
+    assert len(cut_input(Input(str(tmp_path)), IGNORED_AT)) == cut_inputs.MOST_PARTS + 1
+
+
+@pytest.mark.parametrize("names", [[], ["cat/"], [".git/1"], ["1.jpg"]])
+def test_an_input_that_cannot_be_cut_is_one_part(store, names):
+    store(names)
+    parts = cut_input(Input(BUCKET), IGNORED_AT)
+    assert union(parts) == union([Part(Input(BUCKET))])
+    assert [ref.reason for ref in union(parts) if ref.status == "fatal"] == ([] if names else ["missing_input"])
+
+
+def test_first_folders_of_all_parts_decide_about_splits(store):
+    store(["train/a/1.jpg", "test/a/1.jpg"])
+    (fatal,) = [ref for ref in union(cut_input(Input(BUCKET), IGNORED_AT)) if ref.status == "fatal"]
+    assert (fatal.reason, "test, train" in fatal.detail) == ("split_words", True)
+
+
+def test_eight_listings_are_under_way_at_once(store):
+    names = [f"{folder}/{number}.jpg" for folder in "abcdefgh" for number in range(6)]
+    bucket = store(names, parties=8)  # no listing has its first page unless eight wait for theirs
+    refs = list(list_images(Input(BUCKET), SOURCE, SETTINGS))
+    assert (len(refs), bucket.most) == (48, 8)
+    store(names)
+    assert ordered(refs) == union([Part(Input(BUCKET), *bounds) for bounds in pairwise(["", *"bcdefgh", ""])])
+
+
+def test_an_error_of_a_listing_is_raised_and_ends_the_others():
+    def fail():
+        yield 1
+        raise PermissionError("no")
+
+    def endless():
+        while True:
+            yield 2
+
+    with pytest.raises(PermissionError):
+        for _ in side_by_side([endless, fail]):
+            pass
+
+
+@pytest.mark.runner
+@pytest.mark.parametrize("name", ["", "pets"])
+def test_beam_lists_parts_as_the_whole_is_listed(tmp_path, name):
+    for folder in ("train/a", "train/b", "test/a", "test/.hidden"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "1.jpg").write_bytes(b"x")
+    whole = Input(str(tmp_path), name)
+    expected = [repr(ref) for ref in list_images(whole, SOURCE, SETTINGS)]
+    assert any("split_words" in each for each in expected)
+    with beam.Pipeline(runner=FnApiRunner()) as root:
+        batches = root | beam.Create([whole]) | ListReferences(SOURCE, SETTINGS, spread=True)
+        refs = batches | beam.FlatMap(lambda batch: [repr(each) for each in (*batch.refs, *batch.notices)])
+        util.assert_that(refs, util.equal_to(expected))

@@ -84,12 +84,7 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
         del versions[name]
     _report(versions, current)
     listed = [
-        {
-            "version": name,
-            "current": name == current,
-            "complete": marker is not None,
-            **(_describe(marker) if marker else {}),
-        }
+        {"version": name, "current": name == current, "complete": marker is not None, **_describe(marker)}
         for name, marker in versions.items()
     ]
     return {"path": output, "current": current or None, "versions": listed}
@@ -111,7 +106,9 @@ def _check_unused(output: str, name: str, versions: Collection[str], current: st
         raise LoadError(busy)
 
 
-def _describe(marker: Marker) -> dict[str, Any]:
+def _describe(marker: Marker | None) -> dict[str, Any]:
+    if marker is None:
+        return {}
     size = sum(split.bytes for split in marker.splits.values())
     return {"finished": marker.run.finished, "records": marker.ledger.written, "bytes": size}
 

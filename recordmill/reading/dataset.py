@@ -182,7 +182,7 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
             advice = "run its command again, corrected if it failed"
         return f"{folder} holds no {MARKER} but {left}: {advice}"
     if any(map(split_version, names)):
-        return f"{folder} holds versions, but none of them is current: {_CHOOSE_VERSION}"
+        return f"{folder} holds versions, but none is current: {_CHOOSE_VERSION}"
     lists = [name for name in (REJECTED, DUPLICATES) if name in names]
     if "sidecars" in names and lists:
         return (

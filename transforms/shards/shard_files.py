@@ -158,7 +158,8 @@ class WrittenShard:
             for change in changes:
                 if change != "metadata_stripped" and (change != "reencoded" or len(changes) == 1):
                     self.changed.setdefault(change, image.row.key)
-        self._excluded.update(image.excluded)
+        if image.excluded:
+            self._excluded.update(image.excluded)
         if image.missing:
             self._missing.update(image.missing)
         if image.annotations is not None:

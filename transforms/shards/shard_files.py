@@ -153,9 +153,8 @@ class WrittenShard:
         self._origins += image.origin().as_line()
         self._disputed += image.is_disputed
         if isinstance(image.row, SidecarRow):
-            changes = image.row.changes
             self._columns.add(image.row)
-            for change in changes:
+            for change in (changes := image.row.changes):
                 if change != "metadata_stripped" and (change != "reencoded" or len(changes) == 1):
                     self.changed.setdefault(change, image.row.key)
         if image.excluded:

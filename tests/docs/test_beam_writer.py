@@ -29,5 +29,5 @@ def test_the_commands_do_what_the_page_says(run_page, tmp_path):
 def test_the_page_names_what_is_refused():
     text = (ROOT / PAGE).read_text(encoding="utf-8")
     refused = text[text.index("These settings and flags are refused") :].split(". ")[0]
-    keys = {"shards.size", *_OF_DATASETS, *(f"--{flag}" for flag in _IDLE_WITH_BEAM)}
+    keys = {"shards.size", "shards.cuts", *_OF_DATASETS, *(f"--{flag}" for flag in _IDLE_WITH_BEAM)}
     assert set(re.findall(r"`([\w.-]+)`", refused)) - {"together"} == keys

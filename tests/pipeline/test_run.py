@@ -222,10 +222,11 @@ def test_the_plan_is_the_same_as_far_as_the_recipe_is(dataset):
     about_people = {"max_rejected", "report", "analyze", "licence", "creator", "version", "citation"}
     assert settings.keys() - recipe.keys() >= about_people
     shared = {key: value for key, value in settings.items() if key in recipe}
-    shared["images"] = {key: value for key, value in shared["images"].items() if key in recipe["images"]}
+    for group in ("images", "shards"):  # settings that were added are absent from recipes at their defaults
+        shared[group] = {key: value for key, value in shared[group].items() if key in recipe[group]}
     assert shared == {key: recipe[key] for key in shared}
-    added = settings["images"].keys() - recipe["images"].keys()  # absent from recipes at their defaults
-    assert added == {"function", "metadata"}
+    assert settings["images"].keys() - recipe["images"].keys() == {"function", "metadata"}
+    assert settings["shards"].keys() - recipe["shards"].keys() == {"cuts"}
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def staged(tmp_path):
     def write(settings, shards, **marker):
         reports = []
         for index, records in enumerate(shards):
-            row = {"bytes": 1, "class": None, "changes": []}
+            row = {"bytes": 1, "sha256": "0" * 64, "class": None, "changes": []}
             images = [
                 ConvertedImage(
                     encode_example(ExampleLayout(settings).features, fields),

@@ -81,7 +81,15 @@ def shard(tmp_path):
         converted = []
         for number, encoded in enumerate(images):
             record = encode_example(FEATURES, {"encoded": encoded}) if encoded else encode_example(FEATURES, {})
-            row = {"key": f"{number}", "bytes": 1, "class": "cat", "height": 9, "width": 9, "channels": 3}
+            row = {
+                "key": f"{number}",
+                "bytes": 1,
+                "sha256": "0" * 64,
+                "class": "cat",
+                "height": 9,
+                "width": 9,
+                "channels": 3,
+            }
             converted.append(ConvertedImage(record, row_from_json({**row, "changes": []})))
         mark = Fingerprint("0" * 64, "0" * 64)
         write_shard(str(tmp_path), "train", 0, converted, mark, compression).finish()
@@ -160,7 +168,16 @@ def boxed(tmp_path, draw_file):
         features = ExampleLayout(make_settings(convention=convention)).features
         record = encode_example(features, {"encoded": draw_file((90, 90, 90)), **BOXES})
         row = row_from_json(
-            {"key": "0", "bytes": 1, "class": None, "height": 200, "width": 400, "channels": 3, "changes": []}
+            {
+                "key": "0",
+                "bytes": 1,
+                "sha256": "0" * 64,
+                "class": None,
+                "height": 200,
+                "width": 400,
+                "channels": 3,
+                "changes": [],
+            }
         )
         mark = Fingerprint("0" * 64, "0" * 64)
         write_shard(str(tmp_path), "train", 0, [ConvertedImage(record, row)], mark, "none").finish()

@@ -11,6 +11,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, repeat
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,10 +166,13 @@ class KnownDigests:
         return self._digests[place].tobytes().hex() if is_same else ""
 
 
-@lru_cache(1)
+_read_known_digests, _reading = lru_cache(1)(KnownDigests), Lock()
+
+
 def find_known_digests(datasets: tuple[ReusableDataset, ...], seed: int) -> KnownDigests:
-    """Those of these datasets, which have this seed; one for all threads of a process."""
-    return KnownDigests(datasets, seed)
+    """Those of these datasets, which have this seed; they are read once for all threads of a process."""
+    with _reading:
+        return _read_known_digests(datasets, seed)
 
 
 @dataclass(frozen=True, slots=True)

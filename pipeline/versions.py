@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -72,17 +72,19 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
         point_to(output, chosen)
         current = chosen
     complete = [name for name, marker in versions.items() if marker and name != current]
-    for name in flags.drop or (complete[: max(len(complete) - flags.keep + 1, 0)] if flags.keep else ()):
-        _drop(output, name, current)
+    if flags.keep and versions.get(current) is None:
+        raise UsageError(f"--keep: none of the complete versions of {output} is current: choose one with --use first")
+    unwanted = set(flags.drop or (complete[: max(len(complete) - flags.keep + 1, 0)] if flags.keep else ()))
+    for name in unwanted:
+        _check_unused(output, name, versions, current)
+    for name in unwanted:
+        folder = storage.join(output, name)
+        storage.remove_files([storage.join(folder, MARKER)])  # first, so that no interruption leaves half a dataset
+        storage.remove_folder(folder)
         del versions[name]
     _report(versions, current)
     listed = [
-        {
-            "version": name,
-            "current": name == current,
-            "complete": marker is not None,
-            **(_describe(marker) if marker else {}),
-        }
+        {"version": name, "current": name == current, "complete": marker is not None, **_describe(marker)}
         for name, marker in versions.items()
     ]
     return {"path": output, "current": current or None, "versions": listed}
@@ -94,19 +96,19 @@ def _read_versions(output: str) -> dict[str, Marker | None]:
     return dict(sorted(found.items(), key=lambda item: item[1].run.finished if item[1] else "~"))
 
 
-def _drop(output: str, name: str, current: str) -> None:
+def _check_unused(output: str, name: str, versions: Collection[str], current: str) -> None:
     folder = storage.join(output, name)
-    if name not in version_names(output):
+    if name not in versions:
         raise UsageError(f"{output} has no version {name}: choose one that is listed without --drop")
     if name == current:
         raise UsageError(f"{name} is the current version: choose another one first, with --use")
     if busy := find_busy(folder, staging_names(storage.folder_names(folder))):
         raise LoadError(busy)
-    storage.remove_files([storage.join(folder, MARKER)])  # first, so that no interruption leaves half a dataset
-    storage.remove_folder(folder)
 
 
-def _describe(marker: Marker) -> dict[str, Any]:
+def _describe(marker: Marker | None) -> dict[str, Any]:
+    if marker is None:
+        return {}
     size = sum(split.bytes for split in marker.splits.values())
     return {"finished": marker.run.finished, "records": marker.ledger.written, "bytes": size}
 

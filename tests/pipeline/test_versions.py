@@ -320,6 +320,28 @@ def test_the_latest_versions_are_kept(two, tonight, photos, picture, manage):
     assert {each["version"] for each in manage("--keep", "2")[1]["versions"]} == {two[1], third}
 
 
+@pytest.mark.parametrize("harm", ["missing", "damaged", "points to nothing"])
+def test_no_version_is_deleted_where_none_is_current(two, manage, harm):
+    output, old, new = two
+    path = output / "recordmill.json"
+    if harm == "missing":
+        path.unlink()
+    else:
+        path.write_text("{" if harm == "damaged" else json.dumps({"recordmill": 2, "current": "0" * 16}))
+    code, line, _ = manage("--keep", "1")
+    told = f"--keep: none of the complete versions of {output} is current: choose one with --use first"
+    assert (code, line["sentence"]) == (2, told)
+    assert {path.name for path in output.iterdir()} - {"recordmill.json"} == {old, new}
+    assert manage("--use", new)[1]["current"] == pointer(output)["current"] == new
+
+
+def test_nothing_is_dropped_if_one_of_the_versions_must_stay(two, manage):
+    output, old, new = two
+    assert manage("--drop", old, "--drop", new)[0] == 2
+    assert sorted(os.listdir(output)) == sorted([old, new, "recordmill.json"])
+    assert manage("--drop", old, "--drop", old)[0] == 0
+
+
 def test_a_folder_without_versions(convert, photos, capsys):
     done = convert(photos, settings=SETTINGS)
     assert versions([str(done.output)]) == 1

@@ -90,7 +90,7 @@ def test_the_threads_of_a_process_read_the_digests_once(monkeypatch):
         opened.append(dataset)
         with suppress(BrokenBarrierError):  # a second thread may come here, and must not
             both.wait(timeout=0.3)
-        return earlier_datasets._EarlierDataset(())
+        return ()
 
     monkeypatch.setattr(earlier_datasets, "_open_dataset", open_slowly)
     datasets = (ReusableDataset("somewhere", "one run", True, True),)

@@ -66,7 +66,7 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
 
 _PRICED = {
     "cpu_seconds": ("CPU", "{:,.1f} s"),
-    "minutes": ("on this machine", "{:,.1f} minutes"),
+    "minutes": ("time on this machine", "{:,.2f} minutes"),
     "memory": ("memory", ""),
     "bytes_read": ("read", ""),
     "bytes_shuffled": ("shuffled", ""),

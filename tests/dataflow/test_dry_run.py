@@ -75,8 +75,8 @@ def test_the_graph_of_beams_writer(dataflow_flags):
     transforms = pipeline.run().job.proto_pipeline.components.transforms.values()
     steps = {each.unique_name for each in transforms if each.unique_name.count("/") == 0}
     chain = {"AssignSplits", "ReadImages", "ReencodeImages", "BuildExamples", "SplitExamples", "WriteExamples"}
-    assert {*chain, "ListReferences", "PlanShards"} <= steps
-    assert not {"ShuffleReferences", "ConvertShards", "PublishDataset"} & steps
+    assert {*chain, "ListReferences", "PlanShards", "ClaimOutput", "PublishDataset"} <= steps
+    assert not {"ShuffleReferences", "ConvertShards"} & steps
     written = {each.unique_name for each in transforms if each.unique_name.endswith("/WriteBundles")}
     write = "WriteExamples/Write {}/Write/WriteImpl/WriteBundles"
     assert written == {write.format(split) for split in ("train", "test")}

@@ -11,6 +11,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, repeat
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,7 +122,8 @@ def join_earlier(
         if by_key:
             first, last = (hash_key(seed, each.key).order for each in (refs[0], refs[-1]))
             for dataset in datasets:
-                for shard in _open_dataset(dataset).overlapping(first, last):
+                overlapping = (each for each in _open_dataset(dataset) if each.first <= last and each.last >= first)
+                for shard in overlapping:
                     opened = stack.enter_context(_OpenShard(shard))
                     for row, origin in opened.rows(first, last, seed):
                         if (ref := by_key.get(row.key)) and (one := opened.compare(ref, row, origin, digest)):
@@ -144,7 +146,7 @@ class KnownDigests:
     def __init__(self, datasets: Iterable[ReusableDataset], seed: int) -> None:
         self._seed = seed
         numbers, digests = [], []
-        for shard in (shard for each in datasets if each.same_source for shard in _open_dataset(each).shards):
+        for shard in (shard for each in datasets if each.same_source for shard in _open_dataset(each)):
             for row, origin in _OpenShard(shard).rows(0, _MOST_HASH, seed):
                 if row.sha256 and origin.source:
                     numbers.append((origin.source, hash_key(seed, row.key).order))
@@ -165,10 +167,13 @@ class KnownDigests:
         return self._digests[place].tobytes().hex() if is_same else ""
 
 
-@lru_cache(1)
+_read_known_digests, _reading = lru_cache(1)(KnownDigests), Lock()
+
+
 def find_known_digests(datasets: tuple[ReusableDataset, ...], seed: int) -> KnownDigests:
-    """Those of these datasets, which have this seed; one for all threads of a process."""
-    return KnownDigests(datasets, seed)
+    """Those of these datasets, which have this seed; they are read once for all threads of a process."""
+    with _reading:
+        return _read_known_digests(datasets, seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,17 +205,8 @@ class _EarlierShard:
         return storage.join(self.dataset.folder, name)
 
 
-@dataclass(frozen=True, slots=True)
-class _EarlierDataset:
-    shards: tuple[_EarlierShard, ...]
-
-    def overlapping(self, first: int, last: int) -> Iterator[_EarlierShard]:
-        """The shards that may hold rows with hashes in a range."""
-        return (each for each in self.shards if each.first <= last and each.last >= first)
-
-
 @lru_cache(4)
-def _open_dataset(dataset: ReusableDataset) -> _EarlierDataset:
+def _open_dataset(dataset: ReusableDataset) -> tuple[_EarlierShard, ...]:
     """A dataset's shards; none if it is not there any more, or its index is damaged."""
     folder, shards = dataset.folder, []
     try:
@@ -218,7 +214,7 @@ def _open_dataset(dataset: ReusableDataset) -> _EarlierDataset:
         entries, compression, images = list_shards(marker), marker.plan.settings.compression, marker.images
         head, index = pack_head(entries), storage.read_range(storage.join(folder, marker.index or ""))
         if marker.run.id != dataset.run or not index.startswith(head):
-            return _EarlierDataset(())
+            return ()
         hashes = parse_places(index[len(head) :])[:, 2]
         versions = storage.join(folder, marker.run.file_versions or "")
         sections, ends = _find_sections(versions, len(entries)), [*accumulate(each.records for each in entries)]
@@ -230,8 +226,8 @@ def _open_dataset(dataset: ReusableDataset) -> _EarlierDataset:
             places = (first, last, versions, sections[number])
             shards.append(_EarlierShard(dataset, entry, compression, images, *places))
     except (OSError, LoadError, ValueError, IndexError):
-        return _EarlierDataset(())
-    return _EarlierDataset(tuple(shards))
+        return ()
+    return tuple(shards)
 
 
 def _find_sections(versions: str, count: int) -> Sequence[Section | None]:

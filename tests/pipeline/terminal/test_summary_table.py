@@ -127,8 +127,8 @@ def test_a_plan_names_its_price():
         line for line in shown(Outcome("planned", "", 0, "", {"price": {"predicted": PRICE}})) if "price" in line
     ]
     assert line == (
-        "price CPU: about 12.3 s, on this machine: about 0.2 minutes, memory: about 400.0 MiB, read: about 3.0 GiB, "
-        "shuffled: about 1.0 MiB, written: about 1.0 GiB"
+        "price CPU: about 12.3 s, time on this machine: about 0.25 minutes, memory: about 400.0 MiB, "
+        "read: about 3.0 GiB, shuffled: about 1.0 MiB, written: about 1.0 GiB"
     )
 
 

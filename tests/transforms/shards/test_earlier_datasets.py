@@ -1,6 +1,9 @@
 """Whole conversions that reuse images are in tests/pipeline/test_reuse.py."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 
 import pytest
 from make_marker import marker_json
@@ -9,7 +12,8 @@ from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.marker import PLAN_VERSION
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.planning.plan import ReusableDataset
-from recordmill.transforms.shards.earlier_datasets import find_reusable, join_earlier
+from recordmill.transforms.shards import earlier_datasets
+from recordmill.transforms.shards.earlier_datasets import find_known_digests, find_reusable, join_earlier
 
 RECIPE = {"images": {"quality": 95}, "decode": "images", "features": {}, "source": {"kind": "x"}}
 RECIPE |= {"versions": imaging_versions(), "plan_version": PLAN_VERSION}
@@ -77,3 +81,20 @@ def test_without_earlier_datasets_references_come_alone():
 def test_a_dataset_that_is_gone_has_no_records(tmp_path):
     ref = ImageRef("a", "/a")
     assert list(join_earlier([ReusableDataset(str(tmp_path), "", True, True)], [ref], 0)) == [(ref, None)]
+
+
+def test_the_threads_of_a_process_read_the_digests_once(monkeypatch):
+    both, opened = Barrier(2), []
+
+    def open_slowly(dataset):
+        opened.append(dataset)
+        with suppress(BrokenBarrierError):  # a second thread may come here, and must not
+            both.wait(timeout=0.3)
+        return ()
+
+    monkeypatch.setattr(earlier_datasets, "_open_dataset", open_slowly)
+    datasets = (ReusableDataset("somewhere", "one run", True, True),)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: find_known_digests(datasets, 0), range(2))
+    assert first is second
+    assert opened == [*datasets]

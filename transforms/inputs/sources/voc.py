@@ -120,7 +120,7 @@ def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, 
         if sketch.at(folder).beside_images(".xml"):
             images = "{folder}"
         elif folder and near:
-            images = near[0]
+            images = min(near, key=lambda each: each.lower() not in IMAGE_FOLDERS)  # not pictures of its boxes
         elif folder and stems & stems_of(sketch.at(above).images):
             images = "."
         else:

@@ -7,7 +7,7 @@ import orjson
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.json_values import MisfitError, as_json, from_json, to_json
-from recordmill.schemas.dataset.marker import Pointer
+from recordmill.schemas.dataset.marker import MARKER_FORMAT, Pointer
 from recordmill.storage.many_files import force_to_disk
 
 _NAME = re.compile(r"([0-9a-f]{16})(?:-([1-9][0-9]{0,8}))?")
@@ -55,7 +55,7 @@ def find_pointer(output: str) -> Pointer | None:
         pointer = from_json(Pointer, orjson.loads(content))
     except (FileNotFoundError, NotADirectoryError, MisfitError, orjson.JSONDecodeError):
         return None
-    return pointer if split_version(pointer.current) else None
+    return pointer if pointer.format == MARKER_FORMAT and split_version(pointer.current) else None
 
 
 def current_folder(folder: str) -> str:

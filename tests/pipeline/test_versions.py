@@ -348,3 +348,13 @@ def test_a_folder_without_versions(convert, photos, capsys):
     done = convert(photos, settings=SETTINGS)
     assert versions([str(done.output)]) == 1
     assert capsys.readouterr().err == f"error: {done.output} has no versions: only runs with --versions make some\n"
+
+
+def test_a_pointer_of_a_later_format_is_not_followed_and_not_replaced(two, tonight):
+    output, _, new = two
+    later = json.dumps({"recordmill": 3, "current": new})
+    (output / "recordmill.json").write_text(later)
+    with pytest.raises(ValueError, match="has format 3, which another version of Recordmill reads"):
+        open_dataset(str(output))
+    assert tonight().code == 1
+    assert (output / "recordmill.json").read_text() == later

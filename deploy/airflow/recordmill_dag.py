@@ -86,8 +86,8 @@ def report_breach(summary_path: str) -> str:
 def check(dataset: str, summary_path: str, params: dict | None = None) -> dict[str, int]:
     """Fails if the dataset must not be used; returns images by split."""
     summary = _read(summary_path)
-    version = {**summary, **summary.get("numbers", {})}["version"]
-    marker = _read(f"{dataset}/{version}/recordmill.json")
+    version = {**summary, **summary.get("numbers", {})}.get("version", "")
+    marker = {} if summary["exit_code"] else _read(f"{dataset}/{version}/recordmill.json")
     if problems := find_problems(summary, marker, params["classes"], params["max_rejected"]):
         raise AirflowFailException(f"{dataset}: {'; '.join(problems)}")
     return {name: split["records"] for name, split in marker["splits"].items()}

@@ -24,7 +24,7 @@ from recordmill.storage.versions import current_folder, split_version
 
 Kind = Literal["recordmill", "tfds", "files"]
 
-_CHOOSE_VERSION = "choose one with recordmill versions --use"
+_CHOOSE_VERSION = "recordmill versions shows which are complete, and --use chooses one"
 _NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that matches some"
 
 
@@ -182,7 +182,7 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
             advice = "run its command again, corrected if it failed"
         return f"{folder} holds no {MARKER} but {left}: {advice}"
     if any(map(split_version, names)):
-        return f"{folder} holds no {MARKER} but versions, none of them current: {_CHOOSE_VERSION}"
+        return f"{folder} holds versions, but none is current: {_CHOOSE_VERSION}"
     lists = [name for name in (REJECTED, DUPLICATES) if name in names]
     if "sidecars" in names and lists:
         return (

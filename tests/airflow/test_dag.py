@@ -103,6 +103,16 @@ def test_what_would_fail_again_fails_at_once_and_so_does_what_follows(run_dag, p
 
 
 @pytest.mark.slow
+def test_a_job_that_succeeds_although_the_conversion_failed_fails_the_check(run_dag, params, interpreter, tmp_path):
+    line = json.dumps({"status": "failed", "exit_code": 1, "sentence": "a disk is full", "plan_id": "", "numbers": {}})
+    path = tmp_path / "dataset.2026-03-09.summary.json"
+    done = run_dag("2026-03-09", params, RECORDMILL_PYTHON=interpreter(f"printf '%s' '{line}' > {path}"))
+    assert done.returncode != 0
+    assert f"{tmp_path}/dataset: the conversion is failed with exit code 1: a disk is full" in done.stdout
+    assert "KeyError" not in done.stdout
+
+
+@pytest.mark.slow
 def test_four_nights_of_growth_a_breach_a_kill_and_a_removal(run_dag, params, interpreter, tmp_path):
     output, photos = tmp_path / "dataset", Path(params["input"])
     (tmp_path / "removed.txt").write_text("", encoding="utf-8")

@@ -258,7 +258,9 @@ def test_a_pointer_to_a_missing_version(two):
 
 def test_versions_without_a_pointer(two):
     (two[0] / "recordmill.json").unlink()
-    with pytest.raises(ValueError, match="but versions, none of them current"):
+    with pytest.raises(
+        ValueError, match="holds versions, but none is current: recordmill versions shows which are complete"
+    ):
         open_dataset(str(two[0]))
 
 

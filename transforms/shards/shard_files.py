@@ -153,12 +153,12 @@ class WrittenShard:
         self._origins += image.origin().as_line()
         self._disputed += image.is_disputed
         if isinstance(image.row, SidecarRow):
-            changes = image.row.changes
             self._columns.add(image.row)
-            for change in changes:
+            for change in (changes := image.row.changes):
                 if change != "metadata_stripped" and (change != "reencoded" or len(changes) == 1):
                     self.changed.setdefault(change, image.row.key)
-        self._excluded.update(image.excluded)
+        if image.excluded:
+            self._excluded.update(image.excluded)
         if image.missing:
             self._missing.update(image.missing)
         if image.annotations is not None:

@@ -191,7 +191,7 @@ def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) 
         flag = "--reuse" if folder in named else "--update"
         try:
             marker = read_marker(folder)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             if folder in named:
                 raise UsageError(f"{flag}: {folder} holds no finished dataset: name one, or remove the flag") from None
             continue

@@ -188,7 +188,7 @@ def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Ite
         return root, side_by_side(listings) if len(parts) > 1 else listings[0]()
     tally.is_there = True
     folder, _, name = root.rpartition("/")
-    return folder, [ImageRef(name, "", file.size_in_bytes, version_of(file))]
+    return folder, [] if part.start else [ImageRef(name, "", file.size_in_bytes, version_of(file))]
 
 
 def _find_remote_entries(part: Part, settings: ListingSettings, tally: Tally) -> Iterator[ImageRef]:

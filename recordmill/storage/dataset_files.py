@@ -43,7 +43,7 @@ def find_marker(output: str) -> Marker | None:
     """The marker of an output's finished dataset; None if there is none that can be read."""
     try:
         return read_marker(output)
-    except (FileNotFoundError, DamagedMarkerError):
+    except (FileNotFoundError, NotADirectoryError, DamagedMarkerError):
         return None
 
 

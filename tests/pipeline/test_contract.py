@@ -265,6 +265,10 @@ def test_the_contract_changes_no_plan(convert, photos, tmp_path):
             "--against: nowhere holds no finished dataset: name one, or remove the flag",
         ),
         (
+            ["--set=expect.classes=as_before", f"--against={__file__}"],
+            f"--against: {__file__} holds no finished dataset: name one, or remove the flag",
+        ),
+        (
             ["--set=expect.classes=[cat]", "--against=nowhere"],
             "--against has no effect, since nothing in expect is compared with a previous dataset",
         ),

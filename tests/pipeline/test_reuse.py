@@ -307,7 +307,7 @@ def test_bad_datasets_to_reuse_are_refused_in_a_sentence(dataset, photos, conver
         return done.told
 
     (tmp_path / "empty").mkdir()
-    for folder in ("empty", "nowhere"):
+    for folder in ("empty", "nowhere", "dataset/recordmill.json"):
         sentence = "holds no finished dataset: name one, or remove the flag"
         assert refuse(tmp_path / folder) == (2, f"--reuse: {tmp_path / folder} {sentence}")
     assert refuse(dataset.output, seed=3) == (2, f"--reuse: the seed of {dataset.output} is 0, not 3: set seed=0")

@@ -171,13 +171,20 @@ def _check_for_beam(settings: DatasetSettings, output: str) -> str:
     return "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
 
 
+def _find_dataset(path: str, options: LaunchOptions) -> str:
+    """The folder of an earlier dataset, whose store has answered; where there are versions, the current one."""
+    path = _path_elsewhere(preflight.normal_path(path), options)
+    preflight.check_dataset(path, options.is_here)
+    return current_folder(path)
+
+
 def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:
     """The dataset of `--against`; the empty string without that flag."""
     if not options.against:
         return ""
     if not settings.expect.compares:
         raise UsageError("--against has no effect, since nothing in expect is compared with a previous dataset")
-    against = current_folder(_path_elsewhere(preflight.normal_path(options.against), options))
+    against = _find_dataset(options.against, options)
     if find_marker(against) is None:
         raise UsageError(f"--against: {against} holds no finished dataset: name one, or remove the flag")
     return against
@@ -185,7 +192,7 @@ def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:
 
 def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) -> tuple[str, ...]:
     """The datasets of `--reuse`, and with `--update` the output, if it holds one."""
-    named = [current_folder(_path_elsewhere(preflight.normal_path(each), options)) for each in options.reuse]
+    named = [_find_dataset(each, options) for each in options.reuse]
     folders = tuple(dict.fromkeys([*named, *([current_folder(output)] if options.update else [])]))
     for folder in folders:
         flag = "--reuse" if folder in named else "--update"

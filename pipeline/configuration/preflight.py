@@ -124,6 +124,17 @@ def _describe_with_timeout(path: str) -> object:
     return call_with_timeout(lambda: storage.describe(path), SECONDS_TO_ANSWER)
 
 
+def check_dataset(dataset: str, here: bool) -> None:
+    """Checks that the store of an earlier dataset can be reached; `here` is as for `find_folder`.
+
+    Raises:
+        RecordmillError: there is no file system for such paths, its client is not installed, or it does not answer.
+    """
+    _check_client("dataset", dataset)
+    if not storage.is_local(dataset):
+        _is_file("dataset", dataset, storage.join(dataset, MARKER), here)
+
+
 def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
     """Checks that inputs exist, and that the output can be written, is outside them and is a folder of its own.
 
@@ -131,9 +142,7 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
         RecordmillError: one of the checks fails, or a store's client is not installed.
     """
     for what, path in (("output", output), *(("input", each.path) for each in inputs)):
-        if extra := _missing_extra(path):
-            needs = "needs its store's client, which is not installed"
-            raise RecordmillError(f"the {what} {path} {needs}: pip install '.[{extra}]' in a clone")
+        _check_client(what, path)
     for path in (each.path for each in inputs):
         if storage.is_local(path):
             _check_local_input(path)
@@ -149,6 +158,12 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
             )
     if storage.is_local(output) and not preview:
         _check_local_output(output)
+
+
+def _check_client(what: str, path: str) -> None:
+    if extra := _missing_extra(path):
+        needs = "needs its store's client, which is not installed"
+        raise RecordmillError(f"the {what} {path} {needs}: pip install '.[{extra}]' in a clone")
 
 
 def _missing_extra(path: str) -> str:

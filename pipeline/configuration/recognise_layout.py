@@ -3,7 +3,6 @@
 import posixpath
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
@@ -71,10 +70,14 @@ class LayoutFinder:
         source = _part(written, "source")
         kinds = [source["kind"]] if "kind" in source else _kinds_with(source)
         found: list[tuple[Input, Recognised]] = []
-        with suppress(OSError):  # the job may have permissions that this process lacks
+        try:
             for each in self._inputs:
                 if recognised := _look(each.path, kinds, written):
                     found.append((each, recognised))
+        except UsageError:
+            raise
+        except (OSError, ValueError):  # the job may have other permissions; `preflight` says if there is no such store
+            pass
         if not found:
             gives_words = "kind" in source and load_source(source["kind"]).gives_words
             usual = {"splits": {"from_source": USUAL_WORDS}} if gives_words else {}

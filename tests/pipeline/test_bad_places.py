@@ -164,3 +164,9 @@ def test_a_full_disk(convert, class_folders, small_disk, state_of, tmp_path, siz
     if again.code:  # there is too little room for both at once
         (sentence,) = again.errors
         assert sentence.startswith(f"the output {done.output} cannot be written: no space left on device")
+
+
+def test_an_input_without_a_file_system_is_one_sentence(convert, tmp_path):
+    done = convert("nowhere://a/b", output=tmp_path / "dataset")
+    start = "the input nowhere://a/b cannot be read: Unable to get filesystem"
+    assert (done.code, done.told[1][: len(start)]) == (1, start)

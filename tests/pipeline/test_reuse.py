@@ -310,6 +310,11 @@ def test_bad_datasets_to_reuse_are_refused_in_a_sentence(dataset, photos, conver
     for folder in ("empty", "nowhere", "dataset/recordmill.json"):
         sentence = "holds no finished dataset: name one, or remove the flag"
         assert refuse(tmp_path / folder) == (2, f"--reuse: {tmp_path / folder} {sentence}")
+    code, sentence = refuse("nowhere://a/b")
+    assert (code, sentence[:84]) == (
+        1,
+        "the dataset nowhere://a/b cannot be read: Unable to get filesystem from specified pa",
+    )
     assert refuse(dataset.output, seed=3) == (2, f"--reuse: the seed of {dataset.output} is 0, not 3: set seed=0")
     for change, problem in (({"unit": "row"}, "is row, not image"), ({"recordmill": 3}, "it has format 3")):
         copy = shutil.copytree(dataset.output, tmp_path / problem.replace(" ", ""), dirs_exist_ok=True)

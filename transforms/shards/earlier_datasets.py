@@ -356,5 +356,5 @@ class _OpenShard:
             self._stored.__exit__()
         if isinstance(self._source, GzipBytes):
             _unpacking[self._shard.entry.sha256] = (self._source, self._start)
-            while len(_unpacking) > _MOST_UNPACKING:
-                _unpacking.pop(next(iter(_unpacking)))
+            while len(_unpacking) > _MOST_UNPACKING:  # other threads do the same
+                _unpacking.pop(next(iter(tuple(_unpacking)), ""), None)

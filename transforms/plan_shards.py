@@ -12,11 +12,11 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
+from recordmill.schemas.key_hashes import order_of
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
 from recordmill.transforms.planning.hash_histogram import range_of
-from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import Plan, ReusableDataset, describe_settings, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
@@ -108,7 +108,7 @@ class ShardAssigner:
         if isinstance(ref, Notice):
             if ref.status != "rejected":
                 return None
-            split, order = self._rejected_go_to, hash_key(self._seed, ref.key).order
+            split, order = self._rejected_go_to, order_of(self._seed, ref.key)
         else:
             hashes, split, left_out = self._splitter.place(ref)
             order = hashes.order

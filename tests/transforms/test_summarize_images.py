@@ -9,11 +9,11 @@ from apache_beam.testing.util import equal_to
 from eager_beam import assert_that, new_pipeline
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.key_hashes import HASH_RANGE
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.coco import Coco
-from recordmill.transforms.planning.key_hashes import HASH_RANGE
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.summarize_images import SummarizeImages, merge_summaries

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Self
 
 from recordmill.schemas.dataset.totals import Totals
-from recordmill.transforms.planning.key_hashes import HASH_BITS, HASH_RANGE
+from recordmill.schemas.key_hashes import HASH_BITS, HASH_RANGE
 
 MAX_BINS = 1 << 16
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.key_hashes import HASH_RANGE, KeyHashes, hash_key
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.transforms.planning.key_hashes import HASH_RANGE, KeyHashes, hash_key
 
 
 def split_bounds(settings: SplitSettings) -> list[int]:

@@ -34,12 +34,12 @@ from recordmill.schemas.dataset.row_origins import (
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.image_ref import ImageRef, Notice
+from recordmill.schemas.key_hashes import order_of
 from recordmill.schemas.record_digests import RecordDigests, take_image
 from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
 from recordmill.storage.record_bytes import GzipBytes, PlainBytes, StoredFile
 from recordmill.storage.record_reader import HEADER_BYTES
-from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records.earlier_record import EarlierRecord, find_decisive
 
@@ -114,13 +114,13 @@ def join_earlier(
         datasets: those that `find_reusable` gave.
         refs: of one shard, in its order.
         seed: of the dataset; the earlier ones have the same.
-        digest: of a reference, see `RecordDigests`; by default, no row is copied.
+        digest: of a reference, see `ReferenceDigests`; by default, no row is copied.
     """
     with ExitStack() as stack:
         by_key = {ref.key: ref for ref in refs if not isinstance(ref, Notice)} if datasets else {}
         found: dict[str, list[_Found]] = {}
         if by_key:
-            first, last = (hash_key(seed, each.key).order for each in (refs[0], refs[-1]))
+            first, last = (order_of(seed, each.key) for each in (refs[0], refs[-1]))
             for dataset in datasets:
                 overlapping = (each for each in _open_dataset(dataset) if each.first <= last and each.last >= first)
                 for shard in overlapping:
@@ -149,7 +149,7 @@ class KnownDigests:
         for shard in (shard for each in datasets if each.same_source for shard in _open_dataset(each)):
             for row, origin in _OpenShard(shard).rows(0, _MOST_HASH, seed):
                 if row.sha256 and origin.source:
-                    numbers.append((origin.source, hash_key(seed, row.key).order))
+                    numbers.append((origin.source, order_of(seed, row.key)))
                     digests.append(bytes.fromhex(row.sha256))
         found = np.array(numbers, np.uint64).reshape(-1, 2)
         order = np.argsort(found[:, 0], kind="stable")
@@ -163,7 +163,7 @@ class KnownDigests:
         place = int(np.searchsorted(self._sources, np.uint64(source)))
         if place == len(self._sources) or int(self._sources[place]) != source:
             return ""
-        is_same = int(self._hashes[place]) == hash_key(self._seed, ref.key).order
+        is_same = int(self._hashes[place]) == order_of(self._seed, ref.key)
         return self._digests[place].tobytes().hex() if is_same else ""
 
 
@@ -262,7 +262,7 @@ def _find_line(content: bytes, first: int, seed: int) -> int:
         while not key and end < high:  # what was excluded has no key
             start, end = end, content.find(b"\n", end) + 1
             key = orjson.loads(content[start:end])["key"]
-        if key and hash_key(seed, key).order < first:
+        if key and order_of(seed, key) < first:
             low = end
         else:
             high = begin
@@ -294,7 +294,7 @@ class _OpenShard:
         origins = self._origins(content.count(b"\n", 0, start))
         for row, origin in zip(parse_rows(lines), origins, strict=False):
             if row.key:  # else it was excluded
-                if hash_key(seed, row.key).order > last:
+                if order_of(seed, row.key) > last:
                     return
                 yield row, origin
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from recordmill import storage
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.key_hashes import order_of
 from recordmill.storage.dataset_files import shard_path
-from recordmill.transforms.planning.key_hashes import hash_key
 
 Digests = NDArray[np.uint64]
 
@@ -38,7 +38,7 @@ class RecordColumns:
 
     def add(self, row: SidecarRow) -> None:
         """Adds a record."""
-        columns, order = self._columns, hash_key(self._seed, row.key).order
+        columns, order = self._columns, order_of(self._seed, row.key)
         columns["places"] += _PLACE.pack(row.offset, row.length, order)
         columns["contents"] += int(row.sha256[:16], 16).to_bytes(8, "little")
         if row.difference_hash is not None:

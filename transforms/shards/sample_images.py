@@ -13,13 +13,13 @@ from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.sniff import sniff
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.key_hashes import order_of
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.outcome import Price
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.record_reader import FRAMING_BYTES
-from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import ReusableDataset, class_numbers
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
@@ -133,7 +133,7 @@ def convert_sample(
         converted = convert_image(ref, layout, label_map, decoding, earlier=earlier, twice=True)
         return SampledImage(ref, converted, time.thread_time() - began)
 
-    refs = sorted((ref for _, _, ref in summary.sample), key=lambda ref: hash_key(settings.seed, ref.key).order)
+    refs = sorted((ref for _, _, ref in summary.sample), key=lambda ref: order_of(settings.seed, ref.key))
     pairs = join_earlier(reuse, refs, settings.seed)
     with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:  # stores are waited for
         return Sample(list(pool.map(convert, pairs, lambda pair: pair[0].expected_bytes, lambda _: 0)))

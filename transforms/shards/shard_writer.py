@@ -14,12 +14,12 @@ from recordmill.schemas.dataset.file_names import EXAMPLES
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.key_hashes import order_of
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.output_errors import explain_output_error
-from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records.change_examples import keep_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, exclude_image
@@ -39,7 +39,7 @@ from recordmill.transforms.shards.shard_files import (
 
 def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
     """A shard's references in their final order: by hash, so that classes are mixed and listing order has no say."""
-    return sorted(refs, key=lambda ref: (hash_key(seed, ref.key).order, ref.key, ref.offset))
+    return sorted(refs, key=lambda ref: (order_of(seed, ref.key), ref.key, ref.offset))
 
 
 def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:

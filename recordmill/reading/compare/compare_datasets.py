@@ -10,11 +10,11 @@ import orjson
 from recordmill import storage
 from recordmill.reading.compare.compare_rows import Comparison, Entry, RowJudge, compare_rows
 from recordmill.reading.dataset import Dataset
-from recordmill.reading.random_access.split_index import hash_key
 from recordmill.reading.shard import FORGED, Shard
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import LoadError
+from recordmill.schemas.key_hashes import order_of
 from recordmill.storage.temporary_files import SortedRows
 
 _DERIVED = frozenset(
@@ -91,7 +91,7 @@ def _read_split(shards: Sequence[Shard], split: str, seed: int) -> Iterator[Entr
                     if "rejected" in row:
                         continue
                     key, _, _ = row["key"], row["sha256"], row["class"]
-                    number = hash_key(seed, key)
+                    number = order_of(seed, key)
                     if number < last:
                         raise LoadError(f"the rows of {shard.sidecar} are not in order: verify the dataset")
                     last = number
@@ -106,7 +106,7 @@ def sort_entries(rows: Iterable[tuple[str, str | None, Any]], seed: int) -> Iter
     """Sorts keys, splits and rows by the hash of the key, in a temporary file."""
     rows, place = iter(rows), SortedRows()
     while batch := list(islice(rows, _BATCH)):
-        place.add((f"{hash_key(seed, each[0]):016x}{each[0]}", orjson.dumps(each)) for each in batch)
+        place.add((f"{order_of(seed, each[0]):016x}{each[0]}", orjson.dumps(each)) for each in batch)
     for number, line in place:
         key, split, row = orjson.loads(line)
         yield int(number[:16], 16), key, split, row

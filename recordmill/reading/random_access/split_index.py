@@ -20,6 +20,7 @@ from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.record_index import PLACE_BYTES, Places, list_shards, pack_head, parse_places
 from recordmill.schemas.errors import LoadError
+from recordmill.schemas.key_hashes import order_of
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
 
@@ -57,7 +58,7 @@ class SplitIndex:
         """
         if self.seed is None:
             raise LoadError(f"{self.shards[0].path} is known by its frames alone, without keys: read records by number")
-        hashed, hashes = hash_key(self.seed, key), memoryview(self.entries[:, 2])  # type: ignore[arg-type]
+        hashed, hashes = order_of(self.seed, key), memoryview(self.entries[:, 2])  # type: ignore[arg-type]
         found = [number for begin, end in self._splits() for number in _equal(hashes, begin, end, hashed)]
         return found[0] if len(found) < 2 and found else next((n for n in found if self._row_key(n) == key), None)
 
@@ -76,11 +77,6 @@ def _equal(hashes: memoryview, begin: int, end: int, hashed: int) -> Iterator[in
     while number < end and hashes[number] == hashed:
         yield number
         number += 1
-
-
-def hash_key(seed: int, key: str) -> int:
-    """The number by which a split's records are sorted."""
-    return int.from_bytes(hashlib.sha256(f"{seed}\0key\0{key}".encode()).digest()[16:24], "big")
 
 
 def read_index(dataset: Dataset, shards: Sequence[Shard]) -> SplitIndex:
@@ -129,7 +125,7 @@ def _read_companion(path: str, marker: Marker, shards: Sequence[Shard]) -> list[
 
 
 def _read_sidecar(shard: Shard, seed: int) -> Entries:
-    rows = [(row.offset, row.length, hash_key(seed, row.key)) for row in shard.rows()]
+    rows = [(row.offset, row.length, order_of(seed, row.key)) for row in shard.rows()]
     return np.array(rows, np.uint64).reshape(-1, 3)
 
 

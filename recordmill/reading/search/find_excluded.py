@@ -16,11 +16,11 @@ import orjson
 from recordmill import storage
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import DamagedExampleError, ParsedExample
-from recordmill.reading.random_access.split_index import hash_key
 from recordmill.reading.shard import FORGED
 from recordmill.reading.verify.finding import Finding
 from recordmill.schemas.dataset.file_names import INDEX, MARKER
 from recordmill.schemas.exclusions import Exclusions
+from recordmill.schemas.key_hashes import order_of
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile, looks_like_shard
 
@@ -135,7 +135,7 @@ def _search_index(path: str, exclusions: Exclusions) -> Iterator[_Place]:
         content = storage.read_range(path)
         shards = int.from_bytes(content[8:16], "little")
         hashes = np.frombuffer(content[24 + 40 * shards :], "<u8").reshape(-1, 3)[:, 2]
-        wanted = {hash_key(recipe["seed"], key): key for key in exclusions.keys}
+        wanted = {order_of(recipe["seed"], key): key for key in exclusions.keys}
     except (FileNotFoundError, *FORGED):
         return
     for number in np.intersect1d(hashes, np.array([*wanted], np.uint64)).tolist():

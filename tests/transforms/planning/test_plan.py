@@ -12,6 +12,7 @@ from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.key_hashes import HASH_RANGE, hash_key
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import BoxSettings, RejectionLimits, as_yaml_dict
@@ -25,7 +26,6 @@ from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.planning import hash_histogram
 from recordmill.transforms.planning import plan as plan_module
 from recordmill.transforms.planning.hash_histogram import range_of
-from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
 from recordmill.transforms.planning.plan import OUTSIDE, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary

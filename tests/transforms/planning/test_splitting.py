@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.key_hashes import HASH_RANGE, hash_key
 from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
 from recordmill.transforms.planning.splitting import (
     ImageSplitter,
     SplitCutoffs,

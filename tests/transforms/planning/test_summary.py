@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.key_hashes import order_of
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.reference_digest import digest_of, version_digest_of
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.planning import hash_histogram, summary
-from recordmill.transforms.planning.key_hashes import hash_key
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
@@ -99,7 +99,7 @@ def test_exact_contents():
         "train": (140, 2),
         "test": (7, 1),
     }
-    assert total.splits["test"].histogram.bins == {hash_key(0, "dog/1").order: 7}
+    assert total.splits["test"].histogram.bins == {order_of(0, "dog/1"): 7}
     assert total.warnings == ["c: the folder is empty"]
     assert total.problems == ["/x/d: it loops"]
     assert total.problems_found == 1
@@ -176,7 +176,7 @@ def test_the_sample_is_the_images_with_the_lowest_order():
     total = Summary()
     for ref in refs:
         total.add(ReferenceBatch.of([ref]), splitter)
-    lowest = sorted(refs, key=lambda ref: hash_key(0, ref.key).order)[: summary.SAMPLE_SIZE]
+    lowest = sorted(refs, key=lambda ref: order_of(0, ref.key))[: summary.SAMPLE_SIZE]
     assert [ref for _, _, ref in total.sample] == lowest
 
 

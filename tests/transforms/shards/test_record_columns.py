@@ -5,7 +5,7 @@ import pytest
 from sidecar_lines import written
 
 from recordmill.schemas.dataset.sidecar_row import row_from_json
-from recordmill.transforms.planning.key_hashes import hash_key
+from recordmill.schemas.key_hashes import order_of
 from recordmill.transforms.shards.record_columns import RecordColumns, as_numbers, read_column
 
 ROWS = [
@@ -30,7 +30,7 @@ def test_each_column_comes_back(tmp_path, hashes, expected):
         column: as_numbers(read_column(str(tmp_path), "train", 3, 2, column)).tolist()
         for column in ("places", "contents", "hashes")
     }
-    orders = [hash_key(7, key).order for key in "ab"]
+    orders = [order_of(7, key) for key in "ab"]
     assert found == {
         "places": [0, 9, orders[0], 25, 7, orders[1]],
         "contents": [5, 2**64 - 2],

@@ -2,13 +2,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.planning.key_hashes import hash_key
+from recordmill.schemas.key_hashes import order_of
 from recordmill.transforms.shards.shard_writer import find_duplicate_key, order_references
 
 
 @given(st.permutations([ImageRef(f"{n % 4}", "", offset=n // 4) for n in range(12)]))
 def test_the_order_does_not_depend_on_the_listing(refs):
-    expected = sorted(refs, key=lambda ref: (hash_key(3, ref.key).order, ref.offset))
+    expected = sorted(refs, key=lambda ref: (order_of(3, ref.key), ref.offset))
     assert order_references(refs, 3) == expected
 
 

@@ -2,7 +2,7 @@ import pytest
 from make_marker import make_marker
 
 from recordmill.reading.compare.compare_datasets import compare_settings, judge_of, sort_entries
-from recordmill.reading.random_access.split_index import hash_key
+from recordmill.schemas.key_hashes import order_of
 
 IDS = {"cat": 0, "dog": 1}
 
@@ -49,4 +49,4 @@ def test_whether_examples_have_their_split():
 def test_entries_are_sorted_by_the_hashes_of_their_keys():
     keys = [f"é/{number}.jpg" for number in range(20)]
     found = list(sort_entries(((key, None, {"class": key}) for key in keys), 7))
-    assert found == sorted((hash_key(7, key), key, None, {"class": key}) for key in keys)
+    assert found == sorted((order_of(7, key), key, None, {"class": key}) for key in keys)

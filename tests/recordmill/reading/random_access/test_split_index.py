@@ -41,7 +41,7 @@ def test_every_key_is_found(folder, dataset_rows, documented_index):
 
 def test_the_sidecar_tells_keys_of_the_same_hash_apart(folder, dataset_rows, monkeypatch):
     (folder / "records.index").unlink()
-    monkeypatch.setattr(split_index, "hash_key", lambda seed, key: 7)
+    monkeypatch.setattr(split_index, "order_of", lambda seed, key: 7)
     index = index_of(folder)
     rows = [row for split in open_dataset(str(folder)).splits for row in dataset_rows(folder, split)]
     assert [index.find_key(row["key"]) for row in rows] == list(range(24))

@@ -37,6 +37,11 @@ def hash_key(seed: int, key: str, group: str = "") -> KeyHashes:
     return own._replace(split=_hash(seed, "group", group)[0]) if group else own
 
 
+def order_of(seed: int, key: str) -> int:
+    """`KeyHashes.order` of an image, in less time than all of its numbers."""
+    return int.from_bytes(sha256(f"{seed}\0key\0{key}".encode()).digest()[16:24])
+
+
 def _hash(seed: int, kind: str, text: str) -> KeyHashes:
     return KeyHashes(*_THREE_NUMBERS(sha256(f"{seed}\0{kind}\0{text}".encode()).digest()))
 

@@ -4,7 +4,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.transforms.planning.key_hashes import HASH_RANGE, hash_key
+from recordmill.schemas.key_hashes import HASH_RANGE, hash_key, order_of
 
 
 def test_the_numbers_never_change():
@@ -23,6 +23,7 @@ def test_they_are_three_parts_of_one_sha256(seed, key, group):
     assert all(0 <= number < HASH_RANGE for number in hashes)
     if not group:
         assert hashes.split == split
+    assert order_of(seed, key) == order
 
 
 @given(st.integers(), st.text(), st.text(), st.text(min_size=1))

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -82,11 +82,11 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
         storage.remove_files([storage.join(folder, MARKER)])  # first, so that no interruption leaves half a dataset
         storage.remove_folder(folder)
         del versions[name]
-    _report(versions, current)
     listed = [
         {"version": name, "current": name == current, "complete": marker is not None, **_describe(marker)}
         for name, marker in versions.items()
     ]
+    _report(listed)
     return {"path": output, "current": current or None, "versions": listed}
 
 
@@ -113,15 +113,14 @@ def _describe(marker: Marker | None) -> dict[str, Any]:
     return {"finished": marker.run.finished, "records": marker.ledger.written, "bytes": size}
 
 
-def _report(versions: dict[str, Marker | None], current: str) -> None:
+def _report(listed: Sequence[Mapping[str, Any]]) -> None:
     table = plain_table("version", "finished", "records", "bytes", "", right=("records", "bytes"))
-    for name, marker in versions.items():
-        if marker is None:
-            table.add_row(name, "", "", "", "unfinished")
+    for each in listed:
+        if not each["complete"]:
+            table.add_row(each["version"], "", "", "", "unfinished")
             continue
-        size = format_size(sum(split.bytes for split in marker.splits.values()))
-        finished, records = marker.run.finished, f"{marker.ledger.written:,}"
-        table.add_row(name, finished, records, size, "current" if name == current else "")
+        records, size = f"{each['records']:,}", format_size(each["bytes"])
+        table.add_row(each["version"], each["finished"], records, size, "current" if each["current"] else "")
     width = None if sys.stderr.isatty() else 200
     Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False).print(table)
 

@@ -121,8 +121,8 @@ def _add_report(outcome: Outcome, run: RunSettings, write_report: WriteReport) -
                 return outcome
             write_report(run.output)
     except Exception as error:  # noqa: BLE001  # the dataset is complete without it
-        told = explain_output_error(error, run.output) if isinstance(error, OSError) else str(error)
-        why = " ".join(told.split()) or type(error).__name__
+        problem = explain_output_error(error, run.output) if isinstance(error, OSError) else str(error)
+        why = " ".join(problem.split()) or type(error).__name__
         note = f"{REPORT} was not made ({why}): recordmill inspect {run.output} --report makes it"
         return replace(outcome, notes=(*outcome.notes, note))
     return replace(outcome, numbers={**outcome.numbers, "report": REPORT})

@@ -207,8 +207,8 @@ def test_an_output_with_a_dataset_in_place_is_refused(tonight, convert, photos):
 @pytest.mark.parametrize("flag", ["--no_plan", "--plan", "--overwrite", "--update", "--discard"])
 def test_an_output_with_versions_is_refused_without_the_flag(two, convert, photos, state_of, flag):
     before = state_of(two[0])
-    told = convert(photos, flag, settings=SETTINGS).told
-    assert told == (1, f"{two[0]} has versions: add --versions, or choose another output")
+    refused = convert(photos, flag, settings=SETTINGS).told
+    assert refused == (1, f"{two[0]} has versions: add --versions, or choose another output")
     assert state_of(two[0]) == before
 
 
@@ -271,8 +271,8 @@ def manage(two, capsys):
     def run(*flags):
         capsys.readouterr()
         code = versions([str(two[0]), *flags])
-        told = capsys.readouterr()
-        return code, json.loads(told.out), told.err
+        shown = capsys.readouterr()
+        return code, json.loads(shown.out), shown.err
 
     return run
 
@@ -331,8 +331,8 @@ def test_no_version_is_deleted_where_none_is_current(two, manage, harm):
     else:
         path.write_text("{" if harm == "damaged" else json.dumps({"recordmill": 2, "current": "0" * 16}))
     code, line, _ = manage("--keep", "1")
-    told = f"--keep: none of the complete versions of {output} is current: choose one with --use first"
-    assert (code, line["sentence"]) == (2, told)
+    sentence = f"--keep: none of the complete versions of {output} is current: choose one with --use first"
+    assert (code, line["sentence"]) == (2, sentence)
     assert {path.name for path in output.iterdir()} - {"recordmill.json"} == {old, new}
     assert manage("--use", new)[1]["current"] == pointer(output)["current"] == new
 

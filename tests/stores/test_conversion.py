@@ -192,7 +192,7 @@ def test_versions_and_the_pointer(folder):
     second = json.loads(folder.convert(*flags, "--set=limit=40").stdout)
     new = open_dataset(f"{folder.url}dataset/")
     assert new.folder == f"{folder.url}dataset/{second['version']}"
-    assert new.marker.ledger.written == new.marker.run.images_reused == 38  # of 40, two are no images
+    assert new.marker.ledger.written == new.marker.run.images_reused == 38  # of 40, two are not images
     assert not [name for name in folder.files() if ".staging-" in name or ".tmp" in name]
     assert versions([f"{folder.url}dataset", "--rollback"]) == versions([f"{folder.url}dataset", "--keep=1"]) == 0
     assert {name.partition("/")[0] for name in folder.files()} == {"recordmill.json", first["version"]}

@@ -205,9 +205,9 @@ class WrittenShard:
                 images_reused=self._reused,
                 images_disputed=self._disputed,
             )
-            told = to_json(replace(report, milliseconds=0))
-            del told["contents"]  # they are a column
-            note = {"format": MARKER_FORMAT, "fingerprint": list(self._mark), "report": told}
+            kept = to_json(replace(report, milliseconds=0))
+            del kept["contents"]  # they are a column
+            note = {"format": MARKER_FORMAT, "fingerprint": list(self._mark), "report": kept}
             storage.write_file(self._note, orjson.dumps(note))
         return report
 

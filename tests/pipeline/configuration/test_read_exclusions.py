@@ -13,17 +13,17 @@ def test_a_list_is_read(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "sentence"),
     [
         (b"key:a\n\nphotos/b.jpg\n", "{}, line 3 is 'photos/b.jpg': write key:KEY, or sha256: and 64 hex digits"),
         (b"\xff\n", "{} cannot be read: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
         (None, "{} cannot be read: no such file or directory"),
     ],
 )
-def test_a_list_that_cannot_be_used_is_refused(tmp_path, content, told):
+def test_a_list_that_cannot_be_used_is_refused(tmp_path, content, sentence):
     path = tmp_path / "removed.txt"
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(UsageError) as caught:
         read_exclusions(str(path), "--absent")
-    assert str(caught.value) == "--absent: " + told.format(path)
+    assert str(caught.value) == "--absent: " + sentence.format(path)

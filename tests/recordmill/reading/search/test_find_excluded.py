@@ -104,5 +104,5 @@ def test_the_command_fails_while_anything_is_there(dataset, tmp_path, capsys):
     assert main([str(dataset), f"--absent={listed}"]) == 0
     listed.write_text("nothing\n", encoding="utf-8")
     assert main([str(dataset), f"--absent={listed}", "--json"]) == 2
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])["sentence"]
-    assert told == f"--absent: {listed}, line 1 is 'nothing': write key:KEY, or sha256: and 64 hex digits"
+    sentence = json.loads(capsys.readouterr().out.splitlines()[-1])["sentence"]
+    assert sentence == f"--absent: {listed}, line 1 is 'nothing': write key:KEY, or sha256: and 64 hex digits"

@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -178,21 +177,38 @@ def test_kill_9_while_an_update_converts_leaves_the_old_dataset_and_a_rerun_give
     assert again.lasting_marker == rebuilt.lasting_marker
 
 
+# Kills itself before a use of the output: as many files are opened, moved or deleted there before that as it is told.
+KILL_SOMEWHERE = """
+import os, signal, sys
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+
+left, output = int(sys.argv[1]), sys.argv[2]
+
+def count(event, arguments):
+    global left
+    if event.startswith(("open", "os.")) and any(isinstance(each, str) and output in each for each in arguments):
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(count)
+sys.exit(launch(sys.argv[3:], build))
+"""
+
+
 def test_kill_9_at_random_moments(convert, spawn, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 30}, size=(400, 300))
     undisturbed = convert(root, settings=SETTINGS, output=tmp_path / "undisturbed")
     output, chance = tmp_path / "killed", random.Random()
-    for _ in range(3):
-        process = spawn(*flags(root, output, SETTINGS))
-        delay = 1.2 + 0.8 * chance.random()  # Python and Beam alone take over a second
-        timer = threading.Timer(delay, process.kill)
-        timer.start()
+    moments = [chance.randrange(500) for _ in range(3)]  # of almost 600 in a whole run
+    for number, moment in enumerate(moments):
+        process = spawn(moment, output, *flags(root, output, SETTINGS), script=KILL_SOMEWHERE)
         process.communicate()
-        timer.cancel()
-        assert process.returncode in (0, -signal.SIGKILL), delay
+        assert process.returncode in ((0, -signal.SIGKILL) if number else (-signal.SIGKILL,)), moments
     again = convert(root, settings=SETTINGS, output=output)
-    assert (again.code, again.staging) == (0, [])
-    assert again.deterministic_files == undisturbed.deterministic_files
+    assert (again.code, again.staging) == (0, []), moments
+    assert again.deterministic_files == undisturbed.deterministic_files, moments
     assert again.lasting_marker == undisturbed.lasting_marker
     assert again.files == undisturbed.files
 

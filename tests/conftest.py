@@ -1,5 +1,4 @@
 import os
-import pickle
 import re
 import shlex
 import socket
@@ -56,74 +55,24 @@ def _no_runner() -> Iterator[None]:
 def _cheap_conversions() -> Iterator[None]:
     """Leaves out what takes long in small conversions and changes nothing in them.
 
-    The disk may keep files in its cache, since no test turns the machine off. What depends on Beam's code or on the
-    installed packages alone is worked out once: the signatures of DoFns, Beam's flags, our version, and the sample. So
-    is the text of `config.yaml` for the same settings. Functions are pickled when they run, not also when their step is
-    made. Only tests that ask for processes start them.
+    The disk may keep files in its cache, since no test turns the machine off. Beam's flags, our version and the sample
+    are worked out once, and so is the text of `config.yaml` for the same settings. Only tests that ask for processes
+    start them.
     """
-    from apache_beam.internal import pickler
-    from apache_beam.transforms import core, ptransform, userstate
-    from apache_beam.typehints import decorators
+    from cheap_beam import make_beam_cheap, once_for_each_value
 
     from recordmill.pipeline import attempt, sample
     from recordmill.pipeline.configuration import resolve_settings
 
-    pickled_later = SimpleNamespace(**{**vars(pickler), "roundtrip": lambda value: value})
     with pytest.MonkeyPatch.context() as patch:
+        make_beam_cheap(patch)
         patch.setattr(os, "fsync", lambda file: None)
-        patch.setattr(ptransform, "pickler", pickled_later)
-        patch.setattr(userstate, "get_dofn_specs", _once_for_each_code(userstate.get_dofn_specs))
-        patch.setattr(core, "_check_fn_use_yield_and_return", _once_for_each_code(core._check_fn_use_yield_and_return))
-        patch.setattr(core, "get_signature", _once_for_each_method(core.get_signature))
-        patch.setattr(decorators.IOTypeHints, "_make_origin", lambda *_, **__: [])  # where a step was made: a traceback
         patch.setattr(attempt, "_parser_of_beam", cache(attempt._parser_of_beam))
         patch.setattr(attempt, "version", cache(attempt.version))
-        patch.setattr(resolve_settings, "yaml", SimpleNamespace(safe_dump=_once_for_each_value(yaml.safe_dump)))
+        patch.setattr(resolve_settings, "yaml", SimpleNamespace(safe_dump=once_for_each_value(yaml.safe_dump)))
         patch.setattr(sample, "_files", cache(sample._files))
         patch.setattr(attempt, "default_processes", lambda: 1)
         yield
-
-
-def _once_for_each_code(look: Callable[[object], object]) -> Callable[[object], object]:
-    """The same function, which looks at the code of a function, method or DoFn once."""
-    known: dict[object, object] = {}
-
-    def look_once(given: object) -> object:
-        inner = getattr(given, "__func__", getattr(given, "_fn", given))
-        code = getattr(inner, "__code__", type(given))
-        if code not in known:
-            known[code] = look(given)
-        return known[code]
-
-    return look_once
-
-
-def _once_for_each_method(look: Callable[[object], object]) -> Callable[[object], object]:
-    """The same function, which looks at a method once, whatever it is bound to, and at other functions each time."""
-    known: dict[object, object] = {}
-
-    def look_once(given: object) -> object:
-        method = getattr(given, "__func__", None)
-        if method is None:
-            return look(given)
-        if method not in known:
-            known[method] = look(given)
-        return known[method]
-
-    return look_once
-
-
-def _once_for_each_value(make: Callable[..., str]) -> Callable[..., str]:
-    """The same function, which is called once for the same arguments."""
-    known: dict[bytes, str] = {}
-
-    def make_once(*given: object, **named: object) -> str:
-        key = pickle.dumps((given, named))
-        if key not in known:
-            known[key] = make(*given, **named)
-        return known[key]
-
-    return make_once
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 import os
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from forked_python import ForkServer
 from hypothesis import settings
 from run_python import run_python
 
@@ -73,6 +75,21 @@ def _cheap_conversions() -> Iterator[None]:
         patch.setattr(sample, "_files", cache(sample._files))
         patch.setattr(attempt, "default_processes", lambda: 1)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c() -> None:
+    """Lets tests interrupt what they start, also where a shell has started pytest in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    """Starts processes that need not import everything first."""
+    server = ForkServer()
+    yield server
+    server.close()
 
 
 @pytest.fixture

@@ -221,14 +221,6 @@ OWN_CODE = {
 """Settings for `look_alikes` with functions of a module, for other runners."""
 
 
-@pytest.fixture(scope="session")
-def fork_server() -> Iterator[ForkServer]:
-    """Starts processes that need not import everything first."""
-    server = ForkServer()
-    yield server
-    server.close()
-
-
 @pytest.fixture
 def spawn(fork_server: ForkServer) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts `python -m pipeline.run`, or a script, and gives the process; whatever still runs at the end is killed."""

@@ -26,13 +26,15 @@ from recordmill.pipeline.configuration.resolve_settings import make_recipe, reso
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.dataset.file_names import MARKER
+from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import LoadError, RecordmillError, UsageError
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, Outcome, Terminated
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
 from recordmill.schemas.version import VERSION
-from recordmill.storage.dataset_files import find_marker, read_marker
+from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.versions import current_folder
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.processors import default_processes, fewest_for_processes
@@ -174,31 +176,36 @@ def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:
     if not settings.expect.compares:
         raise UsageError("--against has no effect, since nothing in expect is compared with a previous dataset")
     against = _find_dataset(options.against, options)
-    if find_marker(against) is None:
-        raise UsageError(f"--against: {against} holds no finished dataset: name one, or remove the flag")
+    _read_earlier("--against", against)
     return against
 
 
 def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) -> tuple[str, ...]:
     """The datasets of `--reuse`, and with `--update` the output, if it holds one."""
     named = [_find_dataset(each, options) for each in options.reuse]
-    folders = tuple(dict.fromkeys([*named, *([current_folder(output)] if options.update else [])]))
+    own = current_folder(output) if options.update else ""
+    updated = [own] if own and own not in named and storage.exists(storage.join(own, MARKER)) else []
+    folders = tuple(dict.fromkeys([*named, *updated]))
     for folder in folders:
         flag = "--reuse" if folder in named else "--update"
-        try:
-            marker = read_marker(folder)
-        except (FileNotFoundError, NotADirectoryError):
-            if folder in named:
-                raise UsageError(f"{flag}: {folder} holds no finished dataset: name one, or remove the flag") from None
-            continue
-        except LoadError as error:
-            raise UsageError(f"{flag}: {error}: name another dataset, or remove the flag") from None
+        marker = _read_earlier(flag, folder)
         seed = marker.plan.recipe.get("seed")
         if marker.unit != settings.unit:
             raise UsageError(f"{flag}: the unit of {folder} is {marker.unit}, not {settings.unit}: remove the flag")
         if seed != settings.seed:
             raise UsageError(f"{flag}: the seed of {folder} is {seed}, not {settings.seed}: set seed={seed}")
     return folders
+
+
+def _read_earlier(flag: str, folder: str) -> Marker:
+    """The marker of a dataset that a flag names."""
+    try:
+        return read_marker(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(f"{flag}: {folder} holds no finished dataset: name one, or remove the flag") from None
+    except LoadError as error:
+        advice = "name another dataset, or remove the flag" if flag != "--update" else "choose another output"
+        raise UsageError(f"{flag}: {error}: {advice}") from None
 
 
 def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> None:

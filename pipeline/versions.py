@@ -11,13 +11,12 @@ from recordmill import storage
 from recordmill.pipeline.configuration.options import positive
 from recordmill.pipeline.configuration.preflight import normal_path
 from recordmill.pipeline.reader_command import reader_parser, run_reader
-from recordmill.pipeline.terminal.terminal import plain_table
+from recordmill.pipeline.terminal.terminal import Terminal, plain_table
 from recordmill.schemas.dataset.file_names import MARKER, staging_names
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import LoadError, UsageError
 from recordmill.schemas.formatting import format_size
-from recordmill.storage.dataset_files import find_marker
-from recordmill.storage.versions import find_pointer, point_to, version_names
+from recordmill.storage.versions import current_folder, find_pointer, point_to, read_versions
 from recordmill.transforms.planning.output_lock import find_busy
 
 EPILOG = """\
@@ -58,11 +57,13 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.vers
 
 def _work(flags: argparse.Namespace) -> dict[str, Any]:
     output = normal_path(flags.path)
-    versions = _read_versions(output)
+    versions = read_versions(output)
     pointer = find_pointer(output)
     if pointer is None and not versions:
         raise LoadError(f"{output} has no versions: only runs with --versions make some")
     current = pointer.current if pointer else ""
+    if pointer is None and (flags.rollback or flags.drop or flags.keep):
+        current_folder(output)  # fails if the pointer is damaged, and so one of the versions is the current one
     if flags.rollback and not (pointer and pointer.previous):
         raise UsageError("--rollback: no other version was current before: name one with --use")
     chosen = pointer.previous if flags.rollback and pointer else flags.use
@@ -87,13 +88,13 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
         for name, marker in versions.items()
     ]
     _report(listed)
-    return {"path": output, "current": current or None, "versions": listed}
-
-
-def _read_versions(output: str) -> dict[str, Marker | None]:
-    """The markers by version, the oldest first; unfinished versions have none and come last."""
-    found = {name: find_marker(storage.join(output, name)) for name in version_names(output)}
-    return dict(sorted(found.items(), key=lambda item: item[1].run.finished if item[1] else "~"))
+    line = {"path": output, "current": current or None, "versions": listed}
+    try:
+        current_folder(output)
+    except LoadError as error:
+        Terminal(sys.stderr).say(f"note: {error}")
+        return {**line, "notes": [str(error)]}
+    return line
 
 
 def _check_unused(output: str, name: str, versions: Collection[str], current: str) -> None:

@@ -9,6 +9,8 @@ import pytest
 from cut_switch import cut_switch
 
 from recordmill import open_dataset
+from recordmill.pipeline.analyze import main as analyze
+from recordmill.pipeline.diff import main as diff
 from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.verify import main as verify
 from recordmill.pipeline.versions import main as versions
@@ -249,19 +251,69 @@ def test_images_that_must_be_absent_are_searched_in_all_versions(two, tonight, p
     assert old in os.listdir(output)
 
 
-def test_a_pointer_to_a_missing_version(two):
-    output, _, new = two
-    (output / new).rename(output / "elsewhere")
-    with pytest.raises(ValueError, match=f"names the version {output}/{new}, which is not there"):
+DAMAGED_POINTERS = {
+    "": "is not valid JSON",
+    '{"recordmill": 2, "curr': "is not valid JSON",
+    '{"recordmill": 2}': "cannot be understood (current is missing)",
+    '{"recordmill": 2, "current": "../x"}': "cannot be understood (current is '../x')",
+    '{"recordmill": 3}': "has format 3, which another version of Recordmill reads",
+    '{"recordmill": 2, "current": "0000000000000000"}': (
+        "names the version 0000000000000000, which is not there or unfinished"
+    ),
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED_POINTERS)
+def test_a_damaged_pointer_is_one_sentence_with_the_remedy(two, tonight, convert, photos, tmp_path, capsys, content):
+    output, old, new = two
+    (output / "recordmill.json").write_text(content)
+    sentence = (
+        f"{output}/recordmill.json {DAMAGED_POINTERS[content]}: "
+        f"choose the latest version with recordmill versions {output} --use {new}"
+    )
+    with pytest.raises(ValueError, match="recordmill") as raised:
         open_dataset(str(output))
+    assert str(raised.value) == sentence
+    for command, *argv in ((verify,), (inspect,), (analyze,), (diff, str(output / old))):
+        capsys.readouterr()
+        assert command([str(output), *argv]) == (2 if command is diff else 1)
+        assert capsys.readouterr().err == f"error: {sentence}\n"
+    assert diff([str(output / old), str(output)]) == 2
+    assert (tonight().told, tonight("--update").told) == ((1, sentence), (1, sentence))
+    other, settings = tmp_path / "other", SETTINGS | {"expect.classes": "as_before"}
+    for flag in ("--reuse", "--against"):
+        assert convert(photos, flag, str(output), output=other, settings=settings).told == (1, sentence)
+    assert (output / "recordmill.json").read_text() == content
+    capsys.readouterr()
+    assert versions([str(output)]) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == f"note: {sentence}"
+    names = sorted(os.listdir(output))
+    if "0" * 16 not in content:  # any of the versions may be the current one
+        for flags in (["--rollback"], ["--keep", "1"], ["--drop", old]):
+            assert versions([str(output), *flags]) == 1
+            assert capsys.readouterr().err == f"error: {sentence}\n"
+    assert sorted(os.listdir(output)) == names
+    assert versions([str(output), "--use", new]) == 0
+    assert (verify([str(output)]), tonight("--update").line["status"]) == (0, "kept")
 
 
-def test_versions_without_a_pointer(two):
-    (two[0] / "recordmill.json").unlink()
-    with pytest.raises(
-        ValueError, match="holds versions, but none is current: recordmill versions shows which are complete"
-    ):
-        open_dataset(str(two[0]))
+def test_a_pointer_without_any_complete_version(two, tonight):
+    output, old, new = two
+    for name in (old, new):
+        (output / name / "recordmill.json").unlink()
+    why = f"names the version {new}, which is not there or unfinished"
+    remedy = "no version is complete, so delete that file and convert the dataset again"
+    assert tonight().told == (1, f"{output}/recordmill.json {why}: {remedy}")
+
+
+def test_versions_without_a_pointer(two, capsys):
+    output, old, new = two
+    (output / "recordmill.json").unlink()
+    remedy = f"choose the latest version with recordmill versions {output} --use {new}"
+    for command in ([str(output)], [str(output / old), str(output)]):
+        capsys.readouterr()
+        assert diff(command) == 2 if len(command) == 2 else verify(command) == 1
+        assert capsys.readouterr().err == f"error: {output} holds versions, but none is current: {remedy}\n"
 
 
 @pytest.fixture
@@ -322,14 +374,14 @@ def test_the_latest_versions_are_kept(two, tonight, photos, picture, manage):
     assert {each["version"] for each in manage("--keep", "2")[1]["versions"]} == {two[1], third}
 
 
-@pytest.mark.parametrize("harm", ["missing", "damaged", "points to nothing"])
+@pytest.mark.parametrize("harm", ["missing", "points to nothing"])
 def test_no_version_is_deleted_where_none_is_current(two, manage, harm):
     output, old, new = two
     path = output / "recordmill.json"
     if harm == "missing":
         path.unlink()
     else:
-        path.write_text("{" if harm == "damaged" else json.dumps({"recordmill": 2, "current": "0" * 16}))
+        path.write_text(json.dumps({"recordmill": 2, "current": "0" * 16}))
     code, line, _ = manage("--keep", "1")
     sentence = f"--keep: none of the complete versions of {output} is current: choose one with --use first"
     assert (code, line["sentence"]) == (2, sentence)
@@ -348,13 +400,3 @@ def test_a_folder_without_versions(convert, photos, capsys):
     done = convert(photos, settings=SETTINGS)
     assert versions([str(done.output)]) == 1
     assert capsys.readouterr().err == f"error: {done.output} has no versions: only runs with --versions make some\n"
-
-
-def test_a_pointer_of_a_later_format_is_not_followed_and_not_replaced(two, tonight):
-    output, _, new = two
-    later = json.dumps({"recordmill": 3, "current": new})
-    (output / "recordmill.json").write_text(later)
-    with pytest.raises(ValueError, match="has format 3, which another version of Recordmill reads"):
-        open_dataset(str(output))
-    assert tonight().code == 1
-    assert (output / "recordmill.json").read_text() == later

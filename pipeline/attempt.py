@@ -27,6 +27,7 @@ from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.dataset.file_names import MARKER
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import LoadError, RecordmillError, UsageError
 from recordmill.schemas.formatting import format_count
@@ -38,7 +39,7 @@ from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.versions import current_folder
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.processors import default_processes, fewest_for_processes
-from recordmill.transforms.shards.progress import PROGRESS, peak_memory
+from recordmill.transforms.shards.progress import PROGRESS
 
 
 def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> tuple[Outcome, Job | None]:
@@ -83,14 +84,8 @@ def add_measured(outcome: Outcome) -> Outcome:
     price = outcome.numbers.get("price")
     if not price or outcome.status != "published":
         return outcome
-    measured = {
-        "cpu_seconds": round(PROGRESS.cpu_seconds(), 2),
-        "memory": peak_memory(),
-        "bytes_read": outcome.numbers["input_bytes"],
-        "bytes_written": outcome.numbers["output_bytes"],
-        "minutes": round(sum(PROGRESS.seconds().values()) / 60, 2),
-    }
-    return replace(outcome, numbers={**outcome.numbers, "price": {**price, "measured": measured}})
+    measured = PROGRESS.price(outcome.numbers["input_bytes"], outcome.numbers["output_bytes"])
+    return replace(outcome, numbers={**outcome.numbers, "price": {**price, "measured": to_json(measured)}})
 
 
 def _stopped(how: str, what_was_done: str, options: LaunchOptions) -> str:

@@ -10,7 +10,7 @@ import apache_beam as beam
 from apache_beam.pvalue import AsIter
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import DUPLICATES, LABELS, OUTCOME, REJECTED, REPORT
+from recordmill.schemas.dataset.file_names import DUPLICATES, LABELS, OUTCOME, REJECTED, REPORT, VERSIONS
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
 from recordmill.schemas.dataset.shard_report import FinishedShards
@@ -22,8 +22,8 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, holds_report, read_marker, staging_folder
 from recordmill.storage.many_files import move_files
 from recordmill.storage.output_errors import explain_output_error
-from recordmill.storage.versions import point_to
-from recordmill.transforms.planning.output_lock import release_claim, release_claims, remove_staging
+from recordmill.storage.versions import find_pointer, point_to, split_version, version_name
+from recordmill.transforms.planning.output_lock import claim_output, release_claim, release_claims, remove_staging
 from recordmill.transforms.planning.output_state import find_fault
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import Summary
@@ -46,7 +46,7 @@ from recordmill.transforms.publishing.ledger import (
 )
 from recordmill.transforms.publishing.marker import build_marker, check_names, name_shards, preview_numbers
 from recordmill.transforms.publishing.moved_images import compare_splits
-from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, stage_dataset
+from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, read_pending, stage_dataset
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 
@@ -75,8 +75,9 @@ def publish(
         copies: the images of the shards whose bytes occur several times.
     """
     PROGRESS.enter("publishing")
-    output, run = run.output, run.at(plan.version)
+    whole, run = run, run.at(plan.version)
     try:
+        _claim_version(plan, whole)
         if plan.action == "convert":
             outcome = _join_others(plan, run) or _publish_converted(finished, copies, plan, settings, run)
         else:
@@ -98,11 +99,30 @@ def publish(
             storage.write_file(storage.join(staging, OUTCOME), as_json(to_json(outcome)))
     if run.writer == "beam":
         release_claims(run.output, run.run_id)
+    version = str(outcome.numbers.get("version", plan.version))
+    run = whole.at(version)
     if settings.report and outcome.status in ("published", "kept"):
         outcome = _add_report(outcome, run, write_report)
-    if plan.version and outcome.status in ("published", "kept") and not run.preview:
-        outcome = _make_current(outcome, output, plan.version)
+    if version and outcome.status in ("published", "kept") and not run.preview:
+        outcome = _make_current(outcome, whole.output, version)
+        with suppress(OSError):  # the next run deletes it
+            remove_staging(run.output, plan.plan_id, run.run_id)
     return write_outcome(outcome, plan, run)
+
+
+def _claim_version(plan: Plan, run: RunSettings) -> None:
+    """Claims the version that is to become the current one: until it is, nothing else keeps others from deleting it."""
+    if not plan.version or run.preview or plan.action not in ("convert", "finish", "keep"):
+        return
+    pointer = find_pointer(run.output)
+    if pointer is None or pointer.current != plan.version:
+        shards = sum(map(len, plan.starts.values()))
+        claim_output(run.at(plan.version).output, plan.plan_id, run.run_id, shards, plan.summary.references)
+
+
+def _own_claim(plan: Plan, run: RunSettings) -> str:
+    """The run whose claim goes when a dataset is in place; with versions it stays until the pointer is."""
+    return "" if plan.version else run.run_id
 
 
 def write_outcome(outcome: Outcome, plan: Plan, run: RunSettings) -> Outcome:
@@ -146,7 +166,7 @@ def _end_without_converting(plan: Plan, settings: DatasetSettings, run: RunSetti
     if plan.action == "keep":
         return _keep(plan.sentence, plan, run)
     if plan.action == "finish":
-        marker = publish_staged(run.output, plan.plan_id, run.run_id)
+        marker = publish_staged(run.output, plan.plan_id, _own_claim(plan, run))
         notes = (*marker.notes, *(marker.run.notes or ()))
         return Outcome("published", plan.sentence, DONE, plan.plan_id, marker.numbers(), notes)
     return Outcome("refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED, plan.plan_id, notes=notes)
@@ -212,13 +232,33 @@ def _publish_converted(
     dataset = StagedDataset(marker, settings, plan.config_text, shards, reports, folder, images, remarks)
     notes = [*filter(None, [moved, note_renamed(replaced, marker)]), *_describe_reuse(finished, plan)]
     stage_dataset(dataset, plan, run, (*plan.run_notes, *notes))
-    published = publish_staged(run.output, plan.plan_id, run.run_id)
+    if same := _find_same_version(plan, run):
+        storage.remove_folder(run.output)
+        return same
+    published = publish_staged(run.output, plan.plan_id, _own_claim(plan, run))
     if settings.expect.compares and before is None:
         notes.append("no previous dataset was found: expect compared nothing with one")
     if unused := len(run.exclusions) - len({line for report in reports for line in report.excluded}):
         fit = "fits" if unused == 1 else "fit"
         notes.append(f"{format_count(unused, 'line')} of {settings.exclude} {fit} nothing")  # the marker names no list
     return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), (*plan.notes, *notes))
+
+
+def _find_same_version(plan: Plan, run: RunSettings) -> Outcome | None:
+    """Keeps the version that was to be made again, if the staged dataset has the same files; None if it has others."""
+    plan_id, number = split_version(plan.version) or ("", 1)
+    name = version_name(plan_id, number - 1) if number > 1 else ""
+    folder = storage.join(run.output.removesuffix(plan.version), name)
+    old, (new, _) = find_marker(folder) if name else None, read_pending(run.output, plan.plan_id)
+    if old is None or replace(new, run=old.run) != old or _lasting_digests(new) != _lasting_digests(old):
+        return None
+    sentence = f"{folder} already holds this dataset: converting it again gave the same files, so no version was added"
+    return Outcome("kept", sentence, DONE, plan.plan_id, {**old.numbers(), "version": name}, tuple(plan.notes))
+
+
+def _lasting_digests(marker: Marker) -> dict[str, str]:
+    """Those of all files but the one about the versions of the sources' files."""
+    return {name: digest for name, digest in (marker.run.digests or {}).items() if name != VERSIONS}
 
 
 def _describe_reuse(finished: FinishedShards, plan: Plan) -> Iterator[str]:
@@ -311,7 +351,7 @@ def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:
     is not there any more is in place by then, so that the output is read last.
     """
     with suppress(OSError, ValueError):  # there is none; or why it cannot be published, which that run tells
-        publish_staged(run.output, plan.plan_id, run.run_id)
+        publish_staged(run.output, plan.plan_id, _own_claim(plan, run))
     marker = find_marker(run.output)
     if marker is None or marker.plan.id != plan.plan_id or marker.run.id == plan.found_run:
         return None
@@ -323,7 +363,7 @@ def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:
 def _keep(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
     """The dataset is there already; what a cut clean-up, or a second run, has left in staging goes."""
     if not run.preview:
-        remove_staging(run.output, plan.plan_id, run.run_id)
+        remove_staging(run.output, plan.plan_id, _own_claim(plan, run))
     return Outcome("kept", sentence, DONE, plan.plan_id, read_marker(run.output).numbers(), tuple(plan.notes))
 
 

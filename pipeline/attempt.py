@@ -17,7 +17,7 @@ from typing import Any
 from recordmill import storage
 from recordmill.pipeline.configuration import preflight
 from recordmill.pipeline.configuration.config import load_settings
-from recordmill.pipeline.configuration.idle_settings import find_idle_with_beam
+from recordmill.pipeline.configuration.idle_settings import check_beams_writer
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions, Parser
 from recordmill.pipeline.configuration.read_exclusions import read_exclusions
@@ -131,7 +131,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     for line in discard_staging(output) if options.discard and not options.plan else ():
         terminal.say(line)
     if options.writer == "beam":
-        notes.append(_check_for_beam(settings, output))
+        notes.append(check_beams_writer(settings, output))
     run_id, started = uuid.uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds")
     run = RunSettings(
         run_id=run_id,
@@ -155,17 +155,6 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     job = Job(settings, inputs, recipe, run, finder.found)
     check_analysis_is_possible(job, here=options.wait or options.is_here)
     return job
-
-
-def _check_for_beam(settings: DatasetSettings, output: str) -> str:
-    """Fails where `--writer=beam` cannot write what the settings demand; gives a note on what it leaves out."""
-    from recordmill.transforms.claim_output import find_others  # needs Beam
-
-    if problem := "\n".join(find_idle_with_beam(settings)):
-        raise UsageError(problem)
-    if storage.is_local(output) and (problem := find_others(output)):
-        raise RecordmillError(problem)
-    return "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
 
 
 def _find_dataset(path: str, options: LaunchOptions) -> str:

@@ -13,7 +13,7 @@ from recordmill.pipeline.configuration.preflight import normal_path
 from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.terminal import Terminal, plain_table
 from recordmill.schemas.dataset.file_names import MARKER, staging_names
-from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.marker import Marker, Pointer
 from recordmill.schemas.errors import LoadError, UsageError
 from recordmill.schemas.formatting import format_size
 from recordmill.storage.versions import current_folder, find_pointer, point_to, read_versions
@@ -64,21 +64,11 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
     current = pointer.current if pointer else ""
     if pointer is None and (flags.rollback or flags.drop or flags.keep):
         current_folder(output)  # fails if the pointer is damaged, and so one of the versions is the current one
-    if flags.rollback and not (pointer and pointer.previous):
-        raise UsageError("--rollback: no other version was current before: name one with --use")
-    chosen = pointer.previous if flags.rollback and pointer else flags.use
+    chosen = _choose(flags, output, pointer, versions)
     if chosen is not None:
-        if versions.get(chosen) is None:
-            raise UsageError(f"{output} has no complete version {chosen}: choose one that is listed without the flag")
         point_to(output, chosen)
         current = chosen
-    complete = [name for name, marker in versions.items() if marker and name != current]
-    if flags.keep and versions.get(current) is None:
-        raise UsageError(f"--keep: none of the complete versions of {output} is current: choose one with --use first")
-    unwanted = set(flags.drop or (complete[: max(len(complete) - flags.keep + 1, 0)] if flags.keep else ()))
-    for name in unwanted:
-        _check_unused(output, name, versions, current)
-    for name in unwanted:
+    for name in _find_unwanted(flags, output, versions, current):
         folder = storage.join(output, name)
         storage.remove_files([storage.join(folder, MARKER)])  # first, so that no interruption leaves half a dataset
         storage.remove_folder(folder)
@@ -97,13 +87,41 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
     return line
 
 
-def _check_unused(output: str, name: str, versions: Collection[str], current: str) -> None:
+def _choose(
+    flags: argparse.Namespace, output: str, pointer: Pointer | None, versions: Mapping[str, Marker | None]
+) -> str | None:
+    """The version that is to be the current one; None if that stays."""
+    if flags.rollback and not (pointer and pointer.previous):
+        raise UsageError("--rollback: no other version was current before: name one with --use")
+    chosen: str | None = pointer.previous if flags.rollback and pointer else flags.use
+    if chosen is not None and versions.get(chosen) is None:
+        raise UsageError(f"{output} has no complete version {chosen}: choose one that is listed without the flag")
+    return chosen
+
+
+def _find_unwanted(
+    flags: argparse.Namespace, output: str, versions: Mapping[str, Marker | None], current: str
+) -> set[str]:
+    """The versions to delete, which no run uses."""
+    if flags.keep and versions.get(current) is None:
+        raise UsageError(f"--keep: none of the complete versions of {output} is current: choose one with --use first")
+    others = [name for name, marker in versions.items() if marker and name != current]
+    unwanted = set(flags.drop or (others[: max(len(others) - flags.keep + 1, 0)] if flags.keep else ()))
+    for name in unwanted:
+        _check_unused(output, name, versions, current, elsewhere=not flags.drop)
+    pointer = find_pointer(output)  # once more: a run that has given up its claim has replaced it
+    if unwanted and (pointer.current if pointer else "") != current:
+        raise LoadError(f"a run has changed the current version of {output} meanwhile: run this command again")
+    return unwanted
+
+
+def _check_unused(output: str, name: str, versions: Collection[str], current: str, elsewhere: bool) -> None:
     folder = storage.join(output, name)
     if name not in versions:
         raise UsageError(f"{output} has no version {name}: choose one that is listed without --drop")
     if name == current:
         raise UsageError(f"{name} is the current version: choose another one first, with --use")
-    if busy := find_busy(folder, staging_names(storage.folder_names(folder))):
+    if busy := find_busy(folder, staging_names(storage.folder_names(folder)), elsewhere):
         raise LoadError(busy)
 
 

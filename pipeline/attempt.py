@@ -17,7 +17,7 @@ from typing import Any
 from recordmill import storage
 from recordmill.pipeline.configuration import preflight
 from recordmill.pipeline.configuration.config import load_settings
-from recordmill.pipeline.configuration.idle_settings import find_idle_with_beam
+from recordmill.pipeline.configuration.idle_settings import check_beams_writer
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions, Parser
 from recordmill.pipeline.configuration.read_exclusions import read_exclusions
@@ -27,6 +27,7 @@ from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.dataset.file_names import MARKER
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import LoadError, RecordmillError, UsageError
 from recordmill.schemas.formatting import format_count
@@ -38,7 +39,7 @@ from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.versions import current_folder
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.processors import default_processes, fewest_for_processes
-from recordmill.transforms.shards.progress import PROGRESS, peak_memory
+from recordmill.transforms.shards.progress import PROGRESS
 
 
 def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> tuple[Outcome, Job | None]:
@@ -83,14 +84,8 @@ def add_measured(outcome: Outcome) -> Outcome:
     price = outcome.numbers.get("price")
     if not price or outcome.status != "published":
         return outcome
-    measured = {
-        "cpu_seconds": round(PROGRESS.cpu_seconds(), 2),
-        "memory": peak_memory(),
-        "bytes_read": outcome.numbers["input_bytes"],
-        "bytes_written": outcome.numbers["output_bytes"],
-        "minutes": round(sum(PROGRESS.seconds().values()) / 60, 2),
-    }
-    return replace(outcome, numbers={**outcome.numbers, "price": {**price, "measured": measured}})
+    measured = PROGRESS.price(outcome.numbers["input_bytes"], outcome.numbers["output_bytes"])
+    return replace(outcome, numbers={**outcome.numbers, "price": {**price, "measured": to_json(measured)}})
 
 
 def _stopped(how: str, what_was_done: str, options: LaunchOptions) -> str:
@@ -136,7 +131,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     for line in discard_staging(output) if options.discard and not options.plan else ():
         terminal.say(line)
     if options.writer == "beam":
-        notes.append(_check_for_beam(settings, output))
+        notes.append(check_beams_writer(settings, output))
     run_id, started = uuid.uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds")
     run = RunSettings(
         run_id=run_id,
@@ -160,17 +155,6 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     job = Job(settings, inputs, recipe, run, finder.found)
     check_analysis_is_possible(job, here=options.wait or options.is_here)
     return job
-
-
-def _check_for_beam(settings: DatasetSettings, output: str) -> str:
-    """Fails where `--writer=beam` cannot write what the settings demand; gives a note on what it leaves out."""
-    from recordmill.transforms.claim_output import find_others  # needs Beam
-
-    if problem := "\n".join(find_idle_with_beam(settings)):
-        raise UsageError(problem)
-    if storage.is_local(output) and (problem := find_others(output)):
-        raise RecordmillError(problem)
-    return "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
 
 
 def _find_dataset(path: str, options: LaunchOptions) -> str:

@@ -23,8 +23,7 @@ from recordmill.storage.dataset_files import find_marker, holds_report, read_mar
 from recordmill.storage.many_files import move_files
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.storage.versions import find_pointer, point_to, split_version, version_name
-from recordmill.transforms.claim_output import find_others
-from recordmill.transforms.planning.output_lock import claim_output, release_claim, remove_staging
+from recordmill.transforms.planning.output_lock import claim_output, release_claim, release_claims, remove_staging
 from recordmill.transforms.planning.output_state import find_fault
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import Summary
@@ -76,8 +75,6 @@ def publish(
         copies: the images of the shards whose bytes occur several times.
     """
     PROGRESS.enter("publishing")
-    if run.writer == "beam":
-        return _publish_files_or_none(finished, plan, settings, run)
     whole, run = run, run.at(plan.version)
     try:
         _claim_version(plan, whole)
@@ -100,6 +97,8 @@ def publish(
             staging = staging_folder(run.output, plan.plan_id)
             storage.make_folder(staging)
             storage.write_file(storage.join(staging, OUTCOME), as_json(to_json(outcome)))
+    if run.writer == "beam":
+        release_claims(run.output, run.run_id)
     version = str(outcome.numbers.get("version", plan.version))
     run = whole.at(version)
     if settings.report and outcome.status in ("published", "kept"):
@@ -196,17 +195,23 @@ def _publish_converted(
     if problem := finished.find_problem():
         return _failed(problem, plan, run)
     ledger, rows = balance_ledger(plan.summary, finished), finished.rows
-    if problem := find_excess(finished, plan, ledger, settings, list_rejected(reports, plan, run)):
+    such = {reason: each.text for reason, each in finished.such.items()} | list_rejected(reports, plan, run)
+    if problem := find_excess(finished, plan, ledger, settings, such):
         boxes = balance_boxes(plan.summary, finished)
         lost = lost_classes(plan.summary, rows.classes, plan.label_map)[:5]  # stdout's line stays short
         numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
         rejected = storage.join(staging_folder(run.output, plan.plan_id), REJECTED)
-        sentence = f"{problem}: {rejected} lists what was rejected" if ledger.rejected else problem
+        is_listed = ledger.rejected and run.writer != "beam"
+        sentence = f"{problem}: {rejected} lists what was rejected" if is_listed else problem
         return Outcome("failed", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
     plan = replace(plan, notes=[*plan.notes, *list_losses(finished, plan.summary, settings)])
     layout = ExampleLayout(settings)
     if note := note_background(plan.label_map.ids, rows.class_counts, layout.convention.label_map_file):
         plan.notes.append(note)
+    sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
+    if run.writer == "beam":
+        numbers = _move_written(finished, ledger, plan, settings, run)
+        return Outcome("written", sentence, DONE, numbers=numbers, notes=tuple(plan.notes))
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     images = ImageTotals.of(report.images for report in reports)
@@ -236,7 +241,6 @@ def _publish_converted(
     if unused := len(run.exclusions) - len({line for report in reports for line in report.excluded}):
         fit = "fits" if unused == 1 else "fit"
         notes.append(f"{format_count(unused, 'line')} of {settings.exclude} {fit} nothing")  # the marker names no list
-    sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), (*plan.notes, *notes))
 
 
@@ -322,52 +326,26 @@ def list_losses(finished: FinishedShards, summary: Summary, settings: DatasetSet
     return notes
 
 
-def _publish_files_or_none(
-    finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings
-) -> Outcome:
-    """Ends a run with `--writer=beam`: if it fails, nothing is left in the output."""
-    try:
-        outcome = _publish_files(finished, plan, settings, run)
-    except (LedgerError, ValueError, OSError) as error:
-        why = explain_output_error(error, run.output) if isinstance(error, OSError) else str(error)
-        outcome = Outcome("failed", why, FAILED)
-    with suppress(OSError):  # the run has ended; the next one names what is there
-        remove_staging(run.output, run.run_id, run.run_id)
-    return write_outcome(replace(outcome, notes=(*plan.notes, *outcome.notes)), plan, run)
-
-
-def _publish_files(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
-    """Gives the files that Beam wrote their names in the output if nothing is lost."""
-    if problem := plan.sentence or finished.find_problem():
-        return Outcome("refused" if plan.action == "refuse" else "failed", problem, FAILED)
-    ledger, shards = balance_ledger(plan.summary, finished), name_shards(finished.reports, settings)
+def _move_written(
+    finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings, run: RunSettings
+) -> dict[str, Any]:
+    """Gives the files that Beam wrote their names in the output, all of them or none; returns the run's numbers."""
+    shards, folder = name_shards(finished.reports, settings), staging_folder(run.output, plan.plan_id)
     marker = build_marker(plan, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None))
-    numbers = {key: value for key, value in marker.numbers().items() if key != "duplicates"}
-    such = {reason: example.text for reason, example in finished.rejected_such.items()}
-    if problem := find_excess(finished, plan, ledger, settings, such):
-        return Outcome("failed", problem, TOO_MANY_REJECTED, numbers=numbers)
     check_names(marker)
-    staging, count = staging_folder(run.output, run.run_id), settings.shards.count or 1
-    moves = {f"{each.report.split}-{each.report.index:05d}-of-{count:05d}.tfrecord": each.name for each in shards}
     labels = plan.label_map.as_text(ExampleLayout(settings).convention.label_lines)
-    storage.write_file(storage.join(staging, LABELS), labels.encode())
-    _move_all(staging, moves | {LABELS: LABELS}, run)
-    sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
-    losses = tuple(list_losses(finished, plan.summary, settings))
-    return Outcome("written", sentence, DONE, numbers=numbers, notes=losses)
-
-
-def _move_all(staging: str, moves: Mapping[str, str], run: RunSettings) -> None:
-    """Gives files in staging their names in the output; all of them, or none."""
-    paths = {storage.join(staging, source): storage.join(run.output, target) for source, target in moves.items()}
-    is_first = set(storage.folder_names(staging)).issuperset(moves)  # else a runner repeats this step: it was empty
-    if is_first and (problem := find_others(run.output, run.run_id)):
-        raise ValueError(problem)
+    storage.write_file(storage.join(folder, LABELS), labels.encode())
+    files = {
+        f"{each.report.split}-{each.report.index:05d}-of-{settings.shards.count:05d}.tfrecord": each.name
+        for each in shards
+    } | {LABELS: LABELS}
+    moves = {storage.join(folder, name): storage.join(run.output, target) for name, target in files.items()}
     try:
-        move_files(paths.items())
+        move_files(moves.items())
     except OSError:
-        storage.remove_files(paths.values())
+        storage.remove_files(moves.values())
         raise
+    return {key: value for key, value in marker.numbers().items() if key != "duplicates"}
 
 
 def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:
@@ -394,7 +372,8 @@ def _keep(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
 
 
 def _failed(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
-    sentence = f"{sentence}; finished shards are in {staging_folder(run.output, plan.plan_id)}"
+    if run.writer != "beam":
+        sentence = f"{sentence}; finished shards are in {staging_folder(run.output, plan.plan_id)}"
     return Outcome("failed", sentence, FAILED, plan.plan_id, notes=tuple(plan.notes))
 
 

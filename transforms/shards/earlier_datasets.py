@@ -75,7 +75,7 @@ def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tu
 
 
 def note_damages(datasets: Iterable[ReusableDataset]) -> Iterator[str]:
-    """A note on each dataset with files that are missing or damaged; of shards, only the size is looked at."""
+    """A note on each dataset with files that are missing or damaged; of shards, only the size is checked."""
     for dataset in datasets:
         if (marker := find_marker(dataset.folder)) is None:
             continue

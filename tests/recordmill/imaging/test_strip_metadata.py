@@ -277,7 +277,7 @@ def test_a_position_is_reported_where_it_is_stored(photo, save, plain):
 
 
 @pytest.mark.parametrize("bad", [segment(0xEE, b"Adobe"), segment(0xE0, b"JFIF")])
-def test_a_segment_that_pillow_cannot_read_is_no_reason_to_reencode_what_is_stored_without_it(plain, bad):
+def test_a_segment_that_pillow_cannot_read_does_not_matter_where_it_is_removed(plain, bad):
     data = plain["progressive"][:20] + bad + plain["progressive"][20:]
     assert prepare_image(data, ImageSettings()).changes == ("reencoded",)
     for check in ("decode", "header"):

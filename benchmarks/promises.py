@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
+import pyarrow.parquet as parquet
 from PIL import Image
 
 from benchmarks import frames, measure, photographs
@@ -141,16 +142,14 @@ def probe(command: Sequence[str], inputs: tuple[Path, Path], many: Path, work: P
     said = judge(list(read(output)), inputs[0])
     said["second run"] = "same bytes" if contents[0] == contents[1] else "other bytes"
     done = convert(inputs[1])
-    texts = [done.stdout, done.stderr, *(path.read_bytes() for path in output.rglob("*") if path.suffix in _TEXTS)]
+    texts = [done.stdout, done.stderr, *(path.read_bytes() for path in output.rglob("*.json*"))]
+    texts += [str(parquet.read_table(path).to_pylist()).encode() for path in output.rglob("*.parquet")]
     named = "named" if any(Path(CUT).name.encode() in text for text in texts) else "not named"
     kept = f"{sum(1 for path in record_files(output) for _ in frames.records(path))} of {COUNT - COPIES} records"
     said["cut photograph"] = f"exit code {done.returncode}, {kept}, {named}"
     said["killed"] = kill(command, many, output)
     shutil.rmtree(output, ignore_errors=True)
     return said
-
-
-_TEXTS = {".json", ".jsonl", ".parquet"}
 
 
 def kill(command: Sequence[str], source: Path, output: Path) -> str:

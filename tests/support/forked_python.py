@@ -44,29 +44,38 @@ class ForkServer:
         return Forked(words, **options)
 
     def _start(self, words: Sequence[str], cwd: str, env: Mapping[str, str], files: Sequence[int]) -> int:
-        if self._control is None:
-            self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            with theirs:
-                program = "import forked_python; exec(forked_python.serve())"
-                environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-                self._process = subprocess.Popen(
-                    [sys.executable, "-c", program], stdin=theirs, cwd="/", env=environment
-                )
         request = json.dumps([list(words), cwd, dict(env)]).encode()
         assert len(request) < LONGEST_REQUEST
         prctl = ctypes.CDLL(None).prctl
         prctl(SUBREAPER, 1, 0, 0, 0)  # gets the grandchildren whose parents have ended
         try:
-            socket.send_fds(self._control, [request], files)
-            return int(self._control.recv(20))
+            return self._ask(request, files) or self._ask(request, files)
         finally:
             prctl(SUBREAPER, 0, 0, 0, 0)
+
+    def _ask(self, request: bytes, files: Sequence[int]) -> int:
+        """The id of the new process; 0 if something has ended the server, which then starts again when asked."""
+        if self._control is None:
+            self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                words = [sys.executable, "-c", "import forked_python; exec(forked_python.serve())"]
+                environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+                self._process = subprocess.Popen(words, stdin=theirs, cwd="/", env=environment)
+        try:
+            socket.send_fds(self._control, [request], files)
+            answer = self._control.recv(20)
+        except (BrokenPipeError, ConnectionResetError):
+            answer = b""
+        if not answer:
+            self.close()
+        return int(answer or 0)
 
     def close(self) -> None:
         """Ends the server; what it has started is left alone."""
         if self._control is not None and self._process is not None:
             self._control.close()
             self._process.wait()
+            self._control = None
 
 
 def serve() -> str:

@@ -212,6 +212,14 @@ def test_a_note_says_that_a_folder_is_not_decoded(convert, photos, capsys):
     ]
 
 
+def test_a_note_says_that_boxes_of_a_folder_are_not_compared(base, capsys):
+    folder, _ = base("boxes")
+    capsys.readouterr()
+    assert main([str(folder / "dataset"), str(folder / "input"), "--no_json"]) == 0
+    note = f"note: boxes are not compared: convert {folder / 'input'} and compare the datasets"
+    assert capsys.readouterr().err.splitlines()[0] == note
+
+
 def test_a_file_moved_to_another_class_folder_is_renamed_and_relabelled(convert, photos, diff, tmp_path):
     settings = {"splits.fractions": {"all": 1.0}}
     first = convert(photos, settings=settings)

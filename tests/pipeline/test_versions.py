@@ -147,6 +147,14 @@ def test_a_file_that_stays_unreadable_makes_one_version(two, tonight, photos, un
     assert sum(open_dataset(str(output)).counts.values()) == 12
 
 
+def test_a_version_that_lacks_a_file_is_made_again(two, tonight):
+    output, _, new = two
+    next((output / new).glob("train*.tfrecord")).unlink()
+    again = tonight("--update")
+    assert (again.line["status"], again.line["version"]) == ("published", f"{new}-2")
+    assert (verify([str(output)]), tonight("--update").line["status"]) == (0, "kept")
+
+
 # A cut at each moment of the publication: the first two while files are moved, then before and after the marker of the
 # version, and before the pointer.
 MOMENTS = [("move_file", 1), ("move_file", 2), ("write_file", 1), ("remove_files", 2), ("write_file", 2)]

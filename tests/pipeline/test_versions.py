@@ -254,6 +254,22 @@ def test_an_output_with_a_dataset_in_place_is_refused(tonight, convert, photos):
     )
 
 
+def test_an_input_with_versions_is_refused(two, convert, tmp_path):
+    output, _, new = two
+    sentence = f"the input {output} has versions, which would all be read: name one, such as {output}/{new}"
+    assert convert(output, output=tmp_path / "again").told == (2, sentence)
+    assert convert(output / new, output=tmp_path / "again").code == 0
+
+
+@pytest.mark.parametrize("flags", [["--update"], ["--versions"]])
+def test_an_output_that_is_a_version_is_refused(two, convert, photos, state_of, flags):
+    output, old, _ = two
+    before = state_of(output)
+    sentence = f"the output {output}/{old} is a version: choose {output} and --versions"
+    assert convert(photos, *flags, output=output / old, settings=SETTINGS).told == (2, sentence)
+    assert state_of(output) == before
+
+
 @pytest.mark.parametrize("flag", ["--no_plan", "--plan", "--overwrite", "--update", "--discard"])
 def test_an_output_with_versions_is_refused_without_the_flag(two, convert, photos, state_of, flag):
     before = state_of(two[0])

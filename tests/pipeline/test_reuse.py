@@ -9,7 +9,7 @@ from contextlib import closing
 from itertools import chain
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recordmill import storage
@@ -540,6 +540,7 @@ NAMES = st.sampled_from(
 CHANGES = st.dictionaries(NAMES, st.sampled_from(["remove", "write", "touch"]), max_size=6)
 
 
+@settings(max_examples=settings().max_examples // 3)  # each takes three conversions
 @given(CHANGES, st.integers(1, 4), st.sampled_from([0.5, 0.7]))
 def test_drawn_edits_give_what_a_rebuild_gives(tmp_path_factory, request, edits, shards, share):
     tmp_path = tmp_path_factory.mktemp("drawn")
@@ -557,9 +558,9 @@ def test_drawn_edits_give_what_a_rebuild_gives(tmp_path_factory, request, edits,
             path.unlink(missing_ok=True)
         elif path.exists():
             os.utime(path, (TIME + 5, TIME + 5))
-    settings = SETTINGS | {"shards.count": shards, "splits.fractions": {"train": share, "test": 1 - share}}
-    rebuilt = convert(folder, settings=settings, output=tmp_path / "rebuilt")
-    updated = convert(folder, "--update", settings=settings, output=tmp_path / "dataset")
+    other = SETTINGS | {"shards.count": shards, "splits.fractions": {"train": share, "test": 1 - share}}
+    rebuilt = convert(folder, settings=other, output=tmp_path / "rebuilt")
+    updated = convert(folder, "--update", settings=other, output=tmp_path / "dataset")
     assert (first.code, updated.code) == (0, rebuilt.code)
     if rebuilt.code == 0 and updated.line["status"] == "published":
         assert contents(updated) == contents(rebuilt)

@@ -6,6 +6,7 @@ import simplejpeg
 from PIL import Image
 
 from benchmarks import photographs
+from recordmill.imaging.strip_metadata import find_metadata
 
 SMALL = (64, 48)
 
@@ -34,6 +35,21 @@ def test_numbered_differs_in_bytes_only() -> None:
         assert (simplejpeg.decode_jpeg(jpeg, strict=True) == simplejpeg.decode_jpeg(plain)).all()
     with Image.open(io.BytesIO(second)) as image:
         assert (image.format, image.size, image.info["comment"]) == ("JPEG", (500, 375), b"photograph 2")
+
+
+def test_bare_photographs_have_no_metadata_and_others_much() -> None:
+    plain = photographs.photograph(0)
+    bare, exif = ([mark(plain, number) for number in (1, 70_000)] for mark in (photographs.bare, photographs.with_exif))
+    assert len({*bare, *exif}) == 4
+    assert [find_metadata(jpeg, "JPEG") for jpeg in bare] == [[], []]
+    assert [find_metadata(jpeg, "JPEG") for jpeg in exif] == [["Exif", "GPS position"]] * 2
+    for jpeg in (*bare, *exif):
+        assert (simplejpeg.decode_jpeg(jpeg, strict=True) == simplejpeg.decode_jpeg(plain)).all()
+    with Image.open(io.BytesIO(exif[1])) as image:
+        assert image.getexif()[0x010E] == "photograph 70000"
+    assert len(exif[0]) > len(plain) + 10_000
+    with pytest.raises(ValueError, match="JFIF"):
+        photographs.bare(photographs.numbered(plain, 1), 1)
 
 
 def test_numbered_refuses_other_formats() -> None:

@@ -2,6 +2,7 @@
 
     python -m benchmarks.convert
     python -m benchmarks.convert --case reencode --case header --pairs 3 --check
+    python -m benchmarks.convert --case strip_nothing --case strip_exif
     python -m benchmarks.convert --others --count 2000 --pairs 1
 
 Each round runs every contender on all photographs and on a few, so that start-up can be set apart: throughput apart is
@@ -55,7 +56,15 @@ class Case:
     settings: Sequence[str]
     mode: str
     targets: Sequence[Target]
+    mark: Callable[[bytes, int], bytes] = photographs.numbered
 
+    @property
+    def flags(self) -> list[str]:
+        """The settings, for the pipeline's command."""
+        return [word for setting in self.settings for word in ("--set", setting)]
+
+
+_STRIP = ("images.check=header", "images.metadata=strip")
 
 CASES = {
     "reencode": Case(
@@ -66,6 +75,9 @@ CASES = {
     ),
     "default": Case(4_000, (), "decode", (Target("two_processes", "cpu_apart", 1.35),)),
     "header": Case(20_000, ("images.check=header",), "copy", (Target("tensorflow_writer", "cpu_whole", 1.3),)),
+    # Compared with the case `header` on the same photographs.
+    "strip_nothing": Case(8_000, _STRIP, "copy", (Target("header", "cpu_apart", 0.95),), photographs.bare),
+    "strip_exif": Case(8_000, _STRIP, "copy", (Target("header", "cpu_apart", 0.95),), photographs.with_exif),
 }
 
 
@@ -101,10 +113,11 @@ def compare(
     others: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Runs a case on `make(count)` photographs, with its output below `work`, and returns its figures."""
-    commands = {"ours": [*pipeline, *(word for setting in case.settings for word in ("--set", setting))]}
+    commands = {"ours": [*pipeline, *case.flags]}
     for rival in dict.fromkeys((*(target.rival for target in case.targets), *others)):
         python = OTHERS_PYTHON if rival in OTHERS else sys.executable
-        commands[rival] = [str(python), "-m", f"benchmarks.rivals.{rival}", "--mode", case.mode]
+        module = [str(python), "-m", f"benchmarks.rivals.{rival}", "--mode", case.mode]
+        commands[rival] = [*pipeline, *CASES[rival].flags] if rival in CASES else module
     inputs = {number: make(number) for number in (count, FEW)}
 
     def both(command: Sequence[str]) -> Pair:
@@ -197,7 +210,7 @@ def main() -> None:
     """Runs the chosen cases."""
     parser = measure.options(__doc__)
     parser.add_argument("--case", action="append", choices=sorted(CASES), help="a case to run (all)")
-    parser.add_argument("--count", type=int, help=f"photographs, more than {FEW} (4,000; header: 20,000)")
+    parser.add_argument("--count", type=int, help=f"photographs, more than {FEW} (4,000 to 20,000)")
     parser.add_argument("--pairs", type=int, default=5, help="rounds of all contenders (%(default)s)")
     parser.add_argument("--others", action="store_true", help="compare with programs from .venv-rivals, too")
     arguments = parser.parse_args()
@@ -207,7 +220,9 @@ def main() -> None:
         case = CASES[name]
         count = arguments.count or case.count
         others = OTHERS if arguments.others else ()
-        results[name] = compare(case, arguments.pipeline, count, arguments.pairs, make, arguments.work, others)
+        results[name] = compare(
+            case, arguments.pipeline, count, arguments.pairs, partial(make, mark=case.mark), arguments.work, others
+        )
         measure.console.print(table(name, results[name]), ratios(case, results[name]))
         misses += missed(name, case, results[name])
     measure.finish({"machine": measure.machine(), "cases": results}, misses, arguments.check)

@@ -211,15 +211,21 @@ def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> 
     from recordmill.pipeline.runners.dataflow import check_dataflow, is_dataflow
 
     arguments = list(options.beam_arguments)
-    beams = Parser(add_help=False, conflict_handler="resolve")
-    for kind in PipelineOptions.__subclasses__():
-        kind._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
-    _, unknown = beams.parse_known_args(arguments)
+    _, unknown = _parser_of_beam().parse_known_args(arguments)
     if unknown and options.is_here:  # a runner elsewhere may know more of them
         raise UsageError(f"there is no flag {unknown[0]}: see --help")
     FileSystems.set_options(PipelineOptions(arguments))
     if is_dataflow(options.runner):
         check_dataflow(arguments, [each.path for each in inputs], output, options.outcome_file)
+
+
+def _parser_of_beam() -> Parser:
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    parser = Parser(add_help=False, conflict_handler="resolve")
+    for kind in PipelineOptions.__subclasses__():
+        kind._add_argparse_args(parser)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
+    return parser
 
 
 def _processes(options: LaunchOptions, settings: DatasetSettings) -> int:

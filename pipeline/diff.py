@@ -67,6 +67,10 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
         if left_out := sum(count for reason, count in marker.ledger.left_out.items() if reason != "excluded"):
             are = "one of them was" if left_out == 1 else "some of them were"
             notes.append(f"the dataset leaves out {format_count(left_out, marker.unit)}: {are} counted as new")
+        if found.counts["added"] or found.counts["other_bytes"]:
+            notes.append(f"the images in {flags.other} were not decoded: a conversion may reject new and changed ones")
+        if marker.boxes:
+            notes.append(f"boxes are not compared: convert {flags.other} and compare the datasets")
     _report(found, marker.unit, notes)
     return {
         "status": "same" if found.is_same else "different",

@@ -275,7 +275,7 @@ def _describe_reuse(finished: FinishedShards, plan: Plan) -> Iterator[str]:
 
 
 def note_renamed(old: Marker | None, new: Marker) -> str:
-    """One sentence if files have other names because a split has another number of them; only for `cuts: fixed`."""
+    """One sentence if `cuts: fixed` gives shards other names, since other ranges of hashes are empty than before."""
     if old is None or any(each.plan.recipe["shards"].get("cuts") != "fixed" for each in (old, new)):
         return ""
     counts = {
@@ -284,8 +284,12 @@ def note_renamed(old: Marker | None, new: Marker) -> str:
         if name in new.splits
     }
     changed = [f"{name} from {before:,} to {after:,}" for name, (before, after) in counts.items() if before != after]
-    what = "the number of shards has changed, so all shards of these splits have other names"
-    return f"{what}: {', '.join(changed)}" if changed else ""
+    if changed:
+        what = "the number of shards has changed, so all shards of these splits have other names"
+        return f"{what}: {', '.join(changed)}"
+    if old.splits.keys() == new.splits.keys() and old.plan.recipe["cuts"] != new.plan.recipe["cuts"]:
+        return "other ranges of hashes are empty than before, so some shards have other names"
+    return ""
 
 
 def find_excess(

@@ -57,11 +57,11 @@ def read_versions(output: str) -> dict[str, Marker | None]:
     return dict(sorted(found.items(), key=lambda item: item[1].run.finished if item[1] else "~"))
 
 
-def explain_choice(output: str) -> str:
-    """What to do about an output whose current version is not known, in a few words."""
+def explain_choice(output: str, otherwise: str = "convert the dataset again") -> str:
+    """What to do if the current version is not known; `otherwise` if there is none to choose."""
     if complete := [name for name, marker in read_versions(output).items() if marker]:
         return f"choose the latest version with recordmill versions {output} --use {complete[-1]}"
-    return "no version is complete, so delete that file and convert the dataset again"
+    return f"no version is complete, so {otherwise}"
 
 
 def find_pointer(output: str) -> Pointer | None:
@@ -113,7 +113,7 @@ def current_folder(folder: str) -> str:
         if storage.exists(storage.join(folder, pointer.current, MARKER)):
             return storage.join(folder, pointer.current)
         problem = f"names the version {pointer.current}, which is not there or unfinished"
-    raise LoadError(f"{folder}/{MARKER} {problem}: {explain_choice(folder)}")
+    raise LoadError(f"{folder}/{MARKER} {problem}: {explain_choice(folder, 'delete that file and convert again')}")
 
 
 def point_to(output: str, name: str) -> bool:

@@ -60,6 +60,16 @@ def test_other_programs_run_in_their_own_environment(fake: list[list[str]], caps
     assert all((measure.ROOT / f"benchmarks/rivals/{name}.py").exists() for name in convert.OTHERS)
 
 
+def test_removing_metadata_is_compared_with_keeping_them(
+    fake: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    result, code = outcome(convert, capsys, "--case", "strip_exif", "--pairs", "1", "--check")
+    assert result["cases"]["strip_exif"]["ours_to"]["header"]["cpu_apart"]["median"] == 1
+    assert fake[0] == ["ours", "--fast", "--set", "images.check=header", "--set", "images.metadata=strip"]
+    assert fake[1] == ["ours", "--fast", "--set", "images.check=header"]
+    assert code == 0
+
+
 def test_missed_target_fails_the_check_only(
     fake: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,6 @@ import json
 import os
 import random
 import signal
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -31,9 +30,9 @@ def flags(source, output, settings, processes=1):
     return [f"--input={source}", f"--output={output}", "--threads=1", f"--processes={processes}", *sets]
 
 
-# Writes so many shards, and each of the others after three seconds: even on a busy machine it does not come to its end.
+# Writes so many shards, and waits forever at the next one: it does not come to its end, however busy the machine is.
 WRITE_SOME = """
-import sys, time
+import sys, threading
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.transforms.shards import shard_writer
@@ -43,9 +42,8 @@ left, real = int(sys.argv[1]), shard_writer.write_shard
 def write(*arguments):
     global left
     if not left:
-        time.sleep(3)
-    else:
-        left -= 1
+        threading.Event().wait()
+    left -= 1
     return real(*arguments)
 
 shard_writer.write_shard = write
@@ -182,21 +180,38 @@ def test_kill_9_while_an_update_converts_leaves_the_old_dataset_and_a_rerun_give
     assert again.lasting_marker == rebuilt.lasting_marker
 
 
+# Kills itself before a use of the output: as many files are opened, moved or deleted there before that as it is told.
+KILL_SOMEWHERE = """
+import os, signal, sys
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+
+left, output = int(sys.argv[1]), sys.argv[2]
+
+def count(event, arguments):
+    global left
+    if event.startswith(("open", "os.")) and any(isinstance(each, str) and output in each for each in arguments):
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(count)
+sys.exit(launch(sys.argv[3:], build))
+"""
+
+
 def test_kill_9_at_random_moments(convert, spawn, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 30}, size=(400, 300))
     undisturbed = convert(root, settings=SETTINGS, output=tmp_path / "undisturbed")
     output, chance = tmp_path / "killed", random.Random()
-    for _ in range(3):
-        process = spawn(*flags(root, output, SETTINGS))
-        delay = 1.2 + 0.8 * chance.random()  # Python and Beam alone take over a second
-        timer = threading.Timer(delay, process.kill)
-        timer.start()
+    moments = [chance.randrange(500) for _ in range(3)]  # of almost 600 in a whole run
+    for number, moment in enumerate(moments):
+        process = spawn(moment, output, *flags(root, output, SETTINGS), script=KILL_SOMEWHERE)
         process.communicate()
-        timer.cancel()
-        assert process.returncode in (0, -signal.SIGKILL), delay
+        assert process.returncode in ((0, -signal.SIGKILL) if number else (-signal.SIGKILL,)), moments
     again = convert(root, settings=SETTINGS, output=output)
-    assert (again.code, again.staging) == (0, [])
-    assert again.deterministic_files == undisturbed.deterministic_files
+    assert (again.code, again.staging) == (0, []), moments
+    assert again.deterministic_files == undisturbed.deterministic_files, moments
     assert again.lasting_marker == undisturbed.lasting_marker
     assert again.files == undisturbed.files
 

@@ -342,8 +342,11 @@ def test_a_pointer_without_any_complete_version(two, tonight):
     for name in (old, new):
         (output / name / "recordmill.json").unlink()
     why = f"names the version {new}, which is not there or unfinished"
-    remedy = "no version is complete, so delete that file and convert the dataset again"
+    remedy = "no version is complete, so delete that file and convert again"
     assert tonight().told == (1, f"{output}/recordmill.json {why}: {remedy}")
+    (output / "recordmill.json").unlink()
+    with pytest.raises(ValueError, match="holds versions, but none is current: no version is complete, so convert"):
+        open_dataset(str(output))
 
 
 def test_versions_without_a_pointer(two, capsys):

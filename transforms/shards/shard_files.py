@@ -89,7 +89,7 @@ def write_shard(
         staging: the folder.
         split: the shard's split.
         index: its place in the plan.
-        images: the records made of its references, in their final order.
+        images: the records made of its references, in their final order; each loses its bytes when they are written.
         mark: their fingerprint.
         compression: `none` or `gzip`.
         seed: the dataset's, for the hashes in its index.

@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all test-interop test-prism test-flink test-dataflow test-airflow test-stores test-exports lint format docs bench lock clean
+.PHONY: help setup run test test-all test-interop test-prism test-flink test-dataflow test-airflow test-stores test-exports lint format docs bench bench-others lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -93,6 +93,13 @@ bench: setup ## Compare with other programs; takes half an hour
 	$(BIN)/python -m benchmarks.cifar
 	$(BIN)/python -m benchmarks.load
 	$(BIN)/python -m benchmarks.feature_vectors
+
+bench-others: setup ## Compare with TFDS, img2dataset, webdataset, Ray Data and tensorflow-recorder's flow, in .venv-rivals (3 GB)
+	test -x .venv-rivals/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-rivals
+	$(BIN)/uv pip install --quiet --python .venv-rivals/bin/python --compile-bytecode \
+		--requirement benchmarks/rivals/requirements.txt
+	$(BIN)/python -m benchmarks.promises
+	$(BIN)/python -m benchmarks.convert --others --case reencode --case header --count 2000 --pairs 3
 
 lock: setup ## Update requirements.lock from pyproject.toml
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-header --no-emit-index-url \

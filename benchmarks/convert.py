@@ -2,11 +2,15 @@
 
     python -m benchmarks.convert
     python -m benchmarks.convert --case reencode --case header --pairs 3 --check
+    python -m benchmarks.convert --case strip_nothing --case strip_exif
+    python -m benchmarks.convert --others --count 2000 --pairs 1
 
 Each round runs every contender on all photographs and on a few, so that start-up can be set apart: throughput apart is
-(all - few) / (seconds for all - seconds for few), throughput whole is all / seconds for all.
+(all - few) / (seconds for all - seconds for few), throughput whole is all / seconds for all. Both are taken of CPU
+seconds, by which targets are set, and of seconds by the clock.
 """
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +24,19 @@ from benchmarks import measure, photographs
 from benchmarks.measure import BenchmarkError, Run, spread
 
 FEW = 100
+
+OTHERS = ("tfds_builder", "recorder_flow", "local_img2dataset", "webdataset_writer", "ray_tfrecords")
+"""Programs that need packages of their own (benchmarks/README.md)."""
+
+OTHERS_PYTHON = measure.ROOT / ".venv-rivals/bin/python"
+
+KINDS = {
+    "cpu_whole": "CPU, start-up included",
+    "cpu_apart": "CPU, start-up apart",
+    "whole": "clock, start-up included",
+    "apart": "clock, start-up apart",
+}
+"""Throughputs that are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +56,28 @@ class Case:
     settings: Sequence[str]
     mode: str
     targets: Sequence[Target]
+    mark: Callable[[bytes, int], bytes] = photographs.numbered
 
+    @property
+    def flags(self) -> list[str]:
+        """The settings, for the pipeline's command."""
+        return [word for setting in self.settings for word in ("--set", setting)]
+
+
+_STRIP = ("images.check=header", "images.metadata=strip")
 
 CASES = {
     "reencode": Case(
         4_000,
         ("images.reencode=always",),
         "reencode",
-        (Target("two_processes", "apart", 0.8), Target("tensorflow_writer", "whole", 1.2)),
+        (Target("two_processes", "cpu_apart", 1.1), Target("tensorflow_writer", "cpu_whole", 1.2)),
     ),
-    "default": Case(4_000, (), "decode", (Target("two_processes", "apart", 0.8),)),
-    "header": Case(20_000, ("images.check=header",), "copy", (Target("tensorflow_writer", "whole", 1.0),)),
+    "default": Case(4_000, (), "decode", (Target("two_processes", "cpu_apart", 1.35),)),
+    "header": Case(20_000, ("images.check=header",), "copy", (Target("tensorflow_writer", "cpu_whole", 1.3),)),
+    # Compared with the case `header` on the same photographs.
+    "strip_nothing": Case(8_000, _STRIP, "copy", (Target("header", "cpu_apart", 0.95),), photographs.bare),
+    "strip_exif": Case(8_000, _STRIP, "copy", (Target("header", "cpu_apart", 0.95),), photographs.with_exif),
 }
 
 
@@ -61,22 +89,35 @@ class Pair:
     few: Run
 
     def throughput(self, kind: str) -> float:
-        """Returns photographs a second, `whole` or with start-up set `apart`."""
-        if kind == "whole":
-            return self.whole.records / self.whole.seconds
-        seconds = self.whole.seconds - self.few.seconds
-        if seconds <= 0:
-            raise BenchmarkError("few photographs took as long as all: the machine is busy, or --count too small")
-        return (self.whole.records - self.few.records) / seconds
+        """Returns photographs a second, for one of `KINDS`; NaN if few took as long as all, on a busy machine.
+
+        Raises:
+            BenchmarkError: few took as much CPU as all.
+        """
+        clock = "cpu_seconds" if kind.startswith("cpu") else "seconds"
+        seconds, records = getattr(self.whole, clock), self.whole.records
+        if kind.endswith("apart"):
+            seconds, records = seconds - getattr(self.few, clock), records - self.few.records
+        if seconds <= 0 and clock == "cpu_seconds":
+            raise BenchmarkError("few photographs took as much CPU as all: --count is too small")
+        return float(records / seconds) if seconds > 0 else math.nan
 
 
 def compare(
-    case: Case, pipeline: Sequence[str], count: int, pairs: int, make: Callable[[int], Path], work: Path
+    case: Case,
+    pipeline: Sequence[str],
+    count: int,
+    pairs: int,
+    make: Callable[[int], Path],
+    work: Path,
+    others: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Runs a case on `make(count)` photographs, with its output below `work`, and returns its figures."""
-    commands = {"ours": [*pipeline, *(word for setting in case.settings for word in ("--set", setting))]}
-    for rival in dict.fromkeys(target.rival for target in case.targets):
-        commands[rival] = [sys.executable, "-m", f"benchmarks.rivals.{rival}", "--mode", case.mode]
+    commands = {"ours": [*pipeline, *case.flags]}
+    for rival in dict.fromkeys((*(target.rival for target in case.targets), *others)):
+        python = OTHERS_PYTHON if rival in OTHERS else sys.executable
+        module = [str(python), "-m", f"benchmarks.rivals.{rival}", "--mode", case.mode]
+        commands[rival] = [*pipeline, *CASES[rival].flags] if rival in CASES else module
     inputs = {number: make(number) for number in (count, FEW)}
 
     def both(command: Sequence[str]) -> Pair:
@@ -97,7 +138,7 @@ def compare(
                     us.throughput(kind) / them.throughput(kind)
                     for us, them in zip(results["ours"], results[rival], strict=True)
                 )
-                for kind in ("whole", "apart")
+                for kind in KINDS
             }
             for rival in commands
             if rival != "ours"
@@ -114,6 +155,8 @@ def figures(pairs: Sequence[Pair]) -> dict[str, Any]:
         "seconds_few": spread(pair.few.seconds for pair in pairs),
         "seconds_working_by_own_account": spread(working) if working else None,
         "cpu_seconds": spread(run.cpu_seconds for run in runs),
+        "cpu_seconds_few": spread(pair.few.cpu_seconds for pair in pairs),
+        "cpu_milliseconds_each": spread(1e3 / pair.throughput("cpu_apart") for pair in pairs),
         "cpus_busy_with_other_work": spread(run.others for run in runs),
         "peak_rss_mb": spread(run.peak_rss / 1e6 for run in runs),
         "photographs_per_second_whole": spread(pair.throughput("whole") for pair in pairs),
@@ -135,16 +178,18 @@ def missed(name: str, case: Case, result: Mapping[str, Any]) -> list[str]:
 def table(name: str, result: Mapping[str, Any]) -> Table:
     """Lays out the medians of a case's figures."""
     title = f"{name}: {result['photographs']:,} images, medians of {result['pairs']} alternating pairs"
-    shown = Table("", "seconds", "CPU s", "peak MB", "images/s", "apart", "others", title=title)
+    headings = ("CPU ms each", f"CPU s of {FEW}", "CPU s", "peak MB", "MB written", "seconds", "others")
+    shown = Table("", *headings, title=title)
     for contender, figure in result["contenders"].items():
         medians = {key: value["median"] for key, value in figure.items() if isinstance(value, dict)}
         shown.add_row(
             contender,
-            f"{medians['seconds']:.2f}",
+            f"{medians['cpu_milliseconds_each']:.2f}",
+            f"{medians['cpu_seconds_few']:.2f}",
             f"{medians['cpu_seconds']:.2f}",
             f"{medians['peak_rss_mb']:,.0f}",
-            f"{medians['photographs_per_second_whole']:,.0f}",
-            f"{medians['photographs_per_second_apart']:,.0f}",
+            f"{figure['output_bytes'] / 1e6:,.0f}",
+            f"{medians['seconds']:.2f}",
             f"{medians['cpus_busy_with_other_work']:.2f}",
         )
     return shown
@@ -153,11 +198,11 @@ def table(name: str, result: Mapping[str, Any]) -> Table:
 def ratios(case: Case, result: Mapping[str, Any]) -> Table:
     """Lays out our throughput as a multiple of each rival's, pair by pair."""
     least = {(target.rival, target.kind): f"{target.least:.2f}" for target in case.targets}
-    shown = Table("ours to", "start-up", "least", "median", "largest", "target")
+    shown = Table("ours to", "by", "least", "median", "largest", "target")
     for rival, kinds in result["ours_to"].items():
         for kind, ratio in kinds.items():
             values = (f"{ratio[key]:.2f}" for key in ("min", "median", "max"))
-            shown.add_row(rival, {"whole": "included", "apart": "apart"}[kind], *values, least.get((rival, kind), ""))
+            shown.add_row(rival, KINDS[kind], *values, least.get((rival, kind), ""))
     return shown
 
 
@@ -165,15 +210,19 @@ def main() -> None:
     """Runs the chosen cases."""
     parser = measure.options(__doc__)
     parser.add_argument("--case", action="append", choices=sorted(CASES), help="a case to run (all)")
-    parser.add_argument("--count", type=int, help=f"photographs, more than {FEW} (4,000; header: 20,000)")
+    parser.add_argument("--count", type=int, help=f"photographs, more than {FEW} (4,000 to 20,000)")
     parser.add_argument("--pairs", type=int, default=5, help="rounds of all contenders (%(default)s)")
+    parser.add_argument("--others", action="store_true", help="compare with programs from .venv-rivals, too")
     arguments = parser.parse_args()
     make = partial(photographs.make, work=arguments.work, own=arguments.photographs)
     results, misses = {}, []
     for name in arguments.case or CASES:
         case = CASES[name]
         count = arguments.count or case.count
-        results[name] = compare(case, arguments.pipeline, count, arguments.pairs, make, arguments.work)
+        others = OTHERS if arguments.others else ()
+        results[name] = compare(
+            case, arguments.pipeline, count, arguments.pairs, partial(make, mark=case.mark), arguments.work, others
+        )
         measure.console.print(table(name, results[name]), ratios(case, results[name]))
         misses += missed(name, case, results[name])
     measure.finish({"machine": measure.machine(), "cases": results}, misses, arguments.check)

@@ -52,8 +52,7 @@ def _speed_up(pair: convert.Pair, one: convert.Pair) -> float:
 
 
 def _cpu_ratio(pair: convert.Pair, one: convert.Pair) -> float:
-    seconds, of_one = (each.whole.cpu_seconds - each.few.cpu_seconds for each in (pair, one))
-    return seconds / of_one
+    return one.throughput("cpu_apart") / pair.throughput("cpu_apart")
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import os
 import platform
 import shlex
@@ -24,7 +25,7 @@ from benchmarks import frames, photographs
 
 ROOT = Path(__file__).resolve().parent.parent
 PIPELINE = f"{shlex.quote(sys.executable)} -m pipeline.run --runner=DirectRunner --config configs/class_folders.yaml"
-SAMPLE_EVERY = 0.02  # seconds between two looks at the memory
+SAMPLE_EVERY = 0.02  # seconds between two looks at the processes
 
 console = Console(stderr=True, log_path=False)
 T = TypeVar("T")
@@ -40,7 +41,8 @@ class Run:
 
     Attributes:
         seconds: wall time.
-        cpu_seconds: user and system time of the process and of all descendants that were waited for.
+        cpu_seconds: user and system time of the process and of all descendants that were waited for; if samples of the
+            process tree add up to more, they count, since some programs do not wait for their workers.
         peak_rss: the largest sum of resident bytes over the whole process tree; shared pages count once per process.
         others: processors that the rest of the machine kept busy meanwhile; much more than 0 spoils the timing.
         summary: the last line of standard output if that is a JSON object, else empty.
@@ -74,20 +76,20 @@ def run(command: Sequence[str]) -> Run:
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         busy, started = _busy(), time.perf_counter()
         process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
-        memory = _Memory(process.pid)
-        memory.start()
+        tree = _Tree(process.pid)
+        tree.start()
         _, status, usage = os.wait4(process.pid, 0)
         seconds, busy = time.perf_counter() - started, _busy() - busy
         process.returncode = os.waitstatus_to_exitcode(status)
-        memory.stop()
+        tree.stop()
         stdout.seek(0)
         stderr.seek(0)
         if process.returncode:
             said = stderr.read().decode(errors="replace")[-2000:]
             raise BenchmarkError(f"exit code {process.returncode}: {shlex.join(command)}\n{said}")
-        cpu_seconds = usage.ru_utime + usage.ru_stime
+        cpu_seconds = max(usage.ru_utime + usage.ru_stime, sum(tree.cpu_seconds.values()))
         others = max(0.0, busy - cpu_seconds) / seconds
-        return Run(seconds, cpu_seconds, memory.peak, others, last_object(stdout.read()))
+        return Run(seconds, cpu_seconds, tree.peak, others, last_object(stdout.read()))
 
 
 def convert(command: Sequence[str], photographs: Path, count: int, work: Path) -> Run:
@@ -132,8 +134,9 @@ def alternate(contenders: Mapping[str, Callable[[], T]], pairs: int) -> dict[str
 
 
 def spread(values: Iterable[float]) -> dict[str, float]:
-    """Returns the smallest, the median and the largest value."""
-    ordered = sorted(values)
+    """Returns the smallest, the median and the largest value; NaN counts only if there is nothing else."""
+    every = list(values)
+    ordered = sorted(value for value in every if not math.isnan(value)) or every
     return {
         "min": round(ordered[0], 4),
         "median": round(statistics.median(ordered), 4),
@@ -174,12 +177,13 @@ def finish(result: Mapping[str, Any], missed: Sequence[str], check: bool) -> NoR
     sys.exit(1 if check and missed else 0)
 
 
-class _Memory(threading.Thread):
-    """Samples the summed resident memory of a process and its descendants."""
+class _Tree(threading.Thread):
+    """Samples a process and its descendants: their summed resident memory, and the processor time of each."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
         self.peak = 0
+        self.cpu_seconds: dict[psutil.Process, float] = {}
         self._root = psutil.Process(pid)
         self._ended = threading.Event()
 
@@ -189,20 +193,22 @@ class _Memory(threading.Thread):
                 tree = [self._root, *self._root.children(recursive=True)]
             except psutil.NoSuchProcess:
                 return
-            self.peak = max(self.peak, sum(map(_resident, tree)))
+            self.peak = max(self.peak, sum(map(self._look_at, tree)))
 
     def stop(self) -> None:
         self._ended.set()
         self.join()
 
+    def _look_at(self, process: psutil.Process) -> int:
+        try:
+            with process.oneshot():
+                times = process.cpu_times()
+                self.cpu_seconds[process] = times.user + times.system
+                return int(process.memory_info().rss)
+        except psutil.NoSuchProcess:
+            return 0
+
 
 def _busy() -> float:
     times = psutil.cpu_times()
     return float(times.user + times.system)
-
-
-def _resident(process: psutil.Process) -> int:
-    try:
-        return int(process.memory_info().rss)
-    except psutil.NoSuchProcess:
-        return 0

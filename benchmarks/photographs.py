@@ -14,7 +14,7 @@ import os
 import shutil
 import struct
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -63,8 +63,31 @@ def numbered(jpeg: bytes, number: int) -> bytes:
     return jpeg[:2] + b"\xff\xfe" + struct.pack(">H", len(comment) + 2) + comment + jpeg[2:]
 
 
+def bare(jpeg: bytes, number: int) -> bytes:
+    """Returns the same image as different bytes without any metadata: its number is the density in the JFIF segment."""
+    if jpeg[2:11] != b"\xff\xe0\0\x10JFIF\0":
+        raise ValueError("not a JPEG that begins with a JFIF segment")
+    return jpeg[:14] + struct.pack(">HH", 1 + (number >> 15), 1 + (number & 0x7FFF)) + jpeg[18:]
+
+
+def with_exif(jpeg: bytes, number: int) -> bytes:
+    """Returns the same image with 10 KB of Exif, as of a camera: its number, a position and a maker's note."""
+    exif = Image.Exif()
+    exif[0x010E] = f"photograph {number}"
+    exif.get_ifd(0x8825).update({1: "N", 2: (48.0, 8.0, 0.0), 3: "E", 4: (11.0, 34.0, 0.0)})
+    exif.get_ifd(0x8769)[0x927C] = bytes(10_000)
+    payload = exif.tobytes()
+    after_jfif = 4 + struct.unpack_from(">H", bare(jpeg, number), 4)[0]
+    return jpeg[:after_jfif] + b"\xff\xe1" + struct.pack(">H", len(payload) + 2) + payload + jpeg[after_jfif:]
+
+
 def make(
-    count: int, work: Path, own: Path | None = None, size: tuple[int, int] = (500, 375), classes: int = CLASSES
+    count: int,
+    work: Path,
+    own: Path | None = None,
+    size: tuple[int, int] = (500, 375),
+    classes: int = CLASSES,
+    mark: Callable[[bytes, int], bytes] = numbered,
 ) -> Path:
     """Returns a folder of `count` photographs in class folders, made below `work` unless it is there already.
 
@@ -74,17 +97,19 @@ def make(
         own: a folder whose first 200 JPEGs, sorted by path, are the pool instead of the synthetic ones.
         size: width and height of the synthetic ones.
         classes: how many class folders.
+        mark: what makes the files differ: `numbered`, `bare` or `with_exif`.
     """
     pool = _own(own) if own else _synthetic(work, size)
     digest = hashlib.sha256(b"".join(pool)).hexdigest()[:8]
     folder = work / (f"photographs-{count}-{digest}" + (f"-{classes}-classes" if classes != CLASSES else ""))
+    folder = folder if mark is numbered else folder.with_name(f"{folder.name}-{mark.__name__}")
     if not folder.exists():
         unfinished = _fresh(folder.with_name(folder.name + ".unfinished"))
         for label in range(classes):
             (unfinished / f"class_{label:02}").mkdir()
         for number in range(count):
             path = unfinished / f"class_{number % classes:02}" / f"photograph_{number:06}.jpg"
-            path.write_bytes(numbered(pool[number % len(pool)], number))
+            path.write_bytes(mark(pool[number % len(pool)], number))
         unfinished.rename(folder)
     return folder
 

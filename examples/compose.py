@@ -26,8 +26,10 @@ def main() -> None:
 
     classes = sorted(entry.name for entry in os.scandir(flags.input) if entry.is_dir())
     labels = recordmill.LabelMap({name: index for index, name in enumerate(classes)})
-    images = recordmill.ImageSettings(quality=90)
-    settings = recordmill.DatasetSettings(source=recordmill.ClassFolders(), images=images)
+    images, shards = recordmill.ImageSettings(quality=90), recordmill.ShardSettings(count=flags.shards)
+    settings = recordmill.DatasetSettings(source=recordmill.ClassFolders(), images=images, shards=shards)
+    # One range of hashes a split: Beam's writer deals a split's Examples to its files.
+    plan = recordmill.Plan(label_map=labels, starts={split: [0] for split in settings.splits.names})
     with beam.Pipeline(runner=FnApiRunner()) as root:
         batches = (
             root
@@ -35,7 +37,7 @@ def main() -> None:
             | recordmill.ListReferences(settings.source, settings.listing)
         )
         # A step of your own may change the images before Examples are built: own=beam.Map(...)
-        finished = recordmill.convert_with_beam(batches, settings, flags.output, flags.shards, labels)
+        finished = recordmill.convert_with_beam(batches, settings, flags.output, plan)
         finished | beam.Map(report, flags.output)
 
 
@@ -43,7 +45,7 @@ def report(finished: Any, output: str) -> None:
     """Reports the outcome of the images; fails the pipeline if the files lack some."""
     if problem := finished.find_problem():
         raise ValueError(problem)
-    rejected = [example.text for _, example in sorted(finished.rejected_such.items())]
+    rejected = [example.text for _, example in sorted(finished.such.items())]
     such = f"; rejected, such as {', '.join(rejected)}" if rejected else ""
     print(f"{finished.rows.records} Examples are in {output}{such}")
 

@@ -17,7 +17,7 @@ from typing import Any
 from recordmill import storage
 from recordmill.pipeline.configuration import preflight
 from recordmill.pipeline.configuration.config import load_settings
-from recordmill.pipeline.configuration.idle_settings import find_idle_with_beam
+from recordmill.pipeline.configuration.idle_settings import check_beams_writer
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions, Parser
 from recordmill.pipeline.configuration.read_exclusions import read_exclusions
@@ -26,17 +26,20 @@ from recordmill.pipeline.configuration.resolve_settings import make_recipe, reso
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.dataset.file_names import MARKER
+from recordmill.schemas.dataset.json_values import to_json
+from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import LoadError, RecordmillError, UsageError
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, Outcome, Terminated
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
 from recordmill.schemas.version import VERSION
-from recordmill.storage.dataset_files import find_marker, read_marker
+from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.versions import current_folder
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.processors import default_processes, fewest_for_processes
-from recordmill.transforms.shards.progress import PROGRESS, peak_memory
+from recordmill.transforms.shards.progress import PROGRESS
 
 
 def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> tuple[Outcome, Job | None]:
@@ -81,14 +84,8 @@ def add_measured(outcome: Outcome) -> Outcome:
     price = outcome.numbers.get("price")
     if not price or outcome.status != "published":
         return outcome
-    measured = {
-        "cpu_seconds": round(PROGRESS.cpu_seconds(), 2),
-        "memory": peak_memory(),
-        "bytes_read": outcome.numbers["input_bytes"],
-        "bytes_written": outcome.numbers["output_bytes"],
-        "minutes": round(sum(PROGRESS.seconds().values()) / 60, 2),
-    }
-    return replace(outcome, numbers={**outcome.numbers, "price": {**price, "measured": measured}})
+    measured = PROGRESS.price(outcome.numbers["input_bytes"], outcome.numbers["output_bytes"])
+    return replace(outcome, numbers={**outcome.numbers, "price": {**price, "measured": to_json(measured)}})
 
 
 def _stopped(how: str, what_was_done: str, options: LaunchOptions) -> str:
@@ -134,7 +131,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     for line in discard_staging(output) if options.discard and not options.plan else ():
         terminal.say(line)
     if options.writer == "beam":
-        notes.append(_check_for_beam(settings, output))
+        notes.append(check_beams_writer(settings, output))
     run_id, started = uuid.uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds")
     run = RunSettings(
         run_id=run_id,
@@ -160,17 +157,6 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     return job
 
 
-def _check_for_beam(settings: DatasetSettings, output: str) -> str:
-    """Fails where `--writer=beam` cannot write what the settings demand; gives a note on what it leaves out."""
-    from recordmill.transforms.claim_output import find_others  # needs Beam
-
-    if problem := "\n".join(find_idle_with_beam(settings)):
-        raise UsageError(problem)
-    if storage.is_local(output) and (problem := find_others(output)):
-        raise RecordmillError(problem)
-    return "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
-
-
 def _find_dataset(path: str, options: LaunchOptions) -> str:
     """The folder of an earlier dataset, whose store has answered; where there are versions, the current one."""
     path = _path_elsewhere(preflight.normal_path(path), options)
@@ -185,31 +171,36 @@ def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:
     if not settings.expect.compares:
         raise UsageError("--against has no effect, since nothing in expect is compared with a previous dataset")
     against = _find_dataset(options.against, options)
-    if find_marker(against) is None:
-        raise UsageError(f"--against: {against} holds no finished dataset: name one, or remove the flag")
+    _read_earlier("--against", against)
     return against
 
 
 def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) -> tuple[str, ...]:
     """The datasets of `--reuse`, and with `--update` the output, if it holds one."""
     named = [_find_dataset(each, options) for each in options.reuse]
-    folders = tuple(dict.fromkeys([*named, *([current_folder(output)] if options.update else [])]))
+    own = current_folder(output) if options.update else ""
+    updated = [own] if own and own not in named and storage.exists(storage.join(own, MARKER)) else []
+    folders = tuple(dict.fromkeys([*named, *updated]))
     for folder in folders:
         flag = "--reuse" if folder in named else "--update"
-        try:
-            marker = read_marker(folder)
-        except (FileNotFoundError, NotADirectoryError):
-            if folder in named:
-                raise UsageError(f"{flag}: {folder} holds no finished dataset: name one, or remove the flag") from None
-            continue
-        except LoadError as error:
-            raise UsageError(f"{flag}: {error}: name another dataset, or remove the flag") from None
+        marker = _read_earlier(flag, folder)
         seed = marker.plan.recipe.get("seed")
         if marker.unit != settings.unit:
             raise UsageError(f"{flag}: the unit of {folder} is {marker.unit}, not {settings.unit}: remove the flag")
         if seed != settings.seed:
             raise UsageError(f"{flag}: the seed of {folder} is {seed}, not {settings.seed}: set seed={seed}")
     return folders
+
+
+def _read_earlier(flag: str, folder: str) -> Marker:
+    """The marker of a dataset that a flag names."""
+    try:
+        return read_marker(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(f"{flag}: {folder} holds no finished dataset: name one, or remove the flag") from None
+    except LoadError as error:
+        advice = "name another dataset, or remove the flag" if flag != "--update" else "choose another output"
+        raise UsageError(f"{flag}: {error}: {advice}") from None
 
 
 def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> None:
@@ -220,15 +211,21 @@ def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> 
     from recordmill.pipeline.runners.dataflow import check_dataflow, is_dataflow
 
     arguments = list(options.beam_arguments)
-    beams = Parser(add_help=False, conflict_handler="resolve")
-    for kind in PipelineOptions.__subclasses__():
-        kind._add_argparse_args(beams)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
-    _, unknown = beams.parse_known_args(arguments)
+    _, unknown = _parser_of_beam().parse_known_args(arguments)
     if unknown and options.is_here:  # a runner elsewhere may know more of them
         raise UsageError(f"there is no flag {unknown[0]}: see --help")
     FileSystems.set_options(PipelineOptions(arguments))
     if is_dataflow(options.runner):
         check_dataflow(arguments, [each.path for each in inputs], output, options.outcome_file)
+
+
+def _parser_of_beam() -> Parser:
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    parser = Parser(add_help=False, conflict_handler="resolve")
+    for kind in PipelineOptions.__subclasses__():
+        kind._add_argparse_args(parser)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
+    return parser
 
 
 def _processes(options: LaunchOptions, settings: DatasetSettings) -> int:

@@ -26,6 +26,7 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.outcome import DONE, FAILED, WRONG_USAGE
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.listing import Input
+from recordmill.storage.versions import version_names
 
 EPILOG = """\
 Rows are matched by key. Only metadata of datasets are read, no shards. The images of a folder are read as the dataset's
@@ -56,7 +57,8 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
     before = open_dataset(flags.path)
     marker = before.require_marker()
     notes = []
-    if storage.exists(storage.join(flags.other, MARKER)):
+    markers = [MARKER, *(f"{name}/{MARKER}" for name in version_names(flags.other))]
+    if any(storage.exists(storage.join(flags.other, each)) for each in markers):
         found = compare_datasets(before, open_dataset(flags.other))
     else:
         seed = seed_of(marker)
@@ -65,6 +67,10 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
         if left_out := sum(count for reason, count in marker.ledger.left_out.items() if reason != "excluded"):
             are = "one of them was" if left_out == 1 else "some of them were"
             notes.append(f"the dataset leaves out {format_count(left_out, marker.unit)}: {are} counted as new")
+        if found.counts["added"] or found.counts["other_bytes"]:
+            notes.append(f"the images in {flags.other} were not decoded: a conversion may reject new and changed ones")
+        if marker.boxes:
+            notes.append(f"boxes are not compared: convert {flags.other} and compare the datasets")
     _report(found, marker.unit, notes)
     return {
         "status": "same" if found.is_same else "different",

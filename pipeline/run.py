@@ -4,7 +4,6 @@ Beam and the steps are imported where they are used: the import takes two second
 """
 
 import sys
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from recordmill.pipeline.command import run_command
@@ -46,14 +45,9 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     limits = (settings.limit, settings.limit_per_class)
     selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, *limits))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row
-    plans = summary | PlanShards(settings, job.recipe, run, selection) | ClaimOutput(run)
-    plan = AsSingleton(plans)
+    plan = AsSingleton(summary | PlanShards(settings, job.recipe, run, selection) | ClaimOutput(run))
     if run.writer == "beam":  # pixels flow
-        cutoffs = AsSingleton(plans | "Cutoffs" >> beam.Map(attrgetter("selection")))
-        labels = AsSingleton(plans | "Labels" >> beam.Map(attrgetter("label_map")))
-        planned = refs | "TakePlanned" >> beam.Filter(lambda _, plan: plan.action == "convert", plan)
-        folder = staging_folder(run.output, run.run_id)
-        finished = convert_with_beam(planned, settings, folder, settings.shards.count or 1, labels, cutoffs)
+        finished = convert_with_beam(refs, settings, staging_folder(run.output, run.run_id), plan)
     else:
         shards = refs | ShuffleReferences(settings, plan)  # ((split, index), batches): the one shuffle
         finished = shards | ConvertShards(settings, run, plan)  # one report per finished shard

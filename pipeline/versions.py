@@ -11,13 +11,12 @@ from recordmill import storage
 from recordmill.pipeline.configuration.options import positive
 from recordmill.pipeline.configuration.preflight import normal_path
 from recordmill.pipeline.reader_command import reader_parser, run_reader
-from recordmill.pipeline.terminal.terminal import plain_table
+from recordmill.pipeline.terminal.terminal import Terminal, plain_table
 from recordmill.schemas.dataset.file_names import MARKER, staging_names
-from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.marker import Marker, Pointer
 from recordmill.schemas.errors import LoadError, UsageError
 from recordmill.schemas.formatting import format_size
-from recordmill.storage.dataset_files import find_marker
-from recordmill.storage.versions import find_pointer, point_to, version_names
+from recordmill.storage.versions import current_folder, find_pointer, point_to, read_versions
 from recordmill.transforms.planning.output_lock import find_busy
 
 EPILOG = """\
@@ -58,26 +57,18 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.vers
 
 def _work(flags: argparse.Namespace) -> dict[str, Any]:
     output = normal_path(flags.path)
-    versions = _read_versions(output)
+    versions = read_versions(output)
     pointer = find_pointer(output)
     if pointer is None and not versions:
         raise LoadError(f"{output} has no versions: only runs with --versions make some")
     current = pointer.current if pointer else ""
-    if flags.rollback and not (pointer and pointer.previous):
-        raise UsageError("--rollback: no other version was current before: name one with --use")
-    chosen = pointer.previous if flags.rollback and pointer else flags.use
+    if pointer is None and (flags.rollback or flags.drop or flags.keep):
+        current_folder(output)  # fails if the pointer is damaged, and so one of the versions is the current one
+    chosen = _choose(flags, output, pointer, versions)
     if chosen is not None:
-        if versions.get(chosen) is None:
-            raise UsageError(f"{output} has no complete version {chosen}: choose one that is listed without the flag")
         point_to(output, chosen)
         current = chosen
-    complete = [name for name, marker in versions.items() if marker and name != current]
-    if flags.keep and versions.get(current) is None:
-        raise UsageError(f"--keep: none of the complete versions of {output} is current: choose one with --use first")
-    unwanted = set(flags.drop or (complete[: max(len(complete) - flags.keep + 1, 0)] if flags.keep else ()))
-    for name in unwanted:
-        _check_unused(output, name, versions, current)
-    for name in unwanted:
+    for name in _find_unwanted(flags, output, versions, current):
         folder = storage.join(output, name)
         storage.remove_files([storage.join(folder, MARKER)])  # first, so that no interruption leaves half a dataset
         storage.remove_folder(folder)
@@ -87,22 +78,50 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
         for name, marker in versions.items()
     ]
     _report(listed)
-    return {"path": output, "current": current or None, "versions": listed}
+    line = {"path": output, "current": current or None, "versions": listed}
+    try:
+        current_folder(output)
+    except LoadError as error:
+        Terminal(sys.stderr).say(f"note: {error}")
+        return {**line, "notes": [str(error)]}
+    return line
 
 
-def _read_versions(output: str) -> dict[str, Marker | None]:
-    """The markers by version, the oldest first; unfinished versions have none and come last."""
-    found = {name: find_marker(storage.join(output, name)) for name in version_names(output)}
-    return dict(sorted(found.items(), key=lambda item: item[1].run.finished if item[1] else "~"))
+def _choose(
+    flags: argparse.Namespace, output: str, pointer: Pointer | None, versions: Mapping[str, Marker | None]
+) -> str | None:
+    """The version that is to be the current one; None if that stays."""
+    if flags.rollback and not (pointer and pointer.previous):
+        raise UsageError("--rollback: no other version was current before: name one with --use")
+    chosen: str | None = pointer.previous if flags.rollback and pointer else flags.use
+    if chosen is not None and versions.get(chosen) is None:
+        raise UsageError(f"{output} has no complete version {chosen}: choose one that is listed without the flag")
+    return chosen
 
 
-def _check_unused(output: str, name: str, versions: Collection[str], current: str) -> None:
+def _find_unwanted(
+    flags: argparse.Namespace, output: str, versions: Mapping[str, Marker | None], current: str
+) -> set[str]:
+    """The versions to delete, which no run uses."""
+    if flags.keep and versions.get(current) is None:
+        raise UsageError(f"--keep: none of the complete versions of {output} is current: choose one with --use first")
+    others = [name for name, marker in versions.items() if marker and name != current]
+    unwanted = set(flags.drop or (others[: max(len(others) - flags.keep + 1, 0)] if flags.keep else ()))
+    for name in unwanted:
+        _check_unused(output, name, versions, current, elsewhere=not flags.drop)
+    pointer = find_pointer(output)  # once more: a run that has given up its claim has replaced it
+    if unwanted and (pointer.current if pointer else "") != current:
+        raise LoadError(f"a run has changed the current version of {output} meanwhile: run this command again")
+    return unwanted
+
+
+def _check_unused(output: str, name: str, versions: Collection[str], current: str, elsewhere: bool) -> None:
     folder = storage.join(output, name)
     if name not in versions:
         raise UsageError(f"{output} has no version {name}: choose one that is listed without --drop")
     if name == current:
         raise UsageError(f"{name} is the current version: choose another one first, with --use")
-    if busy := find_busy(folder, staging_names(storage.folder_names(folder))):
+    if busy := find_busy(folder, staging_names(storage.folder_names(folder)), elsewhere):
         raise LoadError(busy)
 
 

@@ -35,21 +35,20 @@ if TYPE_CHECKING:
     from recordmill.schemas.rejection import Reject
     from recordmill.schemas.settings.dataset import DatasetSettings
     from recordmill.schemas.settings.listing import Input, ListingSettings
+    from recordmill.schemas.settings.shards import ShardSettings
     from recordmill.storage.record_bytes import StoredFile
     from recordmill.storage.record_reader import Damage, RecordFile
     from recordmill.transforms.compose import (
-        AssignSplits,
         BuildExamples,
-        PendingImage,
         ReadImages,
         ReencodeImages,
         SplitExamples,
-        WriteExamples,
         convert_with_beam,
     )
     from recordmill.transforms.inputs.sources.class_folders import ClassFolders
     from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
     from recordmill.transforms.list_images import ListReferences
+    from recordmill.transforms.planning.plan import Plan
 
 _NAMES = {
     "imaging": ("ImageSettings", "PreparedImage", "prepare_image"),
@@ -70,15 +69,14 @@ _NAMES = {
     "schemas.rejection": ("Reject",),
     "schemas.settings.dataset": ("DatasetSettings",),
     "schemas.settings.listing": ("Input", "ListingSettings"),
+    "schemas.settings.shards": ("ShardSettings",),
     "storage.record_bytes": ("StoredFile",),
     "storage.record_reader": ("Damage", "RecordFile"),
-    "transforms.compose": (
-        *("AssignSplits", "BuildExamples", "PendingImage", "ReadImages", "ReencodeImages", "SplitExamples"),
-        *("WriteExamples", "convert_with_beam"),
-    ),
+    "transforms.compose": ("BuildExamples", "ReadImages", "ReencodeImages", "SplitExamples", "convert_with_beam"),
     "transforms.inputs.sources.class_folders": ("ClassFolders",),
     "transforms.inputs.sources.filename_labels": ("FilenameLabels",),
     "transforms.list_images": ("ListReferences",),
+    "transforms.planning.plan": ("Plan",),
 }
 """The public names by the modules that define them."""
 

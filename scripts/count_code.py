@@ -6,7 +6,7 @@ A line counts if a token of code is on it: not comments, docstrings and blank li
 import ast
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -28,16 +28,16 @@ def modules() -> Iterator[Path]:
         yield from (path for path in sorted((ROOT / top).rglob("*.py")) if path.resolve() == path)
 
 
-def docstrings(tree: ast.Module) -> list[ast.Constant]:
+def docstrings(nodes: Iterable[ast.AST]) -> list[ast.Constant]:
     """Strings that are statements: docstrings of modules, classes, functions and attributes."""
-    found = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    found = [node.value for node in nodes if isinstance(node, ast.Expr)]
     return [node for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
 def code_lines(path: Path) -> int:
     """How many lines of a module hold code."""
     prose: set[int] = set()
-    for node in docstrings(ast.parse(path.read_bytes())):
+    for node in docstrings(ast.walk(ast.parse(path.read_bytes()))):
         prose.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     lines: set[int] = set()
     with tokenize.open(path) as file:

@@ -1,6 +1,7 @@
 import os
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -10,8 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import yaml
+from forked_python import ForkServer
 from hypothesis import settings
 from run_python import run_python
 
@@ -53,27 +57,39 @@ def _no_runner() -> Iterator[None]:
 def _cheap_conversions() -> Iterator[None]:
     """Leaves out what takes long in small conversions and changes nothing in them.
 
-    The disk may keep files in its cache, since no test turns the machine off. Beam looks at the signatures of all
-    methods of a DoFn again and again. The sample is drawn once. Only tests that ask for processes start them.
+    The disk may keep files in its cache, since no test turns the machine off. Beam's flags, our version and the sample
+    are worked out once, and so is the text of `config.yaml` for the same settings. Only tests that ask for processes
+    start them.
     """
-    from apache_beam.transforms import userstate
+    from cheap_beam import make_beam_cheap, once_for_each_value
 
     from recordmill.pipeline import attempt, sample
-
-    inspect, known = userstate.get_dofn_specs, {}
-
-    def look_once(dofn: object) -> object:
-        kind = getattr(getattr(dofn, "_fn", None), "__code__", type(dofn))
-        if kind not in known:
-            known[kind] = inspect(dofn)
-        return known[kind]
+    from recordmill.pipeline.configuration import resolve_settings
 
     with pytest.MonkeyPatch.context() as patch:
+        make_beam_cheap(patch)
         patch.setattr(os, "fsync", lambda file: None)
-        patch.setattr(userstate, "get_dofn_specs", look_once)
+        patch.setattr(attempt, "_parser_of_beam", cache(attempt._parser_of_beam))
+        patch.setattr(attempt, "version", cache(attempt.version))
+        patch.setattr(resolve_settings, "yaml", SimpleNamespace(safe_dump=once_for_each_value(yaml.safe_dump)))
         patch.setattr(sample, "_files", cache(sample._files))
         patch.setattr(attempt, "default_processes", lambda: 1)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c() -> None:
+    """Lets tests interrupt what they start, also where a shell has started pytest in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    """Starts processes that need not import everything first."""
+    server = ForkServer()
+    yield server
+    server.close()
 
 
 @pytest.fixture

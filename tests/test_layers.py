@@ -12,7 +12,9 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from scripts.count_code import code_lines, count_code
+import product_text
+
+from scripts.count_code import code_lines, modules
 
 REPO = Path(__file__).parents[1]
 PACKAGE = "recordmill"
@@ -31,7 +33,7 @@ TENSORFLOW = {"keras", "tensorflow", "tensorflow_datasets", "tensorflow_metadata
 USERS_EXTRAS = ("aws", "gcp", "heic", "tensorflow", "torch")
 FORBIDDEN_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 MOST_CODE_LINES = 400
-MOST_CODE_LINES_IN_ALL = 23_020
+MOST_CODE_LINES_IN_ALL = 23_140
 MOST_FUNCTION_LINES = 60
 
 # Modules that still import from a layer above their own, or from a folder that imports theirs.
@@ -49,9 +51,17 @@ MODULES = {
 SOURCES = [*MODULES, Path("recordmill/__init__.py")]
 
 
+def tree_of(path: Path) -> ast.Module:
+    return nodes_of(path)[0]
+
+
+def nodes_of(path: Path) -> list[ast.AST]:
+    return product_text.nodes_of(REPO / path)
+
+
 @cache
-def parse(path: Path) -> ast.Module:
-    return ast.parse((REPO / path).read_text(encoding="utf-8"))
+def lines_of(path: Path) -> int:
+    return code_lines(REPO / path)
 
 
 def imports(nodes: Iterable[ast.AST]) -> set[str]:
@@ -83,7 +93,7 @@ def run_on_import(node: ast.AST) -> Iterator[ast.AST]:
 
 def ours(path: Path) -> set[tuple[str, ...]]:
     """Our own modules that one imports, as the parts of their names below the package."""
-    names = [tuple(name.split(".")[1:]) for name in imports(ast.walk(parse(path))) if name.split(".")[0] == PACKAGE]
+    names = [tuple(name.split(".")[1:]) for name in imports(nodes_of(path)) if name.split(".")[0] == PACKAGE]
     return {name for name in names if name}
 
 
@@ -128,7 +138,9 @@ def test_our_modules_are_imported_below_the_package():
     # Imported as `transforms`, a module would be another one than `recordmill.transforms`, with classes of its own.
     places = [REPO / name for name in ("benchmarks", "deploy", "examples", "scripts", "tests")]
     others = [path.relative_to(REPO) for place in places for path in place.rglob("*.py")]
-    wrong = {str(path): found for path in [*SOURCES, *others] if (found := roots(ast.walk(parse(path))) & {*LINKED})}
+    named = re.compile(rf"\b(?:import|from)\s+(?:{'|'.join(LINKED)})\b")  # parsing all files takes 3 s
+    suspects = [path for path in [*SOURCES, *others] if named.search((REPO / path).read_text(encoding="utf-8"))]
+    wrong = {str(path): found for path in suspects if (found := roots(nodes_of(path)) & {*LINKED})}
     assert not wrong
 
 
@@ -139,13 +151,13 @@ def test_the_package_links_to_the_folders():
 
 def test_the_entry_module_defines_only_functions():
     # What is defined in a module started with -m exists twice once it is imported: harmless for functions alone.
-    body = parse(Path("pipeline/run.py")).body
+    body = tree_of(Path("pipeline/run.py")).body
     assert not [type(node) for node in body if isinstance(node, ast.ClassDef | ast.Assign | ast.AnnAssign)]
 
 
 def test_no_module_imports_tensorflow_on_import():
     # It costs 3 to 10 seconds and half a gigabyte in every process.
-    assert not [str(path) for path in SOURCES if roots(run_on_import(parse(path))) & TENSORFLOW]
+    assert not [str(path) for path in SOURCES if roots(run_on_import(tree_of(path))) & TENSORFLOW]
 
 
 @cache
@@ -161,7 +173,7 @@ def test_imported_packages_are_declared_dependencies():
     installed = metadata.packages_distributions()
     wrong = {}
     for path in SOURCES:
-        foreign = roots(ast.walk(parse(path))) - sys.stdlib_module_names - {PACKAGE}
+        foreign = roots(nodes_of(path)) - sys.stdlib_module_names - {PACKAGE}
         names = {root: {name.lower() for name in installed.get(root, [root.replace("_", "-")])} for root in foreign}
         if undeclared := {root for root in foreign if declared_distributions().isdisjoint(names[root])}:
             wrong[str(path)] = undeclared
@@ -172,7 +184,7 @@ def test_imaging_knows_neither_beam_nor_tensorflow():
     # Light helper processes import it for decoding alone.
     imaging = [path for path, layer in MODULES.items() if layer == "imaging"]
     assert imaging
-    assert not [str(path) for path in imaging if roots(ast.walk(parse(path))) & (TENSORFLOW | {"apache_beam"})]
+    assert not [str(path) for path in imaging if roots(nodes_of(path)) & (TENSORFLOW | {"apache_beam"})]
 
 
 def test_names_say_what_a_module_does():
@@ -186,7 +198,7 @@ def test_tests_mirror_the_code():
             (path.parent.parent, path.parent.name) if path.name == "__init__.py" else (path.parent, path.stem)
         )
         mirror = Path("tests", folder, f"test_{name}.py")
-        if str(path) not in UNMIRRORED and code_lines(REPO / path) > 15 and not (REPO / mirror).exists():
+        if str(path) not in UNMIRRORED and lines_of(path) > 15 and not (REPO / mirror).exists():
             missing.append(str(mirror))
     assert not missing
 
@@ -196,18 +208,18 @@ def test_every_exception_names_a_module():
 
 
 def test_files_stay_readable_at_a_sitting():
-    assert not {str(path): lines for path in SOURCES if (lines := code_lines(REPO / path)) > MOST_CODE_LINES}
+    assert not {str(path): lines for path in SOURCES if (lines := lines_of(path)) > MOST_CODE_LINES}
 
 
 def test_the_product_does_not_grow():
-    lines = sum(count_code().values())
+    lines = sum(lines_of(path.relative_to(REPO)) for path in modules())
     assert lines <= MOST_CODE_LINES_IN_ALL, "delete something, or raise MOST_CODE_LINES_IN_ALL and say why"
 
 
 def test_functions_fit_on_a_screen():
     wrong = {}
     for path in SOURCES:
-        for node in ast.walk(parse(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 length = node.end_lineno - node.lineno + 1
                 if length > MOST_FUNCTION_LINES:

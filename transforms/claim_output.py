@@ -25,38 +25,18 @@ from recordmill.transforms.planning.output_state import (
 from recordmill.transforms.planning.plan import Action, Plan
 from recordmill.transforms.publishing.publish_staged import publish_staged
 from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.shards.earlier_datasets import note_damages
 from recordmill.transforms.shards.progress import PROGRESS
 
 
 def settle_action(plan: Plan, run: RunSettings) -> Plan:
     """The plan with what is to be done in the output; if it is to convert, the run has claimed the output."""
     if plan.action == "convert":
-        plan = _claim_empty(plan, run) if run.writer == "beam" else _look_at_output(plan, run)
+        # No run resumes what Beam writes, so that it is staged under the run's own name.
+        plan = _look_at_output(replace(plan, plan_id=run.run_id) if run.writer == "beam" else plan, run)
     PROGRESS.planned = plan.summary.references + plan.summary.rejected.total()
     PROGRESS.enter("converting" if plan.action == "convert" else "finishing")
     return plan
-
-
-def _claim_empty(plan: Plan, run: RunSettings) -> Plan:
-    """The plan of a run with `--writer=beam`, whose staging folder is its own."""
-    claim_output(run.output, run.run_id, run.run_id)
-    problem = find_others(run.output, run.run_id)
-    return replace(plan, action="refuse", sentence=problem) if problem else plan
-
-
-def find_others(output: str, run_id: str = "") -> str:
-    """Why Beam may not write into an output that is not empty, in a sentence; the empty string if it may.
-
-    Args:
-        output: the folder.
-        run_id: the run whose staging folder may be there.
-    """
-    names = [name for name in storage.folder_names(output) if name != f"{STAGING_PREFIX}{run_id}"]
-    others = [name for name in names if not name.startswith(".outcome-")]
-    what = f"--writer=beam writes to an empty folder only, and {output} holds {show_names(others, 3)}"
-    unfinished = any(name.startswith(STAGING_PREFIX) for name in others)
-    remedy = "delete unfinished work with --discard" if unfinished else "choose another output"
-    return f"{what}: {remedy}" if others else ""
 
 
 def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
@@ -77,6 +57,8 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
         return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
     if action == "keep" and (outdated := _find_outdated(state, plan)):
         plan.notes.append(f"{outdated}: --overwrite rebuilds it")
+    if action == "convert":
+        plan.run_notes.extend(note_damages(plan.reuse))
     if action == "convert" and previous is not None:
         plan.run_notes.extend(_renumbered(previous.labels, plan.label_map.ids))
     if run.preview and action in ("convert", "finish"):

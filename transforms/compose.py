@@ -5,15 +5,12 @@ an element of its own, which also carries why it was rejected. Every image there
 counted.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import apache_beam as beam
-from apache_beam import coders
-from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.pvalue import AsIter
-from apache_beam.typehints.decorators import no_annotations
 
 from recordmill import storage
 from recordmill.imaging import PreparedImage
@@ -21,21 +18,19 @@ from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.reference_digest import digest_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.tfrecord_file import read_back
-from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
+from recordmill.transforms.plan_shards import ShuffleReferences
+from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.publishing.gather_reports import GatherReports
 from recordmill.transforms.records import convert_image
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.shards.progress import PROGRESS
-
-_NO_CUTOFFS, _NO_LABELS = SplitCutoffs(), LabelMap({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,49 +38,20 @@ class PendingImage:
     """An image on its way through the steps; each adds something, until there is an outcome.
 
     Attributes:
-        split: the split that it goes to; the empty string if it was rejected when it was listed.
+        split: the split that it goes to.
         ref: the reference.
         loaded: what was read.
         image: what is stored of it, if anything is.
         features: what functions computed.
-        outcome: its Example, or why there is none.
-        problem: why the run fails, in a sentence; the empty string if it does not.
+        outcome: its Example, or why there is none; or in a sentence why the run fails.
     """
 
     split: str
     ref: ImageRef
     loaded: Any = None
     image: PreparedImage | None = None
-    features: Mapping[str, Any] = field(default_factory=dict)
-    outcome: convert_image.ConvertedImage | None = None
-    problem: str = ""
-
-
-coders.registry.register_coder(PendingImage, coders.PickleCoder)
-coders.registry.register_coder(FinishedShards, coders.PickleCoder)
-
-_Work = Callable[[PendingImage, ExampleLayout, LabelMap], PendingImage]
-
-
-class _Step(beam.DoFn):
-    """Does the work of a step for each image that has no outcome yet."""
-
-    def __init__(self, work: _Work, settings: DatasetSettings) -> None:
-        self._work, self._settings = work, settings
-
-    def setup(self) -> None:
-        self._layout = ExampleLayout(self._settings)
-
-    def process(self, image: PendingImage, labels: LabelMap) -> Iterator[PendingImage]:
-        if image.outcome is None and not image.problem:
-            try:
-                image = self._work(image, self._layout, labels)
-            except Rejected as rejected:
-                outcome = convert_image.reject_image(image.ref, rejected, labels)
-                image = PendingImage(image.split, image.ref, outcome=outcome)
-            except FunctionError as error:
-                image = PendingImage(image.split, image.ref, problem=str(error))
-        yield image
+    features: Any = None
+    outcome: convert_image.ConvertedImage | str | None = None
 
 
 @dataclass
@@ -94,29 +60,40 @@ class _ImageStep(beam.PTransform):
 
     Attributes:
         settings: what the dataset is.
-        labels: class ids, a `LabelMap` or a side input of one.
+        plan: the `Plan`, which has the class ids, or a side input of one.
     """
 
-    work: ClassVar[_Work]
+    work: ClassVar[Any]
     settings: DatasetSettings
-    labels: Any = _NO_LABELS
+    plan: Any
 
-    @no_annotations  # type: ignore[untyped-decorator]  # Beam would make a schema of the type
-    def expand(self, images: beam.PCollection[PendingImage]) -> beam.PCollection[PendingImage]:
-        return images | beam.ParDo(_Step(type(self).work, self.settings), self.labels)
-
-
-def _read(image: PendingImage, layout: ExampleLayout, labels: LabelMap) -> PendingImage:
-    return replace(image, loaded=convert_image.load_image(image.ref, layout.settings, labels, image.split))
+    def expand(self, images: beam.PCollection[Any]) -> beam.PCollection[Any]:
+        work = beam.Map(_advance, type(self).work, ExampleLayout(self.settings), self.plan)
+        return images | work.with_output_types(Any)  # Beam would make a schema of the type
 
 
-def _reencode(image: PendingImage, layout: ExampleLayout, labels: LabelMap) -> PendingImage:
+def _advance(image: PendingImage, work: Any, layout: ExampleLayout, plan: Plan) -> PendingImage:
+    """Does the work of a step for an image that has no outcome yet."""
+    try:
+        return work(image, layout, plan) if image.outcome is None else image
+    except Rejected as rejected:
+        rejection = convert_image.reject_image(image.ref, rejected, plan.label_map)
+        return PendingImage(image.split, image.ref, outcome=rejection)
+    except FunctionError as error:
+        return PendingImage(image.split, image.ref, outcome=str(error))
+
+
+def _read(image: PendingImage, layout: ExampleLayout, plan: Plan) -> PendingImage:
+    return replace(image, loaded=convert_image.load_image(image.ref, layout.settings, plan.label_map, image.split))
+
+
+def _reencode(image: PendingImage, layout: ExampleLayout, _: Plan) -> PendingImage:
     prepared, features = convert_image.prepare_loaded(image.loaded, layout)
     return replace(image, image=prepared, features=features)
 
 
-def _build(image: PendingImage, layout: ExampleLayout, labels: LabelMap) -> PendingImage:
-    built = convert_image.build_record(image.loaded, image.image, image.features, layout, labels)
+def _build(image: PendingImage, layout: ExampleLayout, plan: Plan) -> PendingImage:
+    built = convert_image.build_record(image.loaded, image.image, image.features, layout, plan.label_map)
     return PendingImage(image.split, image.ref, outcome=built)
 
 
@@ -139,33 +116,6 @@ class BuildExamples(_ImageStep):
 
 
 @dataclass
-class AssignSplits(beam.PTransform):
-    """Makes an element of each image of a PCollection of batches of references; what is left out is not passed on.
-
-    Attributes:
-        settings: what the dataset is.
-        cutoffs: what `limit` and `splits.stratify` need, a `SplitCutoffs` or a side input of one.
-    """
-
-    settings: DatasetSettings
-    cutoffs: Any = _NO_CUTOFFS
-
-    @no_annotations  # type: ignore[untyped-decorator]
-    def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[PendingImage]:
-        """PCollection[ReferenceBatch] -> PCollection[PendingImage]."""
-        return batches | beam.FlatMap(_assign, self.settings, self.cutoffs) | beam.Reshuffle()
-
-
-def _assign(batch: ReferenceBatch, settings: DatasetSettings, cutoffs: SplitCutoffs) -> Iterator[PendingImage]:
-    splitter = ImageSplitter(settings.seed, settings.splits, cutoffs)
-    for notice in batch.notices:
-        if notice.status == "fatal":
-            raise ValueError(f"{notice.uri}: {notice.detail}")
-    yield from (PendingImage("", notice) for notice in batch.notices if notice.status == "rejected")
-    yield from (PendingImage(split, ref) for ref in batch.refs if (split := splitter.place(ref)[1]))
-
-
-@dataclass
 class SplitExamples(beam.PTransform):
     """Makes a PCollection of each split's Examples.
 
@@ -175,98 +125,73 @@ class SplitExamples(beam.PTransform):
 
     settings: DatasetSettings
 
-    @no_annotations  # type: ignore[untyped-decorator]
-    def expand(self, images: beam.PCollection[PendingImage]) -> dict[str, beam.PCollection[bytes]]:
+    def expand(self, images: beam.PCollection[Any]) -> dict[str, beam.PCollection[bytes]]:
         """PCollection[PendingImage] -> {split: PCollection[serialised Example]}."""
         splits = self.settings.splits.names
         return {name: images | name >> beam.FlatMap(_record, name).with_output_types(bytes) for name in splits}
 
 
 def _record(image: PendingImage, split: str) -> Iterator[bytes]:
-    if image.split == split and image.outcome is not None and image.outcome.record is not None:
+    if image.split == split and isinstance(image.outcome, convert_image.ConvertedImage) and image.outcome.record:
         yield image.outcome.record
 
 
-@dataclass
-class WriteExamples(beam.PTransform):
-    """Writes each split's Examples with Beam's `WriteToTFRecord`, and reads the files back.
-
-    Attributes:
-        settings: what the dataset is.
-        folder: where the files are written.
-        count: the number of each split's files.
-    """
-
-    settings: DatasetSettings
-    folder: str
-    count: int
-
-    @no_annotations  # type: ignore[untyped-decorator]
-    def expand(self, splits: dict[str, beam.PCollection[bytes]]) -> beam.PCollection[ShardReport]:
-        """{split: PCollection[serialised Example]} -> PCollection[ShardReport]: the number of records of each file."""
-        compression = "gzip" if self.settings.compression == "gzip" else "none"
-        kind = CompressionTypes.GZIP if compression == "gzip" else CompressionTypes.UNCOMPRESSED
-        how = {"file_name_suffix": ".tfrecord", "num_shards": self.count, "compression_type": kind}
-        found = []
-        for name, examples in splits.items():
-            write = beam.io.WriteToTFRecord(storage.join(self.folder, name), **how)
-            files = examples | f"Write {name}" >> write
-            # Beam gives the names at the end of time, where some runners (Prism) process nothing more: a side input
-            # brings them back to its beginning.
-            once = examples.pipeline | f"Once {name}" >> beam.Create([name])
-            named = once | f"Name {name}" >> beam.FlatMap(lambda _, paths: paths, AsIter(files))
-            spread = named | f"Spread {name}" >> beam.Reshuffle()
-            found.append(spread | f"Read {name}" >> beam.Map(read_written, name, compression))
-        return found | beam.Flatten()
+def _spread(shard: tuple[str, int], batches: Iterable[ReferenceBatch]) -> Iterator[PendingImage]:
+    yield from (PendingImage(shard[0], ref) for batch in batches for ref in (*batch.refs, *batch.notices))
 
 
-def read_written(path: str, split: str, compression: str = "none") -> ShardReport:
+def read_written(path: str, compression: str = "none") -> ShardReport:
     """What is in a file that Beam wrote, read back from it."""
+    split, index = path.rpartition("/")[2].rpartition("-of-")[0].rsplit("-", 1)
     read = read_back(path, compression)
-    index = int(path.rpartition("-of-")[0].rpartition("-")[2])
-    report = ShardReport(split, index, read.records, RowTotals(), AnnotationTotals(), records=read.records)
-    return replace(report, bytes=read.bytes, sha256=read.sha256)
+    none = (RowTotals(), AnnotationTotals(), "")  # its images are counted apart
+    return ShardReport(split, int(index), read.records, *none, read.records, read.bytes, read.sha256)
 
 
 def count_outcome(image: PendingImage) -> FinishedShards:
     """The totals of one image, to be added up."""
-    if image.outcome is None:
-        return FinishedShards(problems={"": BoxExample(image.ref.key, 0, image.problem)})
+    if not isinstance(image.outcome, convert_image.ConvertedImage):
+        return FinishedShards(such={"": BoxExample(image.ref.key, 0, str(image.outcome))})
     PROGRESS.add_done(1)
     row, annotations = image.outcome.row, image.outcome.annotations
     totals = FinishedShards(splits={image.split: RowTotals.of([row], image.split)}, digest=f"{digest_of(image.ref):x}")
     if annotations is not None:
         add_image(totals.annotations, row.key, annotations)
     if isinstance(row, RejectedRow) and row.rejected is not None:
-        text = " ".join(f"{row.key} ({row.detail})".split())
-        totals.rejected_such[row.rejected] = BoxExample(row.key, 0, text)
+        totals.such[row.rejected] = BoxExample(row.key, 0, f"{row.key} ({row.detail})")
     return totals
 
 
 def convert_with_beam(
-    batches: beam.PCollection[ReferenceBatch],
-    settings: DatasetSettings,
-    folder: str,
-    count: int,
-    labels: Any = _NO_LABELS,
-    cutoffs: Any = _NO_CUTOFFS,
-    own: beam.PTransform | None = None,
-) -> beam.PCollection[FinishedShards]:
-    """Chains the steps: converts each image, writes each split's Examples, and counts both.
+    batches: beam.PCollection[Any], settings: DatasetSettings, folder: str, plan: Any, own: Any = None
+) -> beam.PCollection[Any]:
+    """Chains the steps, writes each split's Examples with Beam's `WriteToTFRecord`, and counts both.
 
     Args:
         batches: PCollection[ReferenceBatch].
         settings: what the dataset is.
-        folder: where the files are written.
-        count: the number of each split's files.
-        labels: class ids, a `LabelMap` or a side input of one.
-        cutoffs: what `limit` and `splits.stratify` need, a `SplitCutoffs` or a side input of one.
+        folder: where `shards.count` files of each split are written.
+        plan: the `Plan`, or a side input of one.
         own: a step of your own between `ReencodeImages` and `BuildExamples`: PCollection[PendingImage] -> the same.
 
     Returns:
         PCollection[FinishedShards] of exactly one element; its `find_problem` says whether the files may be used.
     """
-    images = batches | AssignSplits(settings, cutoffs) | ReadImages(settings, labels) | ReencodeImages(settings, labels)
-    built = (images | own if own else images) | BuildExamples(settings, labels)
-    files = built | SplitExamples(settings) | WriteExamples(settings, folder, count)
-    return (built | beam.Map(count_outcome), files) | beam.Flatten() | beam.CombineGlobally(GatherReports())
+    spread = beam.FlatMapTuple(_spread).with_output_types(Any)
+    listed = batches | ShuffleReferences(settings, plan) | "SpreadImages" >> spread | beam.Reshuffle()
+    images = listed | ReadImages(settings, plan) | ReencodeImages(settings, plan)
+    built = (images | own if own else images) | BuildExamples(settings, plan)
+    is_packed = settings.compression == "gzip"
+    how = {"file_name_suffix": ".tfrecord", "num_shards": settings.shards.count or 0}
+    how["compression_type"] = "gzip" if is_packed else "uncompressed"
+    files = [
+        examples | f"Write {split}" >> beam.io.WriteToTFRecord(storage.join(folder, split), **how)
+        for split, examples in (built | SplitExamples(settings)).items()
+    ]
+    # Beam gives the names at the end of time, where some runners (Prism) process nothing more: a side input brings them
+    # back to its beginning.
+    once, names = batches.pipeline | "Once" >> beam.Create([0]), AsIter(files | "FilesOfSplits" >> beam.Flatten())
+    named = once | "NameFiles" >> beam.FlatMap(lambda _, names: names, names) | "SpreadFiles" >> beam.Reshuffle()
+    read = named | "ReadFiles" >> beam.Map(read_written, "gzip" if is_packed else "none")
+    counted = built | "CountImages" >> beam.Map(count_outcome).with_output_types(Any)
+    return (counted, read) | beam.Flatten() | beam.CombineGlobally(GatherReports())

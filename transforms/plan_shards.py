@@ -106,6 +106,8 @@ class ShardAssigner:
         What was rejected when it was listed goes along, so that the sidecars hold every rejected thing.
         """
         if isinstance(ref, Notice):
+            if ref.status == "fatal":  # which no plan of ours converts
+                raise ValueError(f"{ref.uri}: {ref.detail}")
             if ref.status != "rejected":
                 return None
             split, order = self._rejected_go_to, order_of(self._seed, ref.key)

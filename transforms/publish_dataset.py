@@ -10,7 +10,7 @@ import apache_beam as beam
 from apache_beam.pvalue import AsIter
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import DUPLICATES, LABELS, OUTCOME, REJECTED, REPORT
+from recordmill.schemas.dataset.file_names import DUPLICATES, LABELS, OUTCOME, REJECTED, REPORT, VERSIONS
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
 from recordmill.schemas.dataset.shard_report import FinishedShards
@@ -22,9 +22,8 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, holds_report, read_marker, staging_folder
 from recordmill.storage.many_files import move_files
 from recordmill.storage.output_errors import explain_output_error
-from recordmill.storage.versions import point_to
-from recordmill.transforms.claim_output import find_others
-from recordmill.transforms.planning.output_lock import release_claim, remove_staging
+from recordmill.storage.versions import find_pointer, point_to, split_version, version_name
+from recordmill.transforms.planning.output_lock import claim_output, release_claim, release_claims, remove_staging
 from recordmill.transforms.planning.output_state import find_fault
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import Summary
@@ -47,7 +46,7 @@ from recordmill.transforms.publishing.ledger import (
 )
 from recordmill.transforms.publishing.marker import build_marker, check_names, name_shards, preview_numbers
 from recordmill.transforms.publishing.moved_images import compare_splits
-from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, stage_dataset
+from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, read_pending, stage_dataset
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 
@@ -76,10 +75,9 @@ def publish(
         copies: the images of the shards whose bytes occur several times.
     """
     PROGRESS.enter("publishing")
-    if run.writer == "beam":
-        return _publish_files_or_none(finished, plan, settings, run)
-    output, run = run.output, run.at(plan.version)
+    whole, run = run, run.at(plan.version)
     try:
+        _claim_version(plan, whole)
         if plan.action == "convert":
             outcome = _join_others(plan, run) or _publish_converted(finished, copies, plan, settings, run)
         else:
@@ -99,11 +97,32 @@ def publish(
             staging = staging_folder(run.output, plan.plan_id)
             storage.make_folder(staging)
             storage.write_file(storage.join(staging, OUTCOME), as_json(to_json(outcome)))
+    if run.writer == "beam":
+        release_claims(run.output, run.run_id)
+    version = str(outcome.numbers.get("version", plan.version))
+    run = whole.at(version)
     if settings.report and outcome.status in ("published", "kept"):
         outcome = _add_report(outcome, run, write_report)
-    if plan.version and outcome.status in ("published", "kept") and not run.preview:
-        outcome = _make_current(outcome, output, plan.version)
+    if version and outcome.status in ("published", "kept") and not run.preview:
+        outcome = _make_current(outcome, whole.output, version)
+        with suppress(OSError):  # the next run deletes it
+            remove_staging(run.output, plan.plan_id, run.run_id)
     return write_outcome(outcome, plan, run)
+
+
+def _claim_version(plan: Plan, run: RunSettings) -> None:
+    """Claims the version that is to become the current one: until it is, nothing else keeps others from deleting it."""
+    if not plan.version or run.preview or plan.action not in ("convert", "finish", "keep"):
+        return
+    pointer = find_pointer(run.output)
+    if pointer is None or pointer.current != plan.version:
+        shards = sum(map(len, plan.starts.values()))
+        claim_output(run.at(plan.version).output, plan.plan_id, run.run_id, shards, plan.summary.references)
+
+
+def _own_claim(plan: Plan, run: RunSettings) -> str:
+    """The run whose claim goes when a dataset is in place; with versions it stays until the pointer is."""
+    return "" if plan.version else run.run_id
 
 
 def write_outcome(outcome: Outcome, plan: Plan, run: RunSettings) -> Outcome:
@@ -147,7 +166,7 @@ def _end_without_converting(plan: Plan, settings: DatasetSettings, run: RunSetti
     if plan.action == "keep":
         return _keep(plan.sentence, plan, run)
     if plan.action == "finish":
-        marker = publish_staged(run.output, plan.plan_id, run.run_id)
+        marker = publish_staged(run.output, plan.plan_id, _own_claim(plan, run))
         notes = (*marker.notes, *(marker.run.notes or ()))
         return Outcome("published", plan.sentence, DONE, plan.plan_id, marker.numbers(), notes)
     return Outcome("refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED, plan.plan_id, notes=notes)
@@ -176,17 +195,23 @@ def _publish_converted(
     if problem := finished.find_problem():
         return _failed(problem, plan, run)
     ledger, rows = balance_ledger(plan.summary, finished), finished.rows
-    if problem := find_excess(finished, plan, ledger, settings, list_rejected(reports, plan, run)):
+    such = {reason: each.text for reason, each in finished.such.items()} | list_rejected(reports, plan, run)
+    if problem := find_excess(finished, plan, ledger, settings, such):
         boxes = balance_boxes(plan.summary, finished)
         lost = lost_classes(plan.summary, rows.classes, plan.label_map)[:5]  # stdout's line stays short
         numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
         rejected = storage.join(staging_folder(run.output, plan.plan_id), REJECTED)
-        sentence = f"{problem}: {rejected} lists what was rejected" if ledger.rejected else problem
+        is_listed = ledger.rejected and run.writer != "beam"
+        sentence = f"{problem}: {rejected} lists what was rejected" if is_listed else problem
         return Outcome("failed", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
     plan = replace(plan, notes=[*plan.notes, *list_losses(finished, plan.summary, settings)])
     layout = ExampleLayout(settings)
     if note := note_background(plan.label_map.ids, rows.class_counts, layout.convention.label_map_file):
         plan.notes.append(note)
+    sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
+    if run.writer == "beam":
+        numbers = _move_written(finished, ledger, plan, settings, run)
+        return Outcome("written", sentence, DONE, numbers=numbers, notes=tuple(plan.notes))
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     images = ImageTotals.of(report.images for report in reports)
@@ -207,14 +232,33 @@ def _publish_converted(
     dataset = StagedDataset(marker, settings, plan.config_text, shards, reports, folder, images, remarks)
     notes = [*filter(None, [moved, note_renamed(replaced, marker)]), *_describe_reuse(finished, plan)]
     stage_dataset(dataset, plan, run, (*plan.run_notes, *notes))
-    published = publish_staged(run.output, plan.plan_id, run.run_id)
+    if same := _find_same_version(plan, run):
+        storage.remove_folder(run.output)
+        return same
+    published = publish_staged(run.output, plan.plan_id, _own_claim(plan, run))
     if settings.expect.compares and before is None:
         notes.append("no previous dataset was found: expect compared nothing with one")
     if unused := len(run.exclusions) - len({line for report in reports for line in report.excluded}):
         fit = "fits" if unused == 1 else "fit"
         notes.append(f"{format_count(unused, 'line')} of {settings.exclude} {fit} nothing")  # the marker names no list
-    sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), (*plan.notes, *notes))
+
+
+def _find_same_version(plan: Plan, run: RunSettings) -> Outcome | None:
+    """Keeps the version that was to be made again, if the staged dataset has the same files; None if it has others."""
+    plan_id, number = split_version(plan.version) or ("", 1)
+    name = version_name(plan_id, number - 1) if number > 1 else ""
+    folder = storage.join(run.output.removesuffix(plan.version), name)
+    old, (new, _) = find_marker(folder) if name else None, read_pending(run.output, plan.plan_id)
+    if old is None or replace(new, run=old.run) != old or _lasting_digests(new) != _lasting_digests(old):
+        return None
+    sentence = f"{folder} already holds this dataset: converting it again gave the same files, so no version was added"
+    return Outcome("kept", sentence, DONE, plan.plan_id, {**old.numbers(), "version": name}, tuple(plan.notes))
+
+
+def _lasting_digests(marker: Marker) -> dict[str, str]:
+    """Those of all files but the one about the versions of the sources' files."""
+    return {name: digest for name, digest in (marker.run.digests or {}).items() if name != VERSIONS}
 
 
 def _describe_reuse(finished: FinishedShards, plan: Plan) -> Iterator[str]:
@@ -231,7 +275,7 @@ def _describe_reuse(finished: FinishedShards, plan: Plan) -> Iterator[str]:
 
 
 def note_renamed(old: Marker | None, new: Marker) -> str:
-    """One sentence if files have other names because a split has another number of them; only for `cuts: fixed`."""
+    """One sentence if `cuts: fixed` gives shards other names, since other ranges of hashes are empty than before."""
     if old is None or any(each.plan.recipe["shards"].get("cuts") != "fixed" for each in (old, new)):
         return ""
     counts = {
@@ -240,8 +284,12 @@ def note_renamed(old: Marker | None, new: Marker) -> str:
         if name in new.splits
     }
     changed = [f"{name} from {before:,} to {after:,}" for name, (before, after) in counts.items() if before != after]
-    what = "the number of shards has changed, so all shards of these splits have other names"
-    return f"{what}: {', '.join(changed)}" if changed else ""
+    if changed:
+        what = "the number of shards has changed, so all shards of these splits have other names"
+        return f"{what}: {', '.join(changed)}"
+    if old.splits.keys() == new.splits.keys() and old.plan.recipe["cuts"] != new.plan.recipe["cuts"]:
+        return "other ranges of hashes are empty than before, so some shards have other names"
+    return ""
 
 
 def find_excess(
@@ -278,52 +326,26 @@ def list_losses(finished: FinishedShards, summary: Summary, settings: DatasetSet
     return notes
 
 
-def _publish_files_or_none(
-    finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings
-) -> Outcome:
-    """Ends a run with `--writer=beam`: if it fails, nothing is left in the output."""
-    try:
-        outcome = _publish_files(finished, plan, settings, run)
-    except (LedgerError, ValueError, OSError) as error:
-        why = explain_output_error(error, run.output) if isinstance(error, OSError) else str(error)
-        outcome = Outcome("failed", why, FAILED)
-    with suppress(OSError):  # the run has ended; the next one names what is there
-        remove_staging(run.output, run.run_id, run.run_id)
-    return write_outcome(replace(outcome, notes=(*plan.notes, *outcome.notes)), plan, run)
-
-
-def _publish_files(finished: FinishedShards, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
-    """Gives the files that Beam wrote their names in the output if nothing is lost."""
-    if problem := plan.sentence or finished.find_problem():
-        return Outcome("refused" if plan.action == "refuse" else "failed", problem, FAILED)
-    ledger, shards = balance_ledger(plan.summary, finished), name_shards(finished.reports, settings)
+def _move_written(
+    finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings, run: RunSettings
+) -> dict[str, Any]:
+    """Gives the files that Beam wrote their names in the output, all of them or none; returns the run's numbers."""
+    shards, folder = name_shards(finished.reports, settings), staging_folder(run.output, plan.plan_id)
     marker = build_marker(plan, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None))
-    numbers = {key: value for key, value in marker.numbers().items() if key != "duplicates"}
-    such = {reason: example.text for reason, example in finished.rejected_such.items()}
-    if problem := find_excess(finished, plan, ledger, settings, such):
-        return Outcome("failed", problem, TOO_MANY_REJECTED, numbers=numbers)
     check_names(marker)
-    staging, count = staging_folder(run.output, run.run_id), settings.shards.count or 1
-    moves = {f"{each.report.split}-{each.report.index:05d}-of-{count:05d}.tfrecord": each.name for each in shards}
     labels = plan.label_map.as_text(ExampleLayout(settings).convention.label_lines)
-    storage.write_file(storage.join(staging, LABELS), labels.encode())
-    _move_all(staging, moves | {LABELS: LABELS}, run)
-    sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
-    losses = tuple(list_losses(finished, plan.summary, settings))
-    return Outcome("written", sentence, DONE, numbers=numbers, notes=losses)
-
-
-def _move_all(staging: str, moves: Mapping[str, str], run: RunSettings) -> None:
-    """Gives files in staging their names in the output; all of them, or none."""
-    paths = {storage.join(staging, source): storage.join(run.output, target) for source, target in moves.items()}
-    is_first = set(storage.folder_names(staging)).issuperset(moves)  # else a runner repeats this step: it was empty
-    if is_first and (problem := find_others(run.output, run.run_id)):
-        raise ValueError(problem)
+    storage.write_file(storage.join(folder, LABELS), labels.encode())
+    files = {
+        f"{each.report.split}-{each.report.index:05d}-of-{settings.shards.count:05d}.tfrecord": each.name
+        for each in shards
+    } | {LABELS: LABELS}
+    moves = {storage.join(folder, name): storage.join(run.output, target) for name, target in files.items()}
     try:
-        move_files(paths.items())
+        move_files(moves.items())
     except OSError:
-        storage.remove_files(paths.values())
+        storage.remove_files(moves.values())
         raise
+    return {key: value for key, value in marker.numbers().items() if key != "duplicates"}
 
 
 def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:
@@ -333,7 +355,7 @@ def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:
     is not there any more is in place by then, so that the output is read last.
     """
     with suppress(OSError, ValueError):  # there is none; or why it cannot be published, which that run tells
-        publish_staged(run.output, plan.plan_id, run.run_id)
+        publish_staged(run.output, plan.plan_id, _own_claim(plan, run))
     marker = find_marker(run.output)
     if marker is None or marker.plan.id != plan.plan_id or marker.run.id == plan.found_run:
         return None
@@ -345,12 +367,13 @@ def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:
 def _keep(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
     """The dataset is there already; what a cut clean-up, or a second run, has left in staging goes."""
     if not run.preview:
-        remove_staging(run.output, plan.plan_id, run.run_id)
+        remove_staging(run.output, plan.plan_id, _own_claim(plan, run))
     return Outcome("kept", sentence, DONE, plan.plan_id, read_marker(run.output).numbers(), tuple(plan.notes))
 
 
 def _failed(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
-    sentence = f"{sentence}; finished shards are in {staging_folder(run.output, plan.plan_id)}"
+    if run.writer != "beam":
+        sentence = f"{sentence}; finished shards are in {staging_folder(run.output, plan.plan_id)}"
     return Outcome("failed", sentence, FAILED, plan.plan_id, notes=tuple(plan.notes))
 
 

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 
+from recordmill import storage
+from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.storage.dataset_files import find_marker
 
 _ENCODING = ("images.quality", "images.subsampling")
 _PIXELS = (
@@ -17,10 +20,11 @@ _LABELS = (
 )
 _BOXES = ("boxes.drawn_on", "boxes.invalid", "max_rejected.boxes")
 
-_OF_DATASETS = (
-    *("images.moments", "images.near_duplicates", "index_files", "analyze"),
-    *("exclude", "expect", "licence", "creator", "version", "citation"),
+_NOT_BEAMS = (
+    *("images.moments", "images.near_duplicates", "index_files", "analyze", "exclude", "expect"),
+    *("licence", "creator", "version", "citation", "shards.cuts"),
 )
+"""Settings that need a marker or sidecars, or records in a certain order."""
 
 _Rule = tuple[object, Sequence[str], str]
 """Whether settings cannot act, their keys, and the reason with what to do."""
@@ -48,17 +52,24 @@ def find_idle(settings: DatasetSettings) -> list[str]:
     return list(found.values())
 
 
-def find_idle_with_beam(settings: DatasetSettings) -> list[str]:
-    """A sentence for each setting that has no effect, or lacks one that it needs, with `--writer=beam`."""
+def check_beams_writer(settings: DatasetSettings, output: str) -> str:
+    """A note on what `--writer=beam` leaves out.
+
+    Raises:
+        UsageError: settings have no effect with it, or it lacks one that it needs.
+        RecordmillError: the output holds a dataset.
+    """
     # An analysis sets images.moments, so that only the former is to be named; together acts before anything is read.
     acts = {"images.moments": settings.analyze, "images.near_duplicates": settings.images.near_duplicates == "together"}
-    why = "has no effect with --writer=beam, which writes neither recordmill.json nor sidecars: remove it"
-    idle = [f"{key} {why}" for key in _OF_DATASETS if settings.differs(key) and not acts.get(key)]
+    why = "has no effect with --writer=beam, which writes records in random order, and no recordmill.json: remove it"
+    problems = [f"{key} {why}" for key in _NOT_BEAMS if settings.differs(key) and not acts.get(key)]
     if settings.shards.count is None:
-        idle.append("shards.count is not set, and --writer=beam needs the number of each split's files: set it")
-    if settings.shards.cuts == "fixed":
-        idle.append("shards.cuts has no effect with --writer=beam, which puts records into files at random: remove it")
-    return idle
+        problems.append("shards.count is not set, and --writer=beam needs the number of each split's files: set it")
+    if problems:
+        raise UsageError("\n".join(problems))
+    if storage.is_local(output) and find_marker(output) is not None:
+        raise RecordmillError(f"--writer=beam replaces no dataset, and {output} holds one: choose another output")
+    return "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
 
 
 def find_unused_words(settings: DatasetSettings) -> list[str]:

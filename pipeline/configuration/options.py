@@ -27,16 +27,8 @@ IN_PROCESS_RUNNERS = ("DirectRunner", "FnApiRunner")
 LOCAL_RUNNERS = (*IN_PROCESS_RUNNERS, "PrismRunner")
 """Runners that work on this machine, in this process or in another."""
 
-_IDLE_WITH_BEAM = {
-    "reuse": "remove it, since all images are converted",
-    "update": "remove it, and choose an empty output",
-    "versions": "only datasets with a recordmill.json have versions",
-    "plan": "run it without --writer, since splits and counts are the same",
-    "overwrite": "choose an empty output",
-    "against": "only datasets with a recordmill.json are compared",
-    "threads": "the runner decides how many images are decoded at once",
-    "processes": "the runner decides how many there are",
-}
+_NOT_BEAMS = ("reuse", "update", "versions", "plan", "overwrite", "against", "threads", "processes")
+"""Flags without effect where Beam writes the files: its files cannot be replaced, compared or taken up."""
 
 EXAMPLES = """\
 examples:
@@ -255,9 +247,8 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
         raise UsageError(unknown)
     if options.sample and options.input:
         raise UsageError("--sample and --input both name what to convert: remove one of them")
-    for name, remedy in _IDLE_WITH_BEAM.items() if options.writer == "beam" else ():
-        if getattr(options, name):
-            raise UsageError(f"--{name} has no effect with --writer=beam: {remedy}")
+    if options.writer == "beam" and (idle := [f"--{name}" for name in _NOT_BEAMS if getattr(options, name)]):
+        raise UsageError(f"{idle[0]} has no effect with --writer=beam, which writes new files once: remove it")
     sample = options.sample
     if sample is None:
         sample = prog == MODULE and not (options.input or options.output or options.config)

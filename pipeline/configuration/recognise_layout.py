@@ -84,7 +84,7 @@ class LayoutFinder:
             return {**_without_splits(usual, written), **written}
         settings = _without_splits(found[0][1].settings, written)
         if any(_without_splits(recognised.settings, written) != settings for _, recognised in found):
-            looks = "; ".join(f"{each.path} like {recognised.kind}" for each, recognised in found)
+            looks = ", ".join(f"{each.path} looks like {recognised.kind}" for each, recognised in found)
             raise UsageError(f"the inputs have different layouts ({looks}): convert them one by one, or write --config")
         layout = self.found = Layout(found[0][1].kind, found[0][1].why, flags_of(settings))
         self._say(f"recognised {layout.kind}: {layout.why}; to set it explicitly: {layout.flags}")

@@ -150,12 +150,14 @@ def _prepare_jpeg(
     passes = reencoding == "when_needed" and stored_format(settings) == "JPEG"
     never = reencoding == "never"
     untouched = never or (passes and fits and header.soundness is not Soundness.MALFORMED)
-    if untouched and header.soundness is not Soundness.PLAIN and not opens_elsewhere(data, header):
+    shape = (header.height, header.width, header.components)
+    copied = _copy(data, "JPEG", shape, header.orientation, header.has_position, settings) if untouched else None
+    if copied is not None and header.soundness is not Soundness.PLAIN and not _opens_elsewhere(data, header, copied):
         if never:
             raise Rejected("decode", "bad_header", "JPEG: Pillow cannot open it, and reencode is never")
-        untouched = False
-    if untouched and (copied := _copy_jpeg(data, header, size, settings, keep_pixels)):
-        return copied
+        copied = None
+    if copied is not None:
+        return _check_copy(copied, data, header, size, settings, keep_pixels)
     reduction = jpeg_reduction(size, target) if hooks.change is None else 1
     raster = _decode(data, header, reduction)
     pixels = digest_pixels(raster, header.orientation) if reduction == 1 else None
@@ -167,10 +169,17 @@ def _prepare_jpeg(
     return _encode(to_raster(image), changes | more_changes, header, settings, keep_pixels, pixels, encode)
 
 
-def _copy_jpeg(
-    data: bytes, header: JpegHeader, size: Size, settings: ImageSettings, keep_pixels: bool
-) -> PreparedImage | None:
-    """A JPEG that is not re-encoded, checked as the settings ask; None as for `_copy`."""
+def _opens_elsewhere(data: bytes, header: JpegHeader, copied: PreparedImage) -> bool:
+    """Whether Pillow opens a copy of an unusual JPEG; without its metadata, it may be a plain one."""
+    if copied.encoded is not data:
+        header = read_jpeg_header(copied.encoded)
+    return header.soundness is Soundness.PLAIN or opens_elsewhere(copied.encoded, header)
+
+
+def _check_copy(
+    copied: PreparedImage, data: bytes, header: JpegHeader, size: Size, settings: ImageSettings, keep_pixels: bool
+) -> PreparedImage:
+    """A JPEG that is not re-encoded, checked as the settings ask."""
     raster = pixels = None
     if settings.check == "header" and not keep_pixels:
         check_end(data, header)
@@ -181,9 +190,7 @@ def _copy_jpeg(
             reduction = hash_reduction(size) if settings.near_duplicates else SMALLEST_REDUCTION
         raster = _decode(data, header, reduction)
         pixels = digest_pixels(raster, header.orientation) if reduction == 1 else None
-    shape = (header.height, header.width, header.components)
-    copied = _copy(data, "JPEG", shape, header.orientation, header.has_position, settings)
-    return copied and _measure(copied, raster, raster, settings, keep_pixels, pixels)
+    return _measure(copied, raster, raster, settings, keep_pixels, pixels)
 
 
 def _copy(

@@ -13,11 +13,13 @@ from recordmill.imaging.jpeg_header import DECODING, MAX_SEGMENTS, SEGMENT, read
 from recordmill.schemas.rejection import Rejected
 
 POSITION = "GPS position"
-_ORIENTATION, _TAIL = "orientation", "data after the end"
+_TAIL = "data after the end"
+_BARE_BYTES, _BARE_VALUE = len(orientation_only(1)), 19  # Exif of an orientation alone, and where that is
 
 _ALL = frozenset(range(0xC0, 0xFF)) - frozenset(range(0xD0, 0xDB))  # except for SOI, EOI, SOS and restarts
 _APP0, _APP1, _APP2, _APP14, _COM = 0xE0, 0xE1, 0xE2, 0xEE, 0xFE
-_EOI, _SOS, _DNL = 0xD9, 0xDA, 0xDC
+_EOI, _SOS, _DNL, _FILL = 0xD9, 0xDA, 0xDC, 0xFF  # fill bytes, which may precede a marker, go with other bytes
+_SKIPPED = frozenset({*range(0xE0, 0xF0), _COM, _DNL})  # of any other unknown segment, libjpeg rejects the file
 _AFTER_SCANS = frozenset({0xC4, 0xCC, 0xDB, 0xDD, _DNL, _SOS})  # tables, number of lines, another scan
 _IN_SCAN = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")  # a marker that ends compressed data: neither stuffing nor restart
 _JFIF, _JFIF_BYTES, _ADOBE_BYTES = b"JFIF\0", 14, 12
@@ -38,6 +40,7 @@ _PNG_NAMES = {b"tEXt": "text", b"zTXt": "text", b"iTXt": "text", b"eXIf": "Exif"
 _WEBP_FRAME_CHUNKS = frozenset((b"ALPH", b"VP8 ", b"VP8L"))
 _WEBP_CHUNKS = _WEBP_FRAME_CHUNKS | {b"VP8X", b"ICCP", b"ANIM", b"ANMF"}
 _WEBP_NAMES = {b"EXIF": "Exif", b"XMP ": "XMP"}
+_PNG_HEADER = struct.Struct(">I4s")  # length, kind
 _FRAME_HEADER_BYTES = 16
 _WEBP_EXIF, _WEBP_XMP = 0x08, 0x04  # flags of VP8X
 
@@ -46,8 +49,8 @@ class UnstrippableError(ValueError):
     """The file's structure cannot be followed to its end, so metadata might remain; the message says where."""
 
 
-Parts = Iterator[tuple[str, bytes | memoryview]]
-"""Of each part of a file, what is removed (empty: nothing), and the bytes that stay."""
+Parts = Iterator[tuple[str, bytes, bytes | memoryview]]
+"""Of each part of a file: the name of what is removed (empty: nothing) and its content, and the bytes that stay."""
 
 
 def strip_metadata(data: bytes, file_format: str, orientation: int = 1) -> bytes:
@@ -66,9 +69,9 @@ def strip_metadata(data: bytes, file_format: str, orientation: int = 1) -> bytes
     """
     exif = orientation_only(orientation) if orientation != 1 else b""
     parts = list(_WALKS[file_format](data, exif))
-    if not exif and not any(name for name, _ in parts):
+    if not exif and not any(name for name, _, _ in parts):
         return data
-    stripped = b"".join(part for _, part in parts)
+    stripped = b"".join([kept for _, _, kept in parts])
     if file_format == "WEBP":
         stripped = stripped[:4] + (len(stripped) - 8).to_bytes(4, "little") + stripped[8:]
     return data if stripped == data else stripped
@@ -80,7 +83,14 @@ def find_metadata(data: bytes, file_format: str) -> list[str]:
     Raises:
         UnstrippableError: the file's structure is damaged or unusual.
     """
-    return sorted({name for name, _ in _WALKS[file_format](data, b"")} - {"", _ORIENTATION})
+    found = set()
+    for name, content, _ in _WALKS[file_format](data, b""):
+        exif = content.removeprefix(b"Exif\0\0") if name == "Exif" else b""
+        if len(exif) != _BARE_BYTES or exif != orientation_only(exif[_BARE_VALUE]):
+            found.add(name)
+        if has_position(content):
+            found.add(POSITION)
+    return sorted(found - {""})
 
 
 def _jpeg_parts(data: bytes, exif: bytes) -> Parts:
@@ -88,96 +98,108 @@ def _jpeg_parts(data: bytes, exif: bytes) -> Parts:
         segments, start, _ = read_segments(data, _ALL)
     except Rejected as rejected:
         raise UnstrippableError(rejected.detail) from None
-    yield "", data[:2]
-    size = 2
+    view = head = memoryview(data)
+    if start != 2 + sum([SEGMENT.size + len(payload) for _, payload in segments]):
+        yield "bytes between segments", b"", b""
+        head = memoryview(data[:2] + b"".join([_segment(*each) for each in segments]))
+    stays_from, end = 0, 2
     for marker, payload in segments:
-        size += SEGMENT.size + len(payload)
-        is_jfif = marker == _APP0 and payload.startswith(_JFIF) and len(payload) >= _JFIF_BYTES
-        if exif and not is_jfif:  # JFIF comes first
-            yield "", _segment(_APP1, b"Exif\0\0" + exif)
-            exif = b""
-        kept = payload
-        if is_jfif:
-            kept = payload[: _JFIF_BYTES - 2] + bytes(2)
-        elif marker == _APP14 and payload.startswith(b"Adobe") and len(payload) >= _ADOBE_BYTES:
-            kept = payload[:_ADOBE_BYTES]
-        elif marker not in DECODING and not (marker == _APP2 and payload.startswith(b"ICC_PROFILE\0")):
-            yield from _name_removed(_name_segment(marker, payload), payload)
-            continue
-        name = "" if kept == payload else "thumbnail" if is_jfif else _name_segment(marker, payload)
-        yield name, _segment(marker, kept)
-    if size != start:
-        yield "bytes between segments", b""
-    yield from _scans(data, start)
+        begin, end = end, end + SEGMENT.size + len(payload)
+        kept = _kept_of_segment(marker, payload)
+        if exif and not (marker == _APP0 and kept):  # JFIF comes first
+            yield "", b"", head[stays_from:begin]
+            yield "", b"", _segment(_APP1, b"Exif\0\0" + exif)
+            stays_from, exif = begin, b""
+        if kept != payload:
+            if marker not in _SKIPPED:
+                raise UnstrippableError(f"JPEG: no decoder knows the segment {marker:02x} before the first scan")
+            yield _name_segment(marker, payload, kept), payload, head[stays_from:begin]
+            yield "", b"", b"" if kept is None else _segment(marker, kept)
+            stays_from = end
+    yield "", b"", head[stays_from:end]
+    stays_from = start
+    for marker, begin, end in _segments_after_scan(data, start):
+        if marker == _EOI:
+            yield "", b"", view[stays_from:end]
+            if end < len(data):
+                yield _TAIL, b"", b""
+        else:
+            payload = data[begin + SEGMENT.size : end]
+            yield _name_segment(marker, payload) if marker != _FILL else "", payload, view[stays_from:begin]
+            stays_from = end
+
+
+def _kept_of_segment(marker: int, payload: bytes) -> bytes | None:
+    """What stays of a segment before the first scan; None if it is removed."""
+    if marker in DECODING or (marker == _APP2 and payload.startswith(b"ICC_PROFILE\0")):
+        return payload
+    if marker == _APP0 and payload.startswith(_JFIF) and len(payload) >= _JFIF_BYTES:
+        return payload[: _JFIF_BYTES - 2] + bytes(2)
+    is_adobe = marker == _APP14 and payload.startswith(b"Adobe") and len(payload) >= _ADOBE_BYTES
+    return payload[:_ADOBE_BYTES] if is_adobe else None
 
 
 def _segment(marker: int, payload: bytes) -> bytes:
     return SEGMENT.pack(0xFF, marker, 2 + len(payload)) + payload
 
 
-def _name_segment(marker: int, payload: bytes) -> str:
+def _name_segment(marker: int, payload: bytes, kept: bytes | None = None) -> str:
+    if kept and marker == _APP0:
+        return "thumbnail"
     known = (name for app, start, name in _NAMES if marker == app and payload.startswith(start))
     return next(known, f"APP{marker - _APP0}" if _APP0 <= marker < _APP0 + 16 else f"segment {marker:02x}")
 
 
-def _name_removed(name: str, content: bytes) -> Parts:
-    """Exif of nothing but an orientation has a name of its own, and a position is named apart."""
-    exif = content.removeprefix(b"Exif\0\0") if name == "Exif" else b""
-    is_bare = len(exif) == len(orientation_only(1)) and exif == orientation_only(exif[19])
-    yield _ORIENTATION if is_bare else name, b""
-    if has_position(content):
-        yield POSITION, b""
-
-
-def _scans(data: bytes, position: int) -> Parts:
-    """The rest of a JPEG from the marker of its first scan."""
-    view = memoryview(data)
+def _segments_after_scan(data: bytes, position: int) -> Iterator[tuple[int, int, int]]:
+    """From the marker of the first scan: marker, begin and end of what no decoder needs, and at last of EOI."""
     for _ in range(MAX_SEGMENTS):
-        while data[position + 1 : position + 2] == b"\xff":  # fill bytes
+        begin = position
+        while data[position + 1 : position + 2] == b"\xff":
             position += 1
+        if position > begin:
+            yield _FILL, begin, position
         fill, marker, length = SEGMENT.unpack((data[position : position + SEGMENT.size] + bytes(4))[: SEGMENT.size])
         end = position + 2 + length
         if fill == 0xFF and marker == _EOI:
-            yield "", view[position : position + 2]
-            if position + 2 < len(data):
-                yield _TAIL, b""
+            yield marker, position, position + 2
             return
         if fill != 0xFF or length < 2 or end > len(data):
             break
-        if marker in _AFTER_SCANS:
-            yield "", view[position:end]
-        elif _APP0 <= marker < _APP0 + 16 or marker == _COM:
-            yield from _name_removed(_name_segment(marker, data[position + 4 : end]), data[position + 4 : end])
-        else:
-            break
+        if marker not in _AFTER_SCANS:
+            if marker not in _SKIPPED:
+                break
+            yield marker, position, end
         position = end
         if marker == _SOS:
             found = _IN_SCAN.search(data, end)
             position = found.start() if found else len(data)
-            yield "", view[end:position]
     raise UnstrippableError(f"JPEG: no marker can be read at byte {position:,}, after the first scan")
 
 
 def _png_parts(data: bytes, exif: bytes) -> Parts:
-    view, position = memoryview(data), 8
-    yield "", data[:8]
+    view, stays_from, position = memoryview(data), 0, 8
     while position + 12 <= len(data):
-        kind = data[position + 4 : position + 8]
-        end = position + 12 + int.from_bytes(data[position : position + 4], "big")
-        if end > len(data):
+        length, kind = _PNG_HEADER.unpack_from(data, position)
+        begin, end = position, position + 12 + length
+        if end > len(data) or (kind == b"IEND" and length):
             break
-        if kind in _PNG_CHUNKS:
-            yield "", view[position:end]
-        else:
-            content = data[position + 8 : end - 4]
-            name = _PNG_NAMES.get(kind, f"chunk {kind.decode('latin-1')}")
-            yield from _name_removed("XMP" if content.startswith(b"XML:com.adobe.xmp") else name, content)
-        if kind == b"IHDR" and exif:
-            yield "", _png_chunk(b"eXIf", exif)
         position = end
-        if kind == b"IEND":
+        if kind not in _PNG_CHUNKS:
+            if kind[:1].isupper():  # decoders reject the file (5.4)
+                raise UnstrippableError(f"PNG: no decoder knows the critical chunk {kind.decode('latin-1')}")
+            content = data[begin + 8 : end - 4]
+            name = _PNG_NAMES.get(kind, f"chunk {kind.decode('latin-1')}")
+            name = "XMP" if content.startswith(b"XML:com.adobe.xmp") else name
+            yield name, content, view[stays_from:begin]
+            stays_from = end
+        elif kind == b"IHDR" and exif:
+            yield "", b"", view[stays_from:end]
+            yield "", b"", _png_chunk(b"eXIf", exif)
+            stays_from = end
+        elif kind == b"IEND":
+            yield "", b"", view[stays_from:end]
             if end < len(data):
-                yield _TAIL, b""
+                yield _TAIL, b"", b""
             return
     raise UnstrippableError(f"PNG: no chunk can be read at byte {position:,}, and there is none that ends the image")
 
@@ -188,36 +210,38 @@ def _png_chunk(kind: bytes, content: bytes) -> bytes:
 
 def _webp_parts(data: bytes, exif: bytes) -> Parts:
     end = 8 + int.from_bytes(data[4:8], "little")
-    yield "", data[:12]
+    yield "", b"", data[:12]
     has_header = data[12:16] == b"VP8X"
     if end > len(data) or (exif and not has_header):
         raise UnstrippableError(f"WEBP: it ends before byte {end:,}" if end > len(data) else "WEBP: it has no VP8X")
-    yield from _webp_chunks(data, 12, end, _WEBP_CHUNKS, _WEBP_EXIF if exif else 0)
+    yield from _webp_chunks(memoryview(data), 12, end, _WEBP_CHUNKS, _WEBP_EXIF if exif else 0)
     if exif:
-        yield "", _webp_chunk(b"EXIF", exif)
-    if data[end + end % 2 :]:
-        yield _TAIL, b""
+        yield "", b"", _webp_chunk(b"EXIF", exif)
+    if len(data) > end + end % 2:
+        yield _TAIL, b"", b""
 
 
-def _webp_chunks(data: bytes, position: int, end: int, known: frozenset[bytes], flags: int = 0) -> Parts:
+def _webp_chunks(data: memoryview, position: int, end: int, known: frozenset[bytes], flags: int = 0) -> Parts:
     """The chunks between two places: of the file, or of a frame of an animation."""
     while position < end:
-        kind = data[position : position + 4]
+        kind = bytes(data[position : position + 4])
         start, length = position + 8, int.from_bytes(data[position + 4 : position + 8], "little")
-        content = data[start : start + length]
         if start + length > end:
             raise UnstrippableError(f"WEBP: no chunk can be read at byte {position:,}")
-        position = start + length + length % 2
+        content, position = data[start : start + length], start + length + length % 2
         if kind not in known:
-            yield from _name_removed(_WEBP_NAMES.get(kind, f"chunk {kind.decode('latin-1')}"), content)
+            name = _WEBP_NAMES.get(kind, f"chunk {kind.decode('latin-1')}")
+            yield name, bytes(content), b""
         elif kind == b"VP8X" and content:
-            yield "", _webp_chunk(kind, bytes([content[0] & ~(_WEBP_EXIF | _WEBP_XMP) | flags]) + content[1:])
+            yield "", b"", _webp_chunk(kind, bytes([content[0] & ~(_WEBP_EXIF | _WEBP_XMP) | flags, *content[1:]]))
         elif kind == b"ANMF":
             frame = list(_webp_chunks(content, _FRAME_HEADER_BYTES, length, _WEBP_FRAME_CHUNKS))
-            yield from ((name, b"") for name, _ in frame if name)
-            yield "", _webp_chunk(kind, content[:_FRAME_HEADER_BYTES] + b"".join(part for _, part in frame))
+            yield from ((name, removed, b"") for name, removed, _ in frame if name)
+            kept = [kept for _, _, kept in frame]
+            yield "", b"", _webp_chunk(kind, b"".join([content[:_FRAME_HEADER_BYTES], *kept]))
         else:
-            yield "", _webp_chunk(kind, content)
+            yield "", b"", data[start - 8 : start + length]
+            yield "", b"", bytes(length % 2)
 
 
 def _webp_chunk(kind: bytes, content: bytes) -> bytes:

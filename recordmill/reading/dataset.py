@@ -20,11 +20,10 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker
 from recordmill.storage.record_reader import is_something_else
-from recordmill.storage.versions import current_folder, split_version
+from recordmill.storage.versions import current_folder, explain_choice, split_version
 
 Kind = Literal["recordmill", "tfds", "files"]
 
-_CHOOSE_VERSION = "recordmill versions shows which are complete, and --use chooses one"
 _NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that matches some"
 
 
@@ -182,7 +181,7 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
             advice = "run its command again, corrected if it failed"
         return f"{folder} holds no {MARKER} but {left}: {advice}"
     if any(map(split_version, names)):
-        return f"{folder} holds versions, but none is current: {_CHOOSE_VERSION}"
+        return f"{folder} holds versions, but none is current: {explain_choice(folder)}"
     lists = [name for name in (REJECTED, DUPLICATES) if name in names]
     if "sidecars" in names and lists:
         return (
@@ -195,10 +194,7 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
 def _open_described(folder: str) -> Dataset | None:
     """A dataset with metadata; None if there is none."""
     if storage.exists(storage.join(folder, MARKER)):
-        current = current_folder(folder)  # once: this version is read to the end
-        if current != folder and not storage.exists(storage.join(current, MARKER)):
-            raise LoadError(f"{folder}/{MARKER} names the version {current}, which is not there: {_CHOOSE_VERSION}")
-        return _open_ours(current)
+        return _open_ours(current_folder(folder))  # asked once: this version is read to the end
     if storage.exists(storage.join(folder, DATASET_INFO)):
         shards, labels = read_tfds_folder(folder)
         return Dataset(folder, "tfds", shards, labels=labels)

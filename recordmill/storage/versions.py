@@ -1,13 +1,16 @@
 """Versions: complete datasets in folders of their own below an output, and the pointer to the current one."""
 
 import re
+from contextlib import suppress
 
 import orjson
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.json_values import MisfitError, as_json, from_json, to_json
-from recordmill.schemas.dataset.marker import MARKER_FORMAT, Pointer
+from recordmill.schemas.dataset.marker import MARKER_FORMAT, Marker, Pointer
+from recordmill.schemas.errors import LoadError
+from recordmill.storage.dataset_files import find_marker
 from recordmill.storage.many_files import force_to_disk
 
 _NAME = re.compile(r"([0-9a-f]{16})(?:-([1-9][0-9]{0,8}))?")
@@ -44,28 +47,73 @@ def work_folders(output: str) -> list[str]:
     return [output, *(storage.join(output, name) for name in version_names(output))]
 
 
+def read_versions(output: str) -> dict[str, Marker | None]:
+    """The markers of an output's versions, the oldest first; unfinished versions have none and come last.
+
+    Raises:
+        OSError: one of them cannot be read.
+    """
+    found = {name: find_marker(storage.join(output, name)) for name in version_names(output)}
+    return dict(sorted(found.items(), key=lambda item: item[1].run.finished if item[1] else "~"))
+
+
+def explain_choice(output: str, otherwise: str = "convert the dataset again") -> str:
+    """What to do if the current version is not known; `otherwise` if there is none to choose."""
+    if complete := [name for name, marker in read_versions(output).items() if marker]:
+        return f"choose the latest version with recordmill versions {output} --use {complete[-1]}"
+    return f"no version is complete, so {otherwise}"
+
+
 def find_pointer(output: str) -> Pointer | None:
-    """The pointer of a folder with versions; None if there is none.
+    """The pointer of a folder with versions; None if there is none that can be used.
 
     Raises:
         OSError: it cannot be read.
     """
+    return _parse_pointer(_read_pointer(output) or b"")[0]
+
+
+def _read_pointer(output: str) -> bytes | None:
+    """The content of a pointer, or the beginning of a marker; None if there is neither."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return storage.read_range(storage.join(output, MARKER), 0, _MOST_BYTES)
+    return None
+
+
+def _parse_pointer(content: bytes) -> tuple[Pointer | None, str]:
+    """A pointer, or what is wrong with it."""
     try:
-        content = storage.read_range(storage.join(output, MARKER), 0, _MOST_BYTES)
-        pointer = from_json(Pointer, orjson.loads(content))
-    except (FileNotFoundError, NotADirectoryError, MisfitError, orjson.JSONDecodeError):
-        return None
-    return pointer if pointer.format == MARKER_FORMAT and split_version(pointer.current) else None
+        value = orjson.loads(content)
+        form = value.get("recordmill") if isinstance(value, dict) else None
+        if type(form) is int and form > MARKER_FORMAT:
+            return None, f"has format {form}, which another version of Recordmill reads"
+        pointer = from_json(Pointer, value)
+    except orjson.JSONDecodeError:
+        return None, "is not valid JSON"
+    except MisfitError as misfit:
+        return None, f"cannot be understood ({misfit})"
+    if pointer.format != MARKER_FORMAT or split_version(pointer.current) is None:
+        return None, f"cannot be understood (current is {pointer.current!r})"
+    return pointer, ""
 
 
 def current_folder(folder: str) -> str:
     """The folder of the dataset that a user names: that of the current version if there are versions.
 
     Raises:
-        OSError: the pointer cannot be read.
+        LoadError: there are versions, and `recordmill.json` does not name a complete one; the sentence says what to do.
+        OSError: it cannot be read.
     """
-    pointer = find_pointer(folder)
-    return storage.join(folder, pointer.current) if pointer else folder
+    if (content := _read_pointer(folder)) is None:
+        return folder
+    pointer, problem = _parse_pointer(content)
+    if pointer is None and (len(content) == _MOST_BYTES or not version_names(folder)):
+        return folder  # with a marker of its own
+    if pointer is not None:
+        if storage.exists(storage.join(folder, pointer.current, MARKER)):
+            return storage.join(folder, pointer.current)
+        problem = f"names the version {pointer.current}, which is not there or unfinished"
+    raise LoadError(f"{folder}/{MARKER} {problem}: {explain_choice(folder, 'delete that file and convert again')}")
 
 
 def point_to(output: str, name: str) -> bool:

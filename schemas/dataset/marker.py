@@ -11,6 +11,7 @@ from recordmill.schemas.dataset.file_names import SIDECARS
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
 from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.schemas.features import Feature, FeatureEntry
+from recordmill.schemas.outcome import ComparedPrice
 from recordmill.schemas.record_digests import find_images
 from recordmill.schemas.reference_digest import add_digests
 from recordmill.schemas.rejection import Fate
@@ -286,6 +287,7 @@ class RunEntry:
         runner: the name of Beam's runner.
         started: time in UTC.
         seconds: the duration of each stage, by name; absent unless one process ran all of them.
+        price: what the plan predicted, and what the run cost; absent if it made no prediction.
         id: the run's id.
         inputs: folders or files by input name; the empty name for an only input.
         versions: a digest of the times and sizes of all files that were listed.
@@ -303,6 +305,7 @@ class RunEntry:
     runner: str | None = None
     started: str | None = None
     seconds: Mapping[str, float] | None = None
+    price: ComparedPrice | None = None
     id: str = ""
     inputs: Mapping[str, str] = field(default_factory=dict)
     versions: str = ""

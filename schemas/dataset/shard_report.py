@@ -76,16 +76,15 @@ class FinishedShards(Totals):
         splits: totals of rows, by split.
         annotations: totals of annotations over all splits.
         digest: of all references, order-free and in hex.
-        rejected_such: for each reason the first rejected reference by key, in words; with `--writer=beam` only.
-        problems: the first image for which a function failed, with the sentence that fails the run; the same.
+        such: for each reason the first rejected reference by key, in words, and for no reason (the empty string) the
+            first for which a function failed; only with `--writer=beam`, which writes no sidecars.
     """
 
     reports: list[ShardReport] = field(default_factory=list)
     splits: dict[str, RowTotals] = field(default_factory=dict)
     annotations: AnnotationTotals = field(default_factory=AnnotationTotals)
     digest: str = "0"
-    rejected_such: dict[str, BoxExample] = field(default_factory=dict)
-    problems: dict[str, BoxExample] = field(default_factory=dict)
+    such: dict[str, BoxExample] = field(default_factory=dict)
 
     @property
     def rows(self) -> RowTotals:
@@ -97,20 +96,16 @@ class FinishedShards(Totals):
 
     def find_problem(self) -> str:
         """Why the files may not be used, in a sentence; the empty string if they hold each Example that was built."""
-        problems = [each.text for each in self.problems.values()]
-        problems += [report.problem for report in self.reports if report.problem]
-        for name, rows in sorted(self.splits.items()) if not problems else ():
-            found = sum(report.records for report in self.reports if report.split == name)
-            if found != rows.records:
+        problems = [report.problem for report in self.reports if report.problem]
+        problems += [example.text for reason, example in self.such.items() if not reason]
+        for name, rows in self.splits.items() if not problems else ():
+            if rows.records != (found := sum(each.records for each in self.reports if each.split == name)):
                 built = f"split {name} has {format_count(rows.records, 'Example')}"
                 problems.append(f"{built}, and its files hold {found:,}: something was lost or written twice")
         return min(problems, default="")
 
-    def add(self, report: "ShardReport | FinishedShards") -> None:
-        """Adds one report, or what was added up before."""
-        if isinstance(report, FinishedShards):
-            self.merge(report)
-            return
+    def add(self, report: ShardReport) -> None:
+        """Adds one report."""
         self.splits.setdefault(report.split, RowTotals()).merge(report.rows)
         self.annotations.merge(report.annotations)
         self.digest = add_hex(self.digest, int(report.digest or "0", 16))

@@ -1,4 +1,5 @@
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -44,16 +45,35 @@ def test_ratios_are_those_of_the_pairs(fake: list[list[str]], capsys: pytest.Cap
     assert case["contenders"]["ours"]["photographs_per_second_apart"]["median"] == 1000
     assert case["ours_to"]["two_processes"]["whole"] == {"min": 1.8, "median": 1.8, "max": 1.8}
     assert case["ours_to"]["two_processes"]["apart"] == {"min": 2, "median": 2, "max": 2}
+    assert case["ours_to"]["two_processes"]["cpu_apart"]["median"] == 2
+    assert case["contenders"]["ours"]["cpu_milliseconds_each"]["median"] == 2
     assert list(case["ours_to"]) == ["two_processes", "tensorflow_writer"]
     assert len(fake) == 3 + 3 * 3 * 2
     assert fake[0] == ["ours", "--fast", "--set", "images.reencode=always"]
     assert fake[1][-3:] == ["benchmarks.rivals.two_processes", "--mode", "reencode"]
 
 
+def test_other_programs_run_in_their_own_environment(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    result, _ = outcome(convert, capsys, "--case", "default", "--pairs", "1", "--others")
+    assert list(result["cases"]["default"]["ours_to"]) == ["two_processes", *convert.OTHERS]
+    assert [command[0] for command in fake[1:7]] == [sys.executable, *[str(convert.OTHERS_PYTHON)] * 5]
+    assert all((measure.ROOT / f"benchmarks/rivals/{name}.py").exists() for name in convert.OTHERS)
+
+
+def test_removing_metadata_is_compared_with_keeping_them(
+    fake: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    result, code = outcome(convert, capsys, "--case", "strip_exif", "--pairs", "1", "--check")
+    assert result["cases"]["strip_exif"]["ours_to"]["header"]["cpu_apart"]["median"] == 1
+    assert fake[0] == ["ours", "--fast", "--set", "images.check=header", "--set", "images.metadata=strip"]
+    assert fake[1] == ["ours", "--fast", "--set", "images.check=header"]
+    assert code == 0
+
+
 def test_missed_target_fails_the_check_only(
     fake: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    targets = (convert.Target("tensorflow_writer", "whole", 1.9),)
+    targets = (convert.Target("tensorflow_writer", "cpu_whole", 1.9),)
     monkeypatch.setitem(convert.CASES, "header", convert.Case(4_000, (), "copy", targets))
     assert outcome(convert, capsys, "--case", "header", "--pairs", "1")[1] == 0
     assert outcome(convert, capsys, "--case", "header", "--pairs", "1", "--check")[1] == 1
@@ -62,7 +82,9 @@ def test_missed_target_fails_the_check_only(
 def test_a_run_that_is_all_start_up_is_not_measured() -> None:
     pair = convert.Pair(Run(2, 1, 1, 0, {}, 200, 1), Run(2, 1, 1, 0, {}, 100, 1))
     with pytest.raises(measure.BenchmarkError, match="--count"):
-        pair.throughput("apart")
+        pair.throughput("cpu_apart")
+    assert math.isnan(pair.throughput("apart"))
+    assert measure.spread([2, pair.throughput("apart"), 1]) == {"min": 1, "median": 1.5, "max": 2}
 
 
 def test_memory(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -> None:

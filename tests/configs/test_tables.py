@@ -84,11 +84,12 @@ def key_of(example):
     return tuple(np.asarray(example[f"feature{number}"]).item() for number in range(4))
 
 
-def test_seed_3_10000_observations_are_read_back_in_python_and_with_tf_data(tmp_path, convert):
+@pytest.mark.parametrize("count", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_seed_3_observations_are_read_back_in_python_and_with_tf_data(tmp_path, convert, count):
     tf = pytest.importorskip("tensorflow")
     folder = tmp_path / "table"
     folder.mkdir()
-    rows = list(observations(10_000))
+    rows = list(observations(count))
     write_csv(folder, rows)
     marker, _ = convert("observations.yaml", folder)
     expected = sorted(tuple(values[0] for values in as_features(row).values()) for row in rows)

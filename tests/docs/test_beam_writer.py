@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from documented_inputs import draw_collections
 
-from recordmill.pipeline.configuration.idle_settings import _OF_DATASETS
-from recordmill.pipeline.configuration.options import _IDLE_WITH_BEAM
+from recordmill.pipeline.configuration.idle_settings import _NOT_BEAMS as SETTINGS
+from recordmill.pipeline.configuration.options import _NOT_BEAMS as FLAGS
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/beam_writer.md"
@@ -29,5 +29,5 @@ def test_the_commands_do_what_the_page_says(run_page, tmp_path):
 def test_the_page_names_what_is_refused():
     text = (ROOT / PAGE).read_text(encoding="utf-8")
     refused = text[text.index("These settings and flags are refused") :].split(". ")[0]
-    keys = {"shards.size", "shards.cuts", *_OF_DATASETS, *(f"--{flag}" for flag in _IDLE_WITH_BEAM)}
+    keys = {"shards.size", *SETTINGS, *(f"--{flag}" for flag in FLAGS)}
     assert set(re.findall(r"`([\w.-]+)`", refused)) - {"together"} == keys

@@ -1,6 +1,7 @@
 """TensorFlow Datasets loads what has a dataset_info.json, and nothing lacks one without a reason."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -139,3 +140,13 @@ def test_class_names_that_files_of_lines_cannot_hold(convert, tmp_path):
     shown = builder.info.features["image/class/label"].names
     assert len(shown) == len(dataset.labels) == len(set(shown)) == 6
     assert shown[dataset.labels["Größe"]] == "Größe"
+
+
+def test_the_folder_of_a_version(convert):
+    versions = convert("sample", "default", "--versions")
+    assert set(versions.marker) == {"recordmill", "current"}
+    dataset = replace(versions, folder=versions.folder / versions.marker["current"])
+    builder = tfds.builder_from_directory(str(dataset.folder))
+    for split, described in dataset.marker["splits"].items():
+        assert [str(path) for path in builder.info.splits[split].filepaths] == dataset.files(split)
+        assert sum(1 for _ in builder.as_dataset(split=split)) == described["records"]

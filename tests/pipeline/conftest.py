@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked_python import ForkServer, can_fork
 from PIL import Image, ImageEnhance
 
 from benchmarks.photographs import photograph
@@ -221,14 +222,15 @@ OWN_CODE = {
 
 
 @pytest.fixture
-def spawn() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def spawn(fork_server: ForkServer) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts `python -m pipeline.run`, or a script, and gives the process; whatever still runs at the end is killed."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*flags: object, script: str = "", **options: Any) -> subprocess.Popen[str]:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": REPO, **options}
         program = ["-c", script] if script else ["-m", "pipeline.run"]
-        process = subprocess.Popen([sys.executable, *program, *map(str, flags)], **pipes)
+        words = [sys.executable, *program, *map(str, flags)]
+        process = fork_server.popen(words, **pipes) if can_fork(pipes) else subprocess.Popen(words, **pipes)
         started.append(process)
         return process
 

@@ -2,13 +2,18 @@ import gc
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 from recordmill.pipeline import analyze as command
 from recordmill.pipeline.analyze import main
+from recordmill.pipeline.verify import main as verify
 from recordmill.reading.analyze.analyze_dataset import Analysis
 from recordmill.schemas.errors import LoadError
+
+REPO = Path(__file__).parents[2]
 
 NOTE = {
     "plan": "abc",
@@ -160,3 +165,29 @@ def test_a_folder_without_a_dataset_is_an_error(report, tmp_path):
     code, line, _ = report(str(tmp_path))
     sentence = f"{tmp_path} holds no recordmill.json: name the folder of a finished dataset"
     assert (code, line["sentence"]) == (1, sentence)
+
+
+@pytest.mark.slow
+def test_the_current_version_is_analysed(convert, photos):
+    if not find_spec("tensorflow_transform"):
+        pytest.skip("tensorflow-transform is not installed")
+
+    def analyze():
+        command = [sys.executable, "-m", "pipeline.analyze", str(done.output), "--split", "all"]
+        ended = subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=300, check=False)
+        assert ended.returncode == 0, ended.stderr
+        return json.loads(ended.stdout)
+
+    settings = {"splits.fractions": {"all": 1.0}, "report": False, "images.moments": True}
+    old = convert(photos, "--versions", settings=settings).line["version"]
+    (photos / "cat/00.jpg").unlink()
+    done = convert(photos, "--versions", "--update", settings=settings)
+    folder = done.output / done.line["version"] / "transform_fn"
+    line = analyze()
+    assert (line["status"], line["transform_fn"], line["images"]) == ("analyzed", str(folder), 9)
+    assert (folder / "saved_model.pb").exists() or (folder / "transform_fn").is_dir()
+    assert not (done.output / "transform_fn").exists()
+    assert not (done.output / old / "transform_fn").exists()
+    assert analyze()["status"] == "kept"
+    assert verify([str(done.output)]) == 0
+    assert convert(photos, "--versions", "--update", settings=settings).line["status"] == "kept"

@@ -14,6 +14,7 @@ from tests.pipeline.conftest import encode_picture
 
 BEAM = "--writer=beam"
 COUNT = {"shards.count": 2}
+IDLE = "has no effect with --writer=beam, which writes records in random order, and no recordmill.json: remove it"
 
 pytestmark = pytest.mark.runner
 
@@ -149,42 +150,87 @@ def test_nothing_to_convert_fails_in_one_sentence(tmp_path, convert):
     assert left_in(done.output) == []
 
 
-@pytest.mark.parametrize("name", ["recordmill.json", "notes.txt", "train-00000-of-00002.tfrecord"])
-def test_an_output_that_is_not_empty_is_refused(photos, convert, tmp_path, name):
+@pytest.mark.parametrize("name", ["recordmill.json", "labels.txt", "train-00000-of-00002.tfrecord"])
+def test_an_output_that_holds_another_dataset_is_refused(photos, convert, tmp_path, name):
     (tmp_path / "dataset").mkdir()
     (tmp_path / "dataset" / name).write_text("mine")
     done = convert(photos, BEAM, settings=COUNT)
-    assert (done.code, done.errors) == (
-        1,
-        [f"--writer=beam writes to an empty folder only, and {done.output} holds {name}: choose another output"],
-    )
+    assert (done.code, done.line["status"]) == (1, "refused")
+    assert (done.output / name).read_text() == "mine"
+    assert name in done.errors[0]
     assert left_in(done.output) == [name]
 
 
-def test_unfinished_work_is_refused_or_discarded(photos, convert, tmp_path):
-    (tmp_path / "dataset/.staging-abc").mkdir(parents=True)
+def test_a_dataset_of_the_main_job_is_not_replaced(photos, convert):
+    ours = convert(photos, settings=COUNT)
+    before = left_in(ours.output)
     done = convert(photos, BEAM, settings=COUNT)
-    assert done.errors[0].endswith("holds .staging-abc: delete unfinished work with --discard")
-    done = convert(photos, BEAM, "--discard", settings=COUNT)
+    assert (done.code, done.errors) == (
+        1,
+        [f"--writer=beam replaces no dataset, and {done.output} holds one: choose another output"],
+    )
+    assert left_in(done.output) == before
+
+
+def test_a_file_of_the_users_stays(photos, convert, tmp_path):
+    (tmp_path / "dataset").mkdir()
+    (tmp_path / "dataset/notes.txt").write_text("mine")
+    done = convert(photos, BEAM, settings=COUNT)
     assert done.code == 0
+    assert (done.output / "notes.txt").read_text() == "mine"
+
+
+def test_what_a_killed_run_has_left_is_deleted(photos, convert, tmp_path):
+    (tmp_path / "dataset/.staging-abc").mkdir(parents=True)
+    (tmp_path / "dataset/.staging-abc/train-00000-of-00002.tfrecord").write_text("half")
+    done = convert(photos, BEAM, settings=COUNT)
+    assert done.code == 0
+    assert "deleted .staging-abc, which another run had left: it had finished no shard" in done.line["notes"]
+    assert left_in(done.output) == ["labels.txt", *records_in(done.output)]
     assert sum(records_in(done.output).values()) == 10
 
 
-def test_an_output_that_another_run_has_filled_meanwhile_is_left_alone(photos, convert, tmp_path, monkeypatch):
+def test_a_last_step_that_a_runner_repeats_moves_the_rest(photos, convert, monkeypatch):
+    from recordmill import storage
     from recordmill.transforms import publish_dataset
 
-    move = publish_dataset._move_all
+    move, move_written, moved = storage.move_file, publish_dataset._move_written, []
 
-    def others_first(*given):
-        (tmp_path / "dataset/labels.txt").write_text("another's")
-        move(*given)
+    def stop_after_the_first(source, target):
+        if moved:
+            raise KeyboardInterrupt
+        moved.append(target)
+        move(source, target)
 
-    monkeypatch.setattr(publish_dataset, "_move_all", others_first)
+    def repeat(*given):
+        with monkeypatch.context() as cut:
+            cut.setattr(storage, "move_file", stop_after_the_first)
+            with pytest.raises(KeyboardInterrupt):
+                move_written(*given)
+        return move_written(*given)
+
+    monkeypatch.setattr(publish_dataset, "_move_written", repeat)
+    done = convert(photos, BEAM, settings=COUNT)
+    assert (done.code, len(moved)) == (0, 1)
+    assert left_in(done.output) == ["labels.txt", *records_in(done.output)]
+    assert sum(records_in(done.output).values()) == 10
+
+
+def test_files_that_cannot_all_be_moved_are_taken_back(photos, convert, monkeypatch):
+    from recordmill import storage
+
+    move = storage.move_file
+
+    def fail_late(source, target):
+        if target.endswith("labels.txt"):
+            raise OSError(28, "No space left on device", target)
+        move(source, target)
+
+    monkeypatch.setattr(storage, "move_file", fail_late)
     done = convert(photos, BEAM, settings=COUNT)
     assert done.code == 1
-    assert "holds labels.txt" in done.errors[0]
-    assert (tmp_path / "dataset/labels.txt").read_text() == "another's"
-    assert left_in(done.output) == ["labels.txt"]
+    assert "space" in done.errors[0]
+    assert left_in(done.output) == []
 
 
 def test_the_main_job_waits_for_it_and_refuses_what_it_wrote(photos, convert):
@@ -230,21 +276,15 @@ def test_a_bug_leaves_an_empty_output(photos, convert, monkeypatch):
         ({}, ["shards.count is not set, and --writer=beam needs the number of each split's files: set it"]),
         (
             {**COUNT, "index_files": True, "images.moments": True, "images.near_duplicates": True},
-            [
-                f"{key} has no effect with --writer=beam, which writes neither recordmill.json nor sidecars: remove it"
-                for key in ("images.moments", "images.near_duplicates", "index_files")
-            ],
+            [f"{key} {IDLE}" for key in ("images.moments", "images.near_duplicates", "index_files")],
         ),
         (
             {**COUNT, "analyze": True},
-            ["analyze has no effect with --writer=beam, which writes neither recordmill.json nor sidecars: remove it"],
+            [f"analyze {IDLE}"],
         ),
         (
             {**COUNT, "expect.rejected": 0.5, "licence": "CC0-1.0", "version": "1.2.0"},
-            [
-                f"{key} has no effect with --writer=beam, which writes neither recordmill.json nor sidecars: remove it"
-                for key in ("expect", "licence", "version")
-            ],
+            [f"{key} {IDLE}" for key in ("expect", "licence", "version")],
         ),
         ({**COUNT, "shards.size": "1MB"}, None),
     ],
@@ -260,7 +300,7 @@ def test_settings_that_need_sidecars_are_refused_by_name(photos, convert, settin
 def test_flags_without_effect_are_refused_by_name(photos, convert, flag):
     done = convert(photos, BEAM, flag, settings=COUNT)
     assert done.code == 2
-    assert done.errors[0].startswith(f"{flag.split('=')[0]} has no effect with --writer=beam: ")
+    assert done.errors[0].startswith(f"{flag.split('=')[0]} has no effect with --writer=beam, ")
     assert not done.output.exists()
 
 
@@ -268,7 +308,7 @@ def test_no_refusal_recommends_another_refused_flag(photos, convert):
     done = convert(photos, BEAM, "--update", settings=COUNT)
     assert (done.code, done.errors) == (
         2,
-        ["--update has no effect with --writer=beam: remove it, and choose an empty output"],
+        ["--update has no effect with --writer=beam, which writes new files once: remove it"],
     )
 
 

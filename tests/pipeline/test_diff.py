@@ -200,6 +200,26 @@ def test_a_rejected_file_of_the_folder_is_not_new(convert, photos, diff):
     assert diff(photos.parent / "dataset", photos) == (1, {"added": ["cat/bad.jpg"]})
 
 
+def test_a_note_says_that_a_folder_is_not_decoded(convert, photos, capsys):
+    output = convert(photos).output
+    (photos / "cat" / "bad.jpg").write_bytes(b"no picture")
+    assert main([str(output), str(photos), "--no_json"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "added: 1 image",
+        "  cat/bad.jpg",
+        f"note: the images in {photos} were not decoded: a conversion may reject new and changed ones",
+        "they differ: 10 images before, 11 after",
+    ]
+
+
+def test_a_note_says_that_boxes_of_a_folder_are_not_compared(base, capsys):
+    folder, _ = base("boxes")
+    capsys.readouterr()
+    assert main([str(folder / "dataset"), str(folder / "input"), "--no_json"]) == 0
+    note = f"note: boxes are not compared: convert {folder / 'input'} and compare the datasets"
+    assert capsys.readouterr().err.splitlines()[0] == note
+
+
 def test_a_file_moved_to_another_class_folder_is_renamed_and_relabelled(convert, photos, diff, tmp_path):
     settings = {"splits.fractions": {"all": 1.0}}
     first = convert(photos, settings=settings)

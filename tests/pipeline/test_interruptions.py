@@ -1,15 +1,18 @@
 """Runs that are ended from outside: `kill -9` at any moment, Ctrl-C, SIGTERM."""
 
+import hashlib
 import json
 import os
 import random
 import signal
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from recordmill.pipeline.verify import main as verify
+from recordmill.storage.versions import current_folder
 
 SETTINGS = {"shards.count": 6, "splits.fractions": {"train": 0.6, "test": 0.4}, "images.reencode": "always"}
 
@@ -27,9 +30,9 @@ def flags(source, output, settings, processes=1):
     return [f"--input={source}", f"--output={output}", "--threads=1", f"--processes={processes}", *sets]
 
 
-# Writes so many shards, and each of the others after three seconds: even on a busy machine it does not come to its end.
+# Writes so many shards, and waits forever at the next one: it does not come to its end, however busy the machine is.
 WRITE_SOME = """
-import sys, time
+import sys, threading
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.transforms.shards import shard_writer
@@ -39,9 +42,8 @@ left, real = int(sys.argv[1]), shard_writer.write_shard
 def write(*arguments):
     global left
     if not left:
-        time.sleep(3)
-    else:
-        left -= 1
+        threading.Event().wait()
+    left -= 1
     return real(*arguments)
 
 shard_writer.write_shard = write
@@ -178,21 +180,38 @@ def test_kill_9_while_an_update_converts_leaves_the_old_dataset_and_a_rerun_give
     assert again.lasting_marker == rebuilt.lasting_marker
 
 
+# Kills itself before a use of the output: as many files are opened, moved or deleted there before that as it is told.
+KILL_SOMEWHERE = """
+import os, signal, sys
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+
+left, output = int(sys.argv[1]), sys.argv[2]
+
+def count(event, arguments):
+    global left
+    if event.startswith(("open", "os.")) and any(isinstance(each, str) and output in each for each in arguments):
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(count)
+sys.exit(launch(sys.argv[3:], build))
+"""
+
+
 def test_kill_9_at_random_moments(convert, spawn, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 30}, size=(400, 300))
     undisturbed = convert(root, settings=SETTINGS, output=tmp_path / "undisturbed")
     output, chance = tmp_path / "killed", random.Random()
-    for _ in range(3):
-        process = spawn(*flags(root, output, SETTINGS))
-        delay = 1.2 + 0.8 * chance.random()  # Python and Beam alone take over a second
-        timer = threading.Timer(delay, process.kill)
-        timer.start()
+    moments = [chance.randrange(500) for _ in range(3)]  # of almost 600 in a whole run
+    for number, moment in enumerate(moments):
+        process = spawn(moment, output, *flags(root, output, SETTINGS), script=KILL_SOMEWHERE)
         process.communicate()
-        timer.cancel()
-        assert process.returncode in (0, -signal.SIGKILL), delay
+        assert process.returncode in ((0, -signal.SIGKILL) if number else (-signal.SIGKILL,)), moments
     again = convert(root, settings=SETTINGS, output=output)
-    assert (again.code, again.staging) == (0, [])
-    assert again.deterministic_files == undisturbed.deterministic_files
+    assert (again.code, again.staging) == (0, []), moments
+    assert again.deterministic_files == undisturbed.deterministic_files, moments
     assert again.lasting_marker == undisturbed.lasting_marker
     assert again.files == undisturbed.files
 
@@ -221,3 +240,71 @@ def test_a_signal_ends_a_run_with_one_sentence(spawn, convert, many, tmp_path, n
     again = convert(many, settings=SETTINGS, output=output)
     assert again.code == 0
     assert 3 <= again.marker["run"]["shards_reused"] < 12
+
+
+KILL_EVERYWHERE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import kill_at_operations
+kill_at_operations.main(int(sys.argv[2]), sys.argv[3], sys.argv[4:])
+"""
+KILLS = 20
+
+
+def current_of(output):
+    return Path(current_folder(str(output)))
+
+
+def digests_of(files):
+    return {hashlib.sha256(content).hexdigest() for content in files.values()}
+
+
+def shards_of(files):
+    return digests_of({name: content for name, content in files.items() if name.endswith(".tfrecord")})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cuts", ["even", "fixed"])
+@pytest.mark.parametrize("place", ["in place", "versions"])
+def test_kill_9_at_twenty_operations_of_an_update(convert, spawn, class_folders, picture, tree, tmp_path, place, cuts):
+    root, output = class_folders(tmp_path / "photos", {"cat": 12, "dog": 12}), tmp_path / "updated"
+    settings = {**SETTINGS, "shards.count": 4, "shards.cuts": cuts}
+    how = ["--versions"] if place == "versions" else []
+    old = replace(convert(root, *how, settings=settings, output=output), output=current_of(output))
+    old_marker, old_files, old_tree = old.lasting_marker, old.deterministic_files, tree(old.output)
+    (root / "cat" / "new.jpg").write_bytes(picture("new"))
+    (root / "cat" / "bad.jpg").write_bytes(b"no picture")
+    (root / "dog" / "05.jpg").unlink()
+    new = convert(root, settings=settings, output=tmp_path / "rebuilt")
+    assert len(shards_of(old_files) & shards_of(new.deterministic_files)) == {"even": 1, "fixed": 6}[cuts]
+    sets = [each for each in flags(root, "", settings) if not each.startswith("--output")]
+    process = spawn(SUPPORT, KILLS, output, *sets, "--update", *how, script=KILL_EVERYWHERE)
+    stdout, stderr = process.communicate(timeout=600)
+    assert process.returncode == 0, stderr
+    assert json.loads(stdout)["count"] > 100
+    seen = set()
+    for number in ("all", *(f"{each:02}" for each in range(KILLS))):
+        copy = tmp_path / f"updated-{number}"
+        there = digests_of(tree(copy))
+        is_complete = digests_of(new.deterministic_files) <= there
+        assert shards_of(old_files) <= there or is_complete
+        if place == "versions":
+            assert tree(copy / old.output.name) == old_tree
+        if (copy / "recordmill.json").exists():
+            assert verify([str(copy)]) == 0
+            marker = replace(old, output=current_of(copy)).lasting_marker
+            assert marker in (old_marker, new.lasting_marker)
+            seen.add("old" if marker == old_marker else "new")
+        else:
+            assert is_complete
+            seen.add("none")
+        again = convert(root, "--update", *how, settings=settings, output=copy)
+        result = replace(again, output=current_of(copy))
+        assert (again.code, again.staging, result.staging) == (0, [], [])
+        assert result.deterministic_files == new.deterministic_files
+        assert result.lasting_marker == new.lasting_marker
+        assert result.files == new.files
+        if place == "versions":
+            assert sorted(os.listdir(copy)) == sorted({old.output.name, result.output.name, "recordmill.json"})
+            assert tree(copy / old.output.name) == old_tree
+    assert seen == {"old", "new"} | ({"none"} if place == "in place" else set())

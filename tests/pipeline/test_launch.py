@@ -129,7 +129,8 @@ def test_plan_writes_nothing_and_its_numbers_come_true(convert, class_folders, s
 def test_a_plan_names_a_price_and_the_run_says_how_wrong_it_was(convert, photos, monkeypatch, tmp_path):
     assert "price" not in convert(photos, output=tmp_path / "other").line  # too few images are not worth it
     monkeypatch.setattr("recordmill.transforms.plan_shards.PRICED_FROM", 1)
-    planned, done = convert(photos, "--plan").line["price"], convert(photos).line["price"]
+    planned, run = convert(photos, "--plan").line["price"], convert(photos)
+    done = run.line["price"]
     assert (list(planned), list(done)) == (["predicted"], ["predicted", "measured"])
     sizes = ("bytes_read", "bytes_shuffled", "bytes_written")
     assert [planned["predicted"][key] for key in sizes] == [done["predicted"][key] for key in sizes]
@@ -138,6 +139,13 @@ def test_a_plan_names_a_price_and_the_run_says_how_wrong_it_was(convert, photos,
     assert measured["bytes_read"] == done["predicted"]["bytes_read"]
     assert measured["bytes_written"] == pytest.approx(done["predicted"]["bytes_written"], rel=0.25)
     assert min(measured.values()) >= 0
+    kept = run.marker["run"]["price"]
+    assert kept["predicted"] == done["predicted"]
+    assert kept["measured"].keys() == measured.keys()
+    assert [kept["measured"][key] for key in sizes if key in measured] == [
+        measured[key] for key in sizes if key in measured
+    ]
+    assert kept["measured"]["cpu_seconds"] <= measured["cpu_seconds"]  # without the report
 
 
 def test_plan_of_a_dataset_that_is_there_changes_nothing(convert, photos, state_of, tmp_path):

@@ -9,7 +9,7 @@ from contextlib import closing
 from itertools import chain
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recordmill import storage
@@ -211,6 +211,19 @@ def test_images_of_damaged_files_are_converted_again(dataset, photos, convert, n
     reused = again.marker["run"]["images_reused"]
     records = dataset.marker["splits"]["train"]["shards"][0]["records"]
     assert reused == {"shard": 19, "sidecar": 20 - records, "index": 0, "versions": 20}[name]
+    what = f"in {dataset.output}, {path.relative_to(dataset.output)} is damaged: images that need it are read again"
+    assert (what in again.line["notes"]) == (name != "shard")  # which has the size that it should have
+
+
+@pytest.mark.parametrize("name", ["train-00000-of-00003.tfrecord", "sidecars/test-00001-of-00003.tfrecord.jsonl"])
+def test_a_note_names_a_missing_file_of_a_dataset_to_reuse(dataset, photos, convert, name, tmp_path):
+    (dataset.output / name).unlink()
+    (dataset.output / "records.index").write_bytes(b"x")
+    again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
+    names = [f"{name} is missing", "records.index is damaged"]
+    names = names if name.startswith("sidecars") else names[::-1]
+    what = f"in {dataset.output}, {', '.join(names)}: images that need it are read again"
+    assert (again.code, again.line["notes"][0]) == (0, what)
 
 
 def test_the_first_of_several_datasets_wins_and_the_others_fill_in(
@@ -527,6 +540,7 @@ NAMES = st.sampled_from(
 CHANGES = st.dictionaries(NAMES, st.sampled_from(["remove", "write", "touch"]), max_size=6)
 
 
+@settings(max_examples=settings().max_examples // 3)  # each takes three conversions
 @given(CHANGES, st.integers(1, 4), st.sampled_from([0.5, 0.7]))
 def test_drawn_edits_give_what_a_rebuild_gives(tmp_path_factory, request, edits, shards, share):
     tmp_path = tmp_path_factory.mktemp("drawn")
@@ -544,9 +558,9 @@ def test_drawn_edits_give_what_a_rebuild_gives(tmp_path_factory, request, edits,
             path.unlink(missing_ok=True)
         elif path.exists():
             os.utime(path, (TIME + 5, TIME + 5))
-    settings = SETTINGS | {"shards.count": shards, "splits.fractions": {"train": share, "test": 1 - share}}
-    rebuilt = convert(folder, settings=settings, output=tmp_path / "rebuilt")
-    updated = convert(folder, "--update", settings=settings, output=tmp_path / "dataset")
+    other = SETTINGS | {"shards.count": shards, "splits.fractions": {"train": share, "test": 1 - share}}
+    rebuilt = convert(folder, settings=other, output=tmp_path / "rebuilt")
+    updated = convert(folder, "--update", settings=other, output=tmp_path / "dataset")
     assert (first.code, updated.code) == (0, rebuilt.code)
     if rebuilt.code == 0 and updated.line["status"] == "published":
         assert contents(updated) == contents(rebuilt)

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from recordmill import storage
+from recordmill.schemas.key_hashes import order_of
 
 FRACTIONS = {"train": 0.6, "test": 0.4}
 SEVERAL = {
@@ -347,6 +348,24 @@ def test_a_range_that_becomes_empty_has_no_shard(convert, class_folders, tmp_pat
     assert [path.name for path in again.shards()] == [f"train-0000{n}-of-00003.tfrecord" for n in range(3)]
     assert any(note.endswith("have other names: train from 4 to 3") for note in again.line["notes"])
     assert again.marker["notes"] == ["split train is written in 3 shards, not 4: the other ranges of hashes are empty"]
+
+
+def test_a_range_that_becomes_empty_while_another_is_filled_is_noted(convert, picture, tmp_path):
+    names = {}  # of one image in each quarter of the hashes
+    for number in range(40):
+        names.setdefault(order_of(0, f"cat/{number}.jpg") >> 62, number)
+    settings = FIXED | {"shards.count": 4}
+    for quarter in (0, 1, 3):
+        (tmp_path / "photos/cat").mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"photos/cat/{names[quarter]}.jpg").write_bytes(picture(quarter))
+    first = convert(tmp_path / "photos", settings=settings)
+    (tmp_path / f"photos/cat/{names[1]}.jpg").rename(tmp_path / f"photos/cat/{names[2]}.jpg")
+    again = convert(tmp_path / "photos", "--update", settings=settings)
+    assert "other ranges of hashes are empty than before, so some shards have other names" in again.line["notes"]
+    assert [len(each.shards()) for each in (first, again)] == [3, 3]
+    (tmp_path / f"photos/cat/{names[2]}.jpg").write_bytes(picture("other"))
+    last = convert(tmp_path / "photos", "--update", settings=settings)
+    assert (last.code, [note for note in last.line["notes"] if "names" in note]) == (0, [])
 
 
 def test_fixed_cuts_need_a_power_of_two(convert, photos):

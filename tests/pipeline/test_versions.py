@@ -1,5 +1,6 @@
 """`--versions`: complete datasets in folders of their own, and a pointer that is replaced in one step."""
 
+import errno
 import json
 import os
 import signal
@@ -8,11 +9,17 @@ from pathlib import Path
 import pytest
 from cut_switch import cut_switch
 
-from recordmill import open_dataset
+from recordmill import open_dataset, storage
+from recordmill.pipeline import versions as manage_versions
+from recordmill.pipeline.analyze import main as analyze
+from recordmill.pipeline.diff import main as diff
 from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.verify import main as verify
 from recordmill.pipeline.versions import main as versions
 from recordmill.reading.found_shards import match_files
+from recordmill.reading.report import write_report
+from recordmill.storage.stores import local_file
+from recordmill.storage.versions import point_to
 
 SETTINGS = {"shards.count": 2, "splits.fractions": {"train": 0.6, "test": 0.4}, "report": False}
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -92,17 +99,52 @@ def test_the_same_images_again_are_the_version_that_is_there(two, tonight, photo
     assert pointer(output) == {"recordmill": 2, "current": old, "previous": new}
 
 
-def test_a_version_that_has_to_be_made_again_is_another_version(two, tonight, photos, tree, state_of):
+def test_a_file_with_another_modification_time_makes_no_version(two, tonight, photos, state_of, capsys):
     output, _old, new = two
     os.utime(photos / "cat/new.jpg", (1, 1))
-    assert tonight().line["status"] == "kept"
-    before = state_of(output / new)
+    before = state_of(output)
     again = tonight("--update")
-    assert (again.line["status"], again.line["version"]) == ("published", f"{new}-2")
-    assert pointer(output) == {"recordmill": 2, "current": f"{new}-2", "previous": new}
-    assert state_of(output / new) == before
-    assert tonight("--update").line["status"] == "kept"
-    assert {name for name in tree(output / f"{new}-2")} == {name for name in tree(output / new)}
+    assert (again.line["status"], again.line["version"]) == ("kept", new)
+    same = "already holds this dataset: converting it again gave the same files, so no version was added"
+    assert again.line["sentence"] == f"{output}/{new} {same}"
+    assert state_of(output) == before
+
+
+@pytest.fixture
+def unreadable(monkeypatch):
+    """The names of files that cannot be read."""
+    names: set[str] = set()
+    real = local_file.read_local
+
+    def read(path, *arguments):
+        if os.path.basename(path) in names:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return real(path, *arguments)
+
+    monkeypatch.setattr(storage, "read_local", read)
+    return names
+
+
+def test_a_file_that_stays_unreadable_makes_one_version(two, tonight, photos, unreadable, tree, picture):
+    output, old, new = two
+    (photos / "dog/new.jpg").write_bytes(picture("third"))
+    unreadable.add("new.jpg")
+    first = tonight("--update")
+    third = first.line["version"]
+    assert (first.line["status"], first.line["ledger"]["rejected"]) == ("published", {"unreadable": 2})
+    before = tree(output)
+    for _ in range(2):
+        again = tonight("--update")
+        assert (again.line["status"], again.line["version"]) == ("kept", third)
+        assert again.line["sentence"].endswith("converting it again gave the same files, so no version was added")
+        assert tree(output) == before
+    assert tonight("--update", "--set", "name=other").line["version"] not in (old, new, third)
+    back = tonight("--update")
+    assert (back.line["status"], back.line["version"], pointer(output)["current"]) == ("kept", third, third)
+    unreadable.clear()
+    healed = tonight("--update")
+    assert (healed.line["status"], healed.line["version"]) == ("published", f"{third}-2")
+    assert sum(open_dataset(str(output)).counts.values()) == 12
 
 
 # A cut at each moment of the publication: the first two while files are moved, then before and after the marker of the
@@ -249,19 +291,72 @@ def test_images_that_must_be_absent_are_searched_in_all_versions(two, tonight, p
     assert old in os.listdir(output)
 
 
-def test_a_pointer_to_a_missing_version(two):
-    output, _, new = two
-    (output / new).rename(output / "elsewhere")
-    with pytest.raises(ValueError, match=f"names the version {output}/{new}, which is not there"):
+DAMAGED_POINTERS = {
+    "": "is not valid JSON",
+    '{"recordmill": 2, "curr': "is not valid JSON",
+    '{"recordmill": 2}': "cannot be understood (current is missing)",
+    '{"recordmill": 2, "current": "../x"}': "cannot be understood (current is '../x')",
+    '{"recordmill": 3}': "has format 3, which another version of Recordmill reads",
+    '{"recordmill": 2, "current": "0000000000000000"}': (
+        "names the version 0000000000000000, which is not there or unfinished"
+    ),
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED_POINTERS)
+def test_a_damaged_pointer_is_one_sentence_with_the_remedy(two, tonight, convert, photos, tmp_path, capsys, content):
+    output, old, new = two
+    (output / "recordmill.json").write_text(content)
+    sentence = (
+        f"{output}/recordmill.json {DAMAGED_POINTERS[content]}: "
+        f"choose the latest version with recordmill versions {output} --use {new}"
+    )
+    with pytest.raises(ValueError, match="recordmill") as raised:
+        open_dataset(str(output))
+    assert str(raised.value) == sentence
+    for command, *argv in ((verify,), (inspect,), (analyze,), (diff, str(output / old))):
+        capsys.readouterr()
+        assert command([str(output), *argv]) == (2 if command is diff else 1)
+        assert capsys.readouterr().err == f"error: {sentence}\n"
+    assert diff([str(output / old), str(output)]) == 2
+    assert (tonight().told, tonight("--update").told) == ((1, sentence), (1, sentence))
+    other, settings = tmp_path / "other", SETTINGS | {"expect.classes": "as_before"}
+    for flag in ("--reuse", "--against"):
+        assert convert(photos, flag, str(output), output=other, settings=settings).told == (1, sentence)
+    assert (output / "recordmill.json").read_text() == content
+    capsys.readouterr()
+    assert versions([str(output)]) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == f"note: {sentence}"
+    names = sorted(os.listdir(output))
+    if "0" * 16 not in content:  # any of the versions may be the current one
+        for flags in (["--rollback"], ["--keep", "1"], ["--drop", old]):
+            assert versions([str(output), *flags]) == 1
+            assert capsys.readouterr().err == f"error: {sentence}\n"
+    assert sorted(os.listdir(output)) == names
+    assert versions([str(output), "--use", new]) == 0
+    assert (verify([str(output)]), tonight("--update").line["status"]) == (0, "kept")
+
+
+def test_a_pointer_without_any_complete_version(two, tonight):
+    output, old, new = two
+    for name in (old, new):
+        (output / name / "recordmill.json").unlink()
+    why = f"names the version {new}, which is not there or unfinished"
+    remedy = "no version is complete, so delete that file and convert again"
+    assert tonight().told == (1, f"{output}/recordmill.json {why}: {remedy}")
+    (output / "recordmill.json").unlink()
+    with pytest.raises(ValueError, match="holds versions, but none is current: no version is complete, so convert"):
         open_dataset(str(output))
 
 
-def test_versions_without_a_pointer(two):
-    (two[0] / "recordmill.json").unlink()
-    with pytest.raises(
-        ValueError, match="holds versions, but none is current: recordmill versions shows which are complete"
-    ):
-        open_dataset(str(two[0]))
+def test_versions_without_a_pointer(two, capsys):
+    output, old, new = two
+    (output / "recordmill.json").unlink()
+    remedy = f"choose the latest version with recordmill versions {output} --use {new}"
+    for command in ([str(output)], [str(output / old), str(output)]):
+        capsys.readouterr()
+        assert diff(command) == 2 if len(command) == 2 else verify(command) == 1
+        assert capsys.readouterr().err == f"error: {output} holds versions, but none is current: {remedy}\n"
 
 
 @pytest.fixture
@@ -322,19 +417,66 @@ def test_the_latest_versions_are_kept(two, tonight, photos, picture, manage):
     assert {each["version"] for each in manage("--keep", "2")[1]["versions"]} == {two[1], third}
 
 
-@pytest.mark.parametrize("harm", ["missing", "damaged", "points to nothing"])
+@pytest.mark.parametrize("harm", ["missing", "points to nothing"])
 def test_no_version_is_deleted_where_none_is_current(two, manage, harm):
     output, old, new = two
     path = output / "recordmill.json"
     if harm == "missing":
         path.unlink()
     else:
-        path.write_text("{" if harm == "damaged" else json.dumps({"recordmill": 2, "current": "0" * 16}))
+        path.write_text(json.dumps({"recordmill": 2, "current": "0" * 16}))
     code, line, _ = manage("--keep", "1")
     sentence = f"--keep: none of the complete versions of {output} is current: choose one with --use first"
     assert (code, line["sentence"]) == (2, sentence)
     assert {path.name for path in output.iterdir()} - {"recordmill.json"} == {old, new}
     assert manage("--use", new)[1]["current"] == pointer(output)["current"] == new
+
+
+def test_no_version_is_deleted_before_its_run_has_ended(two, tonight, photos, picture, manage, monkeypatch):
+    output, old, new = two
+    (photos / "dog/new.jpg").write_bytes(picture("third"))
+    found = []
+
+    def open_while_others_delete(folder):
+        (third,) = set(os.listdir(output)) - {old, new, "recordmill.json"}
+        assert (folder, pointer(output)["current"]) == (str(output / third), new)
+        found.extend([manage("--keep", "1"), manage("--drop", third)])
+        return open_dataset(folder)
+
+    monkeypatch.setattr(write_report, "open_dataset", open_while_others_delete)
+    done = tonight("--update", settings={"report": True})
+    assert done.code == 0, done.stdout
+    busy = f"{output}/{done.line['version']} is being written by another run "
+    assert [(code, line["sentence"].startswith(busy)) for code, line, _ in found] == [(1, True)] * 2
+    assert sorted(os.listdir(output)) == sorted([old, new, done.line["version"], "recordmill.json"])
+    assert list(output.glob("*/.staging-*")) == []
+    assert [each["version"] for each in manage("--keep", "1")[1]["versions"]] == [done.line["version"]]
+
+
+def test_no_version_is_deleted_if_a_run_elsewhere_may_use_it(two, manage):
+    output, old, _ = two
+    (output / old / ".staging-x").mkdir()
+    claim = {"host": "elsewhere", "process": 1, "since": "2026-01-01T00:00:00+00:00"}
+    (output / old / ".staging-x" / "claim-y.json").write_text(json.dumps(claim))
+    code, line, _ = manage("--keep", "1")
+    assert (code, line["sentence"].startswith(f"{output}/{old} may be in use by a run on elsewhere")) == (1, True)
+    assert manage("--drop", old)[0] == 0
+
+
+def test_nothing_is_deleted_if_the_current_version_changes_meanwhile(two, manage, monkeypatch):
+    output, old, new = two
+    check = manage_versions._check_unused
+
+    def change(*arguments, **named):
+        check(*arguments, **named)
+        point_to(str(output), old)
+
+    monkeypatch.setattr(manage_versions, "_check_unused", change)
+    code, line, _ = manage("--keep", "1")
+    sentence = f"a run has changed the current version of {output} meanwhile: run this command again"
+    assert (code, line["sentence"]) == (1, sentence)
+    assert pointer(output)["current"] == old
+    assert sorted(os.listdir(output)) == sorted([old, new, "recordmill.json"])
 
 
 def test_nothing_is_dropped_if_one_of_the_versions_must_stay(two, manage):
@@ -348,13 +490,3 @@ def test_a_folder_without_versions(convert, photos, capsys):
     done = convert(photos, settings=SETTINGS)
     assert versions([str(done.output)]) == 1
     assert capsys.readouterr().err == f"error: {done.output} has no versions: only runs with --versions make some\n"
-
-
-def test_a_pointer_of_a_later_format_is_not_followed_and_not_replaced(two, tonight):
-    output, _, new = two
-    later = json.dumps({"recordmill": 3, "current": new})
-    (output / "recordmill.json").write_text(later)
-    with pytest.raises(ValueError, match="has format 3, which another version of Recordmill reads"):
-        open_dataset(str(output))
-    assert tonight().code == 1
-    assert (output / "recordmill.json").read_text() == later

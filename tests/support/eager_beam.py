@@ -145,9 +145,12 @@ def _combine_per_key(transform: beam.CombinePerKey, elements: list[tuple[Any, An
 
 
 def _do(transform: beam.ParDo, elements: list[Any]) -> list[Any]:
-    fn = pickler.loads(pickler.dumps(transform.fn))
     args, kwargs = transform.raw_side_inputs
-    args, kwargs = [_given(each) for each in args], {name: _given(each) for name, each in kwargs.items()}
+    sides = [*args, *kwargs.values()]
+    values = [None if isinstance(each, AsSideInput) else each for each in sides]
+    fn, values = pickler.roundtrip((transform.fn, values))
+    given = [_read(side) if isinstance(side, AsSideInput) else value for side, value in zip(sides, values, strict=True)]
+    args, kwargs = given[: len(args)], dict(zip(kwargs, given[len(args) :], strict=True))
     found: list[Any] = []
     fn.setup()
     try:
@@ -161,10 +164,8 @@ def _do(transform: beam.ParDo, elements: list[Any]) -> list[Any]:
     return [each.value if isinstance(each, WindowedValue) else each for each in found]
 
 
-def _given(side: Any) -> Any:
+def _read(side: AsSideInput) -> Any:
     """What a DoFn gets for a side input."""
-    if not isinstance(side, AsSideInput):
-        return side
     return type(side)._from_runtime_iterable(iter(side.pvalue.elements), side._view_options())
 
 

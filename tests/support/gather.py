@@ -1,13 +1,12 @@
 """The reports of shards, added up as the pipeline does."""
 
 from collections.abc import Iterable
+from functools import reduce
 
 from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
+from recordmill.transforms.publishing.gather_reports import GatherReports
 
 
 def gather_reports(parts: Iterable[ShardReport | FinishedShards]) -> FinishedShards:
     """What reports, and what was added up before, add up to."""
-    finished = FinishedShards()
-    for part in parts:
-        finished.add(part)
-    return finished
+    return reduce(GatherReports().add_input, parts, FinishedShards())

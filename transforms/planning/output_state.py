@@ -22,13 +22,14 @@ from recordmill.schemas.dataset.file_names import (
 )
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import DONE, NOT_AS_EXPECTED, TOO_MANY_REJECTED
 from recordmill.schemas.rejection import MAY_HEAL
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, staging_folder
 from recordmill.storage.many_files import map_each
 from recordmill.storage.record_reader import looks_like_shard
-from recordmill.storage.versions import find_pointer, split_version
+from recordmill.storage.versions import current_folder, split_version
 from recordmill.transforms.planning.output_lock import find_busy, other_stagings
 from recordmill.transforms.planning.plan import Action
 
@@ -146,7 +147,11 @@ def find_other_use(output: str) -> str:
     """
     names = storage.folder_names(output)
     strangers = [*staging_names(names), *_find_strangers(names)]
-    if strangers and find_pointer(output) is None:
+    try:
+        current = current_folder(output)
+    except LoadError as error:
+        return str(error)
+    if strangers and current == output:
         what = "a dataset" if MARKER in strangers else strangers[0]
         return f"{output} holds {what} that is not in a version: choose another output, or remove --versions"
     return ""

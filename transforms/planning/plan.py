@@ -76,15 +76,15 @@ class Plan:
         price: what the run is expected to cost; None if that was not worth finding out.
     """
 
-    plan_id: str
-    action: Action
-    sentence: str
-    selection: SplitCutoffs
-    starts: dict[str, list[int]]
-    label_map: LabelMap
-    summary: Summary
-    notes: list[str]
-    recipe: dict[str, Any]
+    plan_id: str = ""
+    action: Action = "convert"
+    sentence: str = ""
+    selection: SplitCutoffs = field(default_factory=SplitCutoffs)
+    starts: dict[str, list[int]] = field(default_factory=dict)
+    label_map: LabelMap = field(default_factory=lambda: LabelMap({}))
+    summary: Summary = field(default_factory=Summary)
+    notes: list[str] = field(default_factory=list)
+    recipe: dict[str, Any] = field(default_factory=dict)
     config_text: str = ""
     about: About = field(default_factory=About)
     estimated_bytes: dict[str, int] = field(default_factory=dict)

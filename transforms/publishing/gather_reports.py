@@ -19,7 +19,7 @@ class GatherReports(beam.CombineFn):
         return FinishedShards()
 
     def add_input(self, finished: FinishedShards, part: Any) -> FinishedShards:  # noqa: D102
-        finished.add(part)
+        (finished.merge if isinstance(part, FinishedShards) else finished.add)(part)
         return finished
 
     def merge_accumulators(self, parts: Iterable[FinishedShards]) -> FinishedShards:  # noqa: D102

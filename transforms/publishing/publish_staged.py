@@ -33,6 +33,7 @@ from recordmill.schemas.dataset.marker import Marker, RunEntry, Switch
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import RejectedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
+from recordmill.schemas.outcome import ComparedPrice
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import (
     DamagedMarkerError,
@@ -121,9 +122,11 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings, notes: t
     check_targets(storage.join(run.output, target) for _, target in moves if "/" not in target)
     staged = {target: storage.join(staging, source) for source, target in moves}
     digests = map_each(digest_of, (staged[name] for name in marker.files))
+    cost = PROGRESS.price(marker.input_bytes, marker.output_bytes)
     entry = RunEntry(
         **run.facts,
         seconds=PROGRESS.seconds() or None,
+        price=ComparedPrice(plan.price, cost) if plan.price else None,
         id=run.run_id,
         inputs=run.inputs,
         versions=f"{plan.summary.versions:064x}",

@@ -20,6 +20,7 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from recordmill import storage
+from recordmill.schemas.dataset.file_names import INDEX, VERSIONS
 from recordmill.schemas.dataset.json_values import differences, to_json
 from recordmill.schemas.dataset.marker import Marker, ShardEntry
 from recordmill.schemas.dataset.record_index import list_shards, pack_head, parse_places
@@ -33,11 +34,13 @@ from recordmill.schemas.dataset.row_origins import (
 )
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.errors import LoadError
+from recordmill.schemas.formatting import show_names
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.key_hashes import order_of
 from recordmill.schemas.record_digests import RecordDigests, take_image
 from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
+from recordmill.storage.many_files import digest_of, map_each
 from recordmill.storage.record_bytes import GzipBytes, PlainBytes, StoredFile
 from recordmill.storage.record_reader import HEADER_BYTES
 from recordmill.transforms.planning.plan import ReusableDataset
@@ -69,6 +72,33 @@ def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tu
         else:
             usable.append(ReusableDataset(folder, marker.run.id, old.get("source") == new["source"], not obstacle))
     return tuple(usable), notes
+
+
+def note_damages(datasets: Iterable[ReusableDataset]) -> Iterator[str]:
+    """A note on each dataset with files that are missing or damaged; of shards, only the size is checked."""
+    for dataset in datasets:
+        if (marker := find_marker(dataset.folder)) is None:
+            continue
+        digests = {each.sidecar: each.sidecar_sha256 for each in marker.shards}
+        digests |= {name: digest for name, digest in (marker.run.digests or {}).items() if name in (INDEX, VERSIONS)}
+        sizes = {each.name: each.bytes for each in marker.shards}
+        found: list[str | int | None] = [
+            *map_each(_find_digest, (storage.join(dataset.folder, name) for name in digests)),
+            *map_each(storage.size_of, (storage.join(dataset.folder, name) for name in sizes)),
+        ]
+        damaged = [
+            f"{name} is {'missing' if there is None else 'damaged'}"
+            for (name, expected), there in zip({**digests, **sizes}.items(), found, strict=True)
+            if there != expected
+        ]
+        if damaged:
+            yield f"in {dataset.folder}, {show_names(damaged, 3)}: images that need it are read again"
+
+
+def _find_digest(path: str) -> str | None:
+    with suppress(OSError):
+        return digest_of(path)
+    return None
 
 
 def _find_obstacle(marker: Marker, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

@@ -10,6 +10,8 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from recordmill.schemas.outcome import Price
+
 
 @dataclass
 class Progress:
@@ -24,6 +26,7 @@ class Progress:
         entered: when each stage began, by a monotonic clock; empty in a process that does not run the work from its
             beginning on.
         cpu_before: processor time of this process that belongs to other work.
+        cpu_of_workers: processor time of worker processes that have not been waited for, as they report it.
     """
 
     listed: int = 0
@@ -33,6 +36,7 @@ class Progress:
     unit: str = "image"
     entered: dict[str, float] = field(default_factory=dict)
     cpu_before: float = 0.0
+    cpu_of_workers: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def reset(self, unit: str = "image", alone: bool = False) -> None:
@@ -40,6 +44,7 @@ class Progress:
         with self._lock:
             self.cpu_before = 0.0 if alone else _cpu_seconds()
             self.listed = self.planned = self.done = 0
+            self.cpu_of_workers = 0.0
             self.stage, self.unit = "listing", unit
             self.entered = {"listing": time.monotonic()}
 
@@ -57,13 +62,26 @@ class Progress:
             return {name: end - began for (name, began), end in zip(self.entered.items(), ends, strict=False)}
 
     def cpu_seconds(self) -> float:
-        """Processor time of the run so far: of this process, and of those children that have ended."""
-        return _cpu_seconds() - self.cpu_before
+        """Processor time of the run so far: of this process and its workers."""
+        return _cpu_seconds() - self.cpu_before + self.cpu_of_workers
 
-    def add_done(self, things: int) -> None:
-        """Counts things that are done."""
+    def price(self, bytes_read: int, bytes_written: int) -> Price | None:
+        """What the run has cost so far; None where this process did not do all of it."""
+        if not (seconds := self.seconds()):
+            return None
+        return Price(
+            cpu_seconds=round(self.cpu_seconds(), 2),
+            memory=peak_memory(),
+            bytes_read=bytes_read,
+            bytes_written=bytes_written,
+            minutes=round(sum(seconds.values()) / 60, 2),
+        )
+
+    def add_done(self, things: int, cpu_seconds: float = 0.0) -> None:
+        """Counts things that are done, with the processor time of a worker process since it last reported any."""
         with self._lock:
             self.done += things
+            self.cpu_of_workers += cpu_seconds
 
     def add_listed(self, things: int) -> None:
         """Counts things found."""

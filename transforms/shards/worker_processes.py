@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -59,6 +60,14 @@ class Task:
     refs: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """What a worker has done since it last said so: images, and seconds of processor time."""
+
+    images: int
+    cpu_seconds: float
+
+
 class ForkServer:
     """Forks workers when asked to; started when the first is needed, or at once if it is forked from this process."""
 
@@ -82,6 +91,7 @@ class ForkServer:
         if self._control is not None:
             self._control.close()
             self._wait()
+            PROGRESS.cpu_of_workers = 0.0  # the system counts it from here on
 
     def _start(self, fork: bool) -> None:
         self._control, theirs = socket.socketpair()
@@ -140,7 +150,7 @@ def serve(control: int) -> NoReturn:
 
 def _work(launcher: Connection) -> NoReturn:
     """Runs in a worker: does one task after the other."""
-    done = 0
+    done, counted = 0, 0.0
 
     def count(things: int) -> None:
         nonlocal done
@@ -149,9 +159,10 @@ def _work(launcher: Connection) -> NoReturn:
             tell_done()
 
     def tell_done() -> None:
-        nonlocal done
-        done, before = 0, done
-        launcher.send_bytes(pickle.dumps(before))
+        nonlocal done, counted
+        advance = Advance(done, (now := time.process_time()) - counted)
+        done, counted = 0, now
+        launcher.send_bytes(pickle.dumps(advance))
 
     try:
         options, writer = pickle.loads(launcher.recv_bytes())
@@ -292,8 +303,8 @@ class WorkerProcesses:
         assert worker is not None
         try:
             worker.send_bytes(pickle.dumps(task))
-            while isinstance(answer := pickle.loads(worker.recv_bytes()), int):
-                PROGRESS.add_done(answer)
+            while isinstance(answer := pickle.loads(worker.recv_bytes()), Advance):
+                PROGRESS.add_done(answer.images, answer.cpu_seconds)
         except (EOFError, OSError):  # its end is closed
             worker.close()
             what = f"shard {task.split}-{task.index:05d}" if task.index is not None else f"images of {task.split}"

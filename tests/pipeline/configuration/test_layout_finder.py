@@ -180,7 +180,9 @@ def test_files_that_are_not_images_are_refused(fill_in, files, sentence):
 def test_inputs_are_of_one_layout(fill_in):
     files = {"a/cat/1.jpg": b"", "b/dog/1.jpg": b"", "c/1.jpg": b""}
     assert fill_in(files, inputs=("a", "b"))[0] == {"source": {"kind": "class_folders"}}
-    with pytest.raises(UsageError, match=r"the inputs have different layouts \(.*/a like class_folders; .*/c like"):
+    with pytest.raises(
+        UsageError, match=r"the inputs have different layouts \(.*/a looks like class_folders, .*/c looks"
+    ):
         fill_in(files, inputs=("a", "c"))
 
 

@@ -86,7 +86,7 @@ JPEG_EXTRAS = {
     "IPTC": segment(0xED, b"Photoshop 3.0\x008BIM"),
     "comment": segment(0xFE, b"\xff\xd9\xff\xda taken by"),
     "APP11": segment(0xEB, b"JP\0\0jumb"),
-    "segment f0": segment(0xF0, b"x"),
+    "segment dc": segment(0xDC, b"\0\x10"),
 }
 
 
@@ -141,6 +141,32 @@ def test_bytes_between_segments_are_removed(plain):
     at = data.index(b"\xff\xdb")
     assert find_metadata(data[:at] + b"stray" + data[at:], "JPEG") == ["bytes between segments"]
     assert strip_metadata(data[:at] + b"stray" + data[at:], "JPEG") == data
+
+
+@pytest.mark.parametrize("marker", [0xC8, 0xDE, 0xDF, 0xF0, 0xFD])
+def test_a_jpeg_with_a_segment_that_libjpeg_rejects_is_not_stripped(plain, marker):
+    data = plain["baseline"]
+    at = data.index(b"\xff\xdb")
+    odd = data[:at] + segment(marker, b"x") + data[at:]
+    with pytest.raises(UnstrippableError, match=f"segment {marker:02x}"):
+        strip_metadata(odd, "JPEG")
+    assert prepare_image(odd, HEADER).encoded == odd
+    with pytest.raises(Rejected, match="JPEG: "):
+        prepare_image(odd, replace(HEADER, metadata="strip"))
+
+
+def test_a_png_with_an_unknown_critical_chunk_is_not_stripped(plain):
+    at = plain["png"].index(b"IDAT") - 4
+    odd = plain["png"][:at] + chunk(b"CgBI", b"x") + plain["png"][at:]
+    with pytest.raises(UnstrippableError, match="critical chunk CgBI"):
+        strip_metadata(odd, "PNG")
+
+
+def test_a_png_whose_end_has_content_is_not_stripped(plain):
+    at = plain["apng"].index(b"fdAT") - 4
+    odd = plain["apng"][:at] + chunk(b"IEND", b"x") + plain["apng"][at:]
+    with pytest.raises(UnstrippableError, match=f"no chunk can be read at byte {at:,}"):
+        strip_metadata(odd, "PNG")
 
 
 PNG_EXTRAS = {
@@ -250,6 +276,15 @@ def test_a_position_is_reported_where_it_is_stored(photo, save, plain):
     assert prepare_image(png, ImageSettings(store="png")).has_position
 
 
+@pytest.mark.parametrize("bad", [segment(0xEE, b"Adobe"), segment(0xE0, b"JFIF")])
+def test_a_segment_that_pillow_cannot_read_does_not_matter_where_it_is_removed(plain, bad):
+    data = plain["progressive"][:20] + bad + plain["progressive"][20:]
+    assert prepare_image(data, ImageSettings()).changes == ("reencoded",)
+    for check in ("decode", "header"):
+        image = prepare_image(data, replace(STRIP, check=check))
+        assert (image.encoded, image.changes) == (plain["progressive"], ("metadata_stripped",))
+
+
 def test_a_file_with_unreadable_parts_is_reencoded_or_rejected(plain):
     at = plain["progressive"].rindex(b"\xff\xda")
     odd = plain["progressive"][:at] + segment(0xFE, b"comment") + b"stray" + plain["progressive"][at:]
@@ -310,6 +345,53 @@ def test_nothing_but_unstrippable_is_raised(plain, kind, draw):
         except UnstrippableError:
             continue
         assert find_metadata(stripped, file_format) == []
+
+
+ODD_PARTS = [
+    *JPEG_EXTRAS.values(),
+    *(
+        b"\xff",
+        b"\xff\xff\xff",
+        b"\xff\xd9",
+        b"\xff\xd8",
+        b"\0",
+        b"\xff\xfe\0\0",
+        b"\xff\xfe\xff\xff",
+        segment(0xF7, b""),
+    ),
+    segment(0xE1, b"Exif\0\0\xff\xd8\xff\xe0 a thumbnail \xff\xda\0\x0c\xff\xd9"),
+    segment(0xE0, b"JFIF\0\1\2"),
+    segment(0xEE, b"Adobe\0d\0\0\0\0"),
+]
+
+
+@given(st.data())
+def test_a_damaged_jpeg_is_stored_as_it_was_seen_or_rejected(plain, draw):
+    data = plain[draw.draw(st.sampled_from(["baseline", "progressive", "restarts", "cmyk"]))]
+    for part in draw.draw(st.lists(st.sampled_from(ODD_PARTS), max_size=3)):
+        places = [at for at in range(2, len(data)) if data[at] == 0xFF]
+        at = draw.draw(st.sampled_from(places) | st.integers(2, len(data)))
+        data = data[:at] + part + data[at:]
+    for at in draw.draw(st.lists(st.integers(2, len(data) - 1), max_size=1)):
+        data = data[:at] + bytes([draw.draw(st.integers(0, 255))]) + data[at + 1 :]
+    data = data[: draw.draw(st.none() | st.integers(20, len(data)))] + draw.draw(
+        st.sampled_from([b"", b"\xff\xd9", data])
+    )
+    try:
+        before = prepare_image(data, ImageSettings(), keep_pixels=True)
+    except Rejected:
+        before = None
+    try:
+        after = prepare_image(data, STRIP)
+    except Rejected:
+        assert before is None
+        return
+    assert before is not None
+    assert leftovers(after.encoded) == []
+    if after.changes == ("metadata_stripped",):
+        again = prepare_image(after.encoded, ImageSettings(), keep_pixels=True)
+        assert (again.encoded, again.changes) == (after.encoded, ())
+        assert (again.raster == before.raster).all()
 
 
 @pytest.mark.slow

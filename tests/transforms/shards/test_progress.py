@@ -1,5 +1,6 @@
 from concurrent.futures import ThreadPoolExecutor
 
+from recordmill.schemas.outcome import Price
 from recordmill.transforms.shards.progress import Progress
 
 
@@ -14,9 +15,25 @@ def test_counts_from_many_threads_add_up():
 
 def test_reset_goes_back_to_the_start():
     progress = Progress(listed=1, planned=2, stage="publishing")
-    progress.add_done(3)
+    progress.add_done(3, cpu_seconds=1.5)
     progress.reset()
     assert (progress.listed, progress.planned, progress.done, progress.stage) == (0, 0, 0, "listing")
+    assert progress.cpu_of_workers == 0
+
+
+def test_a_run_costs_what_its_workers_report_too(monkeypatch):
+    now = iter([0.0, 10.0, 40.0])
+    monkeypatch.setattr("recordmill.transforms.shards.progress.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("recordmill.transforms.shards.progress._cpu_seconds", lambda: 20.0)
+    monkeypatch.setattr("recordmill.transforms.shards.progress.peak_memory", lambda: 300)
+    progress = Progress()
+    assert progress.price(7, 8) is None  # this process did not do all of the run
+    progress.reset()
+    progress.add_done(1, cpu_seconds=1.5)
+    progress.add_done(1, cpu_seconds=2)
+    assert progress.price(7, 8) == Price(
+        cpu_seconds=3.5, memory=300, bytes_read=7, bytes_shuffled=None, bytes_written=8, minutes=0.5
+    )
 
 
 def test_stages_take_the_time_from_one_to_the_next(monkeypatch):

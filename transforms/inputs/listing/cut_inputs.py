@@ -28,6 +28,7 @@ LISTINGS = 8
 
 _DEPTH = 3  # levels of folders where cuts are sought
 _MOST_NAMES = 1_000  # of a store's folder, for a cut: one page
+_MOST_FOLDERS = 25_000  # of one whose first page has only folders
 _CHUNK = 1_000
 
 T = TypeVar("T")
@@ -94,7 +95,7 @@ def _find_cuts(prefix: str) -> list[str]:
     cuts: list[str] = []
     level = [""]
     for _ in range(_DEPTH):
-        entries = in_parallel(lambda below: storage.folder_entries(prefix + below, _MOST_NAMES), level)
+        entries = in_parallel(lambda below: _names_in(prefix + below), level)
         level = [
             below + name for below, names in zip(level, entries, strict=True) for name in names if name.endswith("/")
         ]
@@ -102,6 +103,12 @@ def _find_cuts(prefix: str) -> list[str]:
         if len(cuts) >= LISTINGS or not level:
             break
     return cuts
+
+
+def _names_in(folder: str) -> list[str]:
+    names = storage.folder_entries(folder, _MOST_NAMES)
+    has_more_folders = len(names) == _MOST_NAMES and all(name.endswith("/") for name in names)
+    return storage.folder_entries(folder, _MOST_FOLDERS) if has_more_folders else names
 
 
 def _find_folders(root: str, ignored_at: IgnoredAt) -> list[str]:

@@ -40,6 +40,7 @@ from recordmill.schemas.dataset.side_files import (
 from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
+from recordmill.schemas.outcome import ComparedPrice, Price
 
 EVIL = [
     "<script>alert(1)</script>",
@@ -125,6 +126,29 @@ def published(convert_images, tmp_path_factory):
         Image.new("RGB", (8, 6), (30 * max(number, 1), 9, 90)).save(path)
     (root / "photos/train/cat/cut.jpg").write_bytes(path.read_bytes()[:300] + b"\xff\xd9")
     return convert_images(root / "photos", root / "dataset", {"images.near_duplicates": True})
+
+
+def test_it_says_how_wrong_the_price_was():
+    predicted = Price(
+        cpu_seconds=2_000, memory=2**28, bytes_read=2**20, bytes_shuffled=2**10, bytes_written=0, minutes=9
+    )
+    measured = replace(predicted, cpu_seconds=1_500.04, memory=2**29, bytes_shuffled=None, bytes_written=1)
+    empty = make({"train": {"cat": 1}})
+    assert "What it cost" not in page(empty).text
+    run = replace(empty.marker.run, price=ComparedPrice(predicted, measured))
+    compared = page(replace(empty, marker=replace(empty.marker, run=run))).text
+    assert (
+        "What it cost predicted measured difference processor time 2,000.0 s 1,500.0 s -25 % "
+        "peak memory of the main process 256.0 MiB 512.0 MiB +100 % bytes read 1.0 MiB 1.0 MiB +0 % "
+        "bytes shuffled 1.0 KiB not measured bytes written 0 B 1 B Predicted from a few images before the others were "
+        "converted, and measured until the dataset was complete, without this page."
+    ) in compared
+    run = replace(run, price=ComparedPrice(predicted))  # on a cluster
+    alone = page(replace(empty, marker=replace(empty.marker, run=run))).text
+    assert (
+        "What it cost predicted processor time 2,000.0 s peak memory of the main process 256.0 MiB bytes read" in alone
+    )
+    assert "bytes written 0 B Predicted from a few images before the others were converted." in alone
 
 
 def test_it_says_what_went_in_and_came_out(published):

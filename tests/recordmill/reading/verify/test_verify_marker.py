@@ -243,7 +243,7 @@ def key_places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[s
         yield from key_places(each, (*path, key))
 
 
-@pytest.mark.parametrize("null", [False, True])
+@pytest.mark.parametrize("null", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_marker_that_lacks_anything_is_read_or_is_one_sentence(annotated, null):
     original = (annotated / "recordmill.json").read_bytes()
     marker = json.loads(original)

@@ -143,6 +143,20 @@ def test_a_skewed_tree_is_cut_where_it_has_folders(store):
     assert starts == ["", "data/", "data/train/", *(f"data/train/{name}/" for name in "abcdefghij")]
 
 
+def test_many_folders_are_cut_to_the_last(store):
+    """A page has a thousand names, and ImageNet has 21,841 classes."""
+    store([f"{number:05d}/1.jpg" for number in range(21_841)])
+    starts = [part.start for part in cut_input(Input(BUCKET), IGNORED_AT)][1:]
+    assert starts == [f"{number:05d}/" for number in range(0, 21_841, 347)]
+
+
+def test_of_many_files_one_page_is_read(store):
+    bucket, seen = store([*(f"{number:05d}.jpg" for number in range(5_000)), "a/1.jpg"]), []
+    bucket.names = lambda prefix: (seen.append(name) or name for name in StubStore.names(bucket, prefix))
+    assert cut_input(Input(BUCKET), IGNORED_AT) == [Part(Input(BUCKET))]
+    assert len(seen) == 1_000
+
+
 def test_there_are_never_more_parts_than_that(store, tmp_path):
     store([f"{number:04d}/1.jpg" for number in range(900)])
     assert len(cut_input(Input(BUCKET), IGNORED_AT)) <= cut_inputs.MOST_PARTS

@@ -218,9 +218,9 @@ def test_settings_that_cannot_be_are_refused(settings, message):
         table(**settings)
 
 
-def test_a_hundred_thousand_columns_take_no_longer_each_than_a_few(tmp_path):
+def test_thirty_thousand_columns_take_no_longer_each_than_a_few(tmp_path):
     """Each was once looked for among all the others: minutes."""
-    names = [f"c{number}" for number in range(100_000)]
+    names = [f"c{number}" for number in range(30_000)]
     path = tmp_path / "wide.csv"
     path.write_text(",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n", encoding="utf-8")
     source = Table().settle(iter([ImageRef("wide.csv", str(path))]), [].append)

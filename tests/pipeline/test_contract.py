@@ -179,7 +179,7 @@ def copy_links(root, target):
     return shutil.copytree(root, target, copy_function=os.link)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_the_documented_contract_stops_each_kind_of_fault(nights, capsys, tmp_path, fault, seed):
     name, key = FAULTS[fault]
@@ -194,7 +194,7 @@ def test_the_documented_contract_stops_each_kind_of_fault(nights, capsys, tmp_pa
     assert not (tmp_path / "dataset" / "recordmill.json").exists()
 
 
-@pytest.mark.parametrize("seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 50))])
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 50))])
 def test_a_bootstrap_of_the_same_images_raises_no_alarm(nights, capsys, tmp_path, seed):
     night, chance = nights("animals"), random.Random(f"bootstrap {seed}")
     for split in COUNTS:

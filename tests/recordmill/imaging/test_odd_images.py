@@ -4,6 +4,7 @@ import csv
 import io
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from recordmill.imaging import ImageSettings, prepare_image
@@ -17,13 +18,15 @@ KNOWN_DIFFERENCES = {
 SETTINGS = ImageSettings()
 
 
-def test_odd_images_are_accepted_and_rejected_as_expected(shared_data):
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_odd_images_are_accepted_and_rejected_as_expected(shared_data, step):
     folder = shared_data / "odd-images"
     with (folder / "expected.tsv").open(encoding="utf-8", newline="") as table:
         rows = list(csv.DictReader(table, delimiter="\t"))
-    found = {row["path"]: difference(row, (folder / row["path"]).read_bytes()) for row in rows}
-    assert len(found) == 2_403
-    assert {path: found[path] for path in found if found[path]} == KNOWN_DIFFERENCES
+    assert len(rows) == 2_403
+    found = {row["path"]: difference(row, (folder / row["path"]).read_bytes()) for row in rows[::step]}
+    expected = {path: known for path, known in KNOWN_DIFFERENCES.items() if path in found}
+    assert {path: found[path] for path in found if found[path]} == expected
 
 
 def difference(row, data) -> str:

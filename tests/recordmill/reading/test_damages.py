@@ -223,7 +223,7 @@ def test_a_name_that_says_the_wrong_compression(victim):
 @pytest.mark.parametrize("kind", COMPRESSIONS)
 def test_a_forged_length_allocates_nothing(tmp_path, frame, example, length, kind):
     first = frame(example(a=b"x" * 1000))
-    content = first + frame(example(a=b"y"), length) + frame(example(a=b"z" * 1000)) * 3000
+    content = first + frame(example(a=b"y"), length) + frame(example(a=b"z" * 1000)) * 300
     path = tmp_path / ("forged.tfrecord" + ".gz" * (kind == "gzip"))
     path.write_bytes(gzip.compress(content) if kind == "gzip" else content)
     tracemalloc.start()
@@ -232,6 +232,6 @@ def test_a_forged_length_allocates_nothing(tmp_path, frame, example, length, kin
         assert tracemalloc.get_traced_memory()[1] < 12 * 2**20
     finally:
         tracemalloc.stop()
-    assert verification.records == 3001
+    assert verification.records == 301
     (finding,) = verification.findings
     assert (finding.record, finding.offset) == (1, len(first))

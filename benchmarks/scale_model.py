@@ -93,7 +93,7 @@ class Cluster:
         page: seconds in which a store lists 1,000 names.
         request: seconds in which a store answers.
         reads: images that one process reads at once.
-        listings: inputs that are listed side by side.
+        listings: parts of the input that are listed side by side.
     """
 
     workers: int

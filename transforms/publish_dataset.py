@@ -252,6 +252,8 @@ def _find_same_version(plan: Plan, run: RunSettings) -> Outcome | None:
     old, (new, _) = find_marker(folder) if name else None, read_pending(run.output, plan.plan_id)
     if old is None or replace(new, run=old.run) != old or _lasting_digests(new) != _lasting_digests(old):
         return None
+    if find_fault(folder, old):
+        return None
     sentence = f"{folder} already holds this dataset: converting it again gave the same files, so no version was added"
     return Outcome("kept", sentence, DONE, plan.plan_id, {**old.numbers(), "version": name}, tuple(plan.notes))
 

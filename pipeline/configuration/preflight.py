@@ -3,6 +3,7 @@
 import errno
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 
 from recordmill import storage
@@ -10,6 +11,7 @@ from recordmill.pipeline.configuration.call_with_timeout import call_with_timeou
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.settings.listing import Input
+from recordmill.storage.versions import current_folder, find_pointer, split_version
 
 SECONDS_TO_ANSWER = 30.0
 """How long a store may take to answer; its client, and so the job, would retry for minutes."""
@@ -94,6 +96,11 @@ def find_folder(source: Input, text: str, here: bool) -> str:
     return path.rpartition("/")[0] if is_file else path
 
 
+def find_folders(inputs: Sequence[Input], texts: Sequence[str], here: bool) -> dict[str, str]:
+    """The folders of inputs by the inputs' names; see `find_folder`."""
+    return {each.name: find_folder(each, text, here) for each, text in zip(inputs, texts, strict=True)}
+
+
 def check_answer(output: str, inputs: Sequence[Input], here: bool) -> None:
     """Probes the output's store, unless it is also an input's store, which has been probed.
 
@@ -133,6 +140,25 @@ def check_dataset(dataset: str, here: bool) -> None:
     _check_client("dataset", dataset)
     if not storage.is_local(dataset):
         _is_file("dataset", dataset, storage.join(dataset, MARKER), here)
+
+
+def check_versions(inputs: Sequence[Input], output: str, here: bool) -> None:
+    """Checks that no input has versions, which would all be read, and that the output is not itself a version.
+
+    `here` is as for `find_folder`.
+
+    Raises:
+        RecordmillError: one of the checks fails.
+    """
+    if not here:
+        return
+    parent, name = os.path.split(output)
+    with suppress(OSError):  # left to the job, which may have other permissions
+        if split_version(name) and find_pointer(parent or "."):
+            raise UsageError(f"the output {output} is a version: choose {parent or '.'} and --versions")
+        for path in (each.path for each in inputs):
+            if (current := current_folder(path)) != path:
+                raise UsageError(f"the input {path} has versions, which would all be read: name one, such as {current}")
 
 
 def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:

@@ -280,7 +280,7 @@ def test_kill_9_at_twenty_operations_of_an_update(convert, spawn, class_folders,
     assert len(shards_of(old_files) & shards_of(new.deterministic_files)) == {"even": 1, "fixed": 6}[cuts]
     sets = [each for each in flags(root, "", settings) if not each.startswith("--output")]
     process = spawn(SUPPORT, KILLS, output, *sets, "--update", *how, script=KILL_EVERYWHERE)
-    stdout, stderr = process.communicate(timeout=600)
+    stdout, stderr = process.communicate(timeout=3_000)
     assert process.returncode == 0, stderr
     assert json.loads(stdout)["count"] > 100
     seen = set()

@@ -147,6 +147,14 @@ def test_a_file_that_stays_unreadable_makes_one_version(two, tonight, photos, un
     assert sum(open_dataset(str(output)).counts.values()) == 12
 
 
+def test_a_version_that_lacks_a_file_is_made_again(two, tonight):
+    output, _, new = two
+    next((output / new).glob("train*.tfrecord")).unlink()
+    again = tonight("--update")
+    assert (again.line["status"], again.line["version"]) == ("published", f"{new}-2")
+    assert (verify([str(output)]), tonight("--update").line["status"]) == (0, "kept")
+
+
 # A cut at each moment of the publication: the first two while files are moved, then before and after the marker of the
 # version, and before the pointer.
 MOMENTS = [("move_file", 1), ("move_file", 2), ("write_file", 1), ("remove_files", 2), ("write_file", 2)]
@@ -244,6 +252,22 @@ def test_an_output_with_a_dataset_in_place_is_refused(tonight, convert, photos):
         1,
         f"{done.output} holds a dataset that is not in a version: choose another output, or remove --versions",
     )
+
+
+def test_an_input_with_versions_is_refused(two, convert, tmp_path):
+    output, _, new = two
+    sentence = f"the input {output} has versions, which would all be read: name one, such as {output}/{new}"
+    assert convert(output, output=tmp_path / "again").told == (2, sentence)
+    assert convert(output / new, output=tmp_path / "again").code == 0
+
+
+@pytest.mark.parametrize("flags", [["--update"], ["--versions"]])
+def test_an_output_that_is_a_version_is_refused(two, convert, photos, state_of, flags):
+    output, old, _ = two
+    before = state_of(output)
+    sentence = f"the output {output}/{old} is a version: choose {output} and --versions"
+    assert convert(photos, *flags, output=output / old, settings=SETTINGS).told == (2, sentence)
+    assert state_of(output) == before
 
 
 @pytest.mark.parametrize("flag", ["--no_plan", "--plan", "--overwrite", "--update", "--discard"])

@@ -14,8 +14,15 @@ from collections import Counter
 from threading import Lock
 from typing import Any
 
-from recordmill.pipeline import run as _run
+import apache_beam.runners.direct.direct_runner  # noqa: F401  # once for all runs, which are forked
+
+from recordmill.pipeline import analyze_output as _analyze_output  # noqa: F401
 from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+from recordmill.pipeline.runners import run_job as _run_job  # noqa: F401
+from recordmill.reading.report import write_report as _write_report  # noqa: F401
+from recordmill.transforms import compose as _compose  # noqa: F401
+from recordmill.transforms import publish_dataset as _publish_dataset  # noqa: F401
 
 _PATHS = {"open": 1, "os.rename": 2, "os.link": 2, "os.remove": 1, "os.mkdir": 1, "os.rmdir": 1}
 """Audit events of file operations, and how many paths each has first: https://docs.python.org/3/library/audit_events"""
@@ -51,7 +58,7 @@ def _run_child(output: str, flags: list[str], fatal: int, report: int) -> None:
                     os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(watch)
-    code = launch([f"--output={output}", *flags], _run.build)
+    code = launch([f"--output={output}", *flags], build)
     os.write(report, json.dumps(done).encode())
     os._exit(code)
 

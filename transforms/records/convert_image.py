@@ -9,14 +9,13 @@ from typing import Any
 
 from recordmill.imaging import PreparedImage
 from recordmill.schemas.content import Content
-from recordmill.schemas.dataset.row_origins import RowOrigin
+from recordmill.schemas.dataset.row_origins import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_digests import RecordDigests
 from recordmill.schemas.reference_boxes import count_boxes
-from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.schemas.rejection import LeftOut, Rejected, Stage
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
@@ -103,7 +102,7 @@ def convert_image(
     decoding: AbstractContextManager[Any],
     split: str = "",
     earlier: EarlierRecord | None = None,
-    reference: int = 0,
+    origin: RowOrigin = UNKNOWN,
     twice: bool = False,
 ) -> ConvertedImage:
     """Reads, checks, re-encodes and serialises one image.
@@ -118,22 +117,19 @@ def convert_image(
         split: the split that it goes to, for conventions that store it.
         earlier: the image in an earlier dataset. If the source is unchanged, its row and record are copied, or the
             stored image is used again.
-        reference: see `ReferenceDigests.digest`; 0 if it does not matter.
+        origin: the digests of the source and of the reference; by default, the image is not to be reused.
         twice: whether to call functions that decide what is stored twice, and fail if they give other answers.
     """
     if earlier is not None and earlier.is_current and earlier.is_same:
-        return copy_earlier(ref, earlier, label_map, earlier.origin.source)
-    source = 0
+        return copy_earlier(ref, earlier, label_map, origin.source)
     try:
         loaded = load_image(ref, layout.settings, label_map, split, earlier)
         content = loaded.content
-        if content.label is None and not content.fields:
-            source = source_digest_of(ref)
-        else:
-            reference = 0
+        if content.label is not None or content.fields:
+            origin = UNKNOWN
         is_unchanged = earlier is not None and loaded.sha256 == earlier.row.sha256
-        if earlier is not None and is_unchanged and earlier.is_same and reference:
-            return copy_earlier(ref, earlier, label_map, source)
+        if earlier is not None and is_unchanged and earlier.is_same and origin.reference:
+            return copy_earlier(ref, earlier, label_map, origin.source)
         is_reused = is_unchanged and content.image is content.data
         with decoding:
             began = time.perf_counter()
@@ -150,7 +146,7 @@ def convert_image(
             return converted
     else:
         converted.seconds, converted.is_reused = seconds, is_reused
-    converted.source, converted.reference = source, reference
+    converted.source, converted.reference = origin.source, origin.reference
     converted.is_disputed = earlier is not None and earlier.is_disputed
     return converted
 

@@ -180,7 +180,8 @@ def _write(images: Sequence[ConvertedImage], compression: str) -> tuple[float, f
     with tempfile.TemporaryDirectory(prefix="recordmill-sample-") as folder:
         began = time.thread_time()
         mark = Fingerprint("0" * 64, "0" * 64)
-        report = write_shard(folder, "sample", 0, some, mark, compression).finish()
+        copies = (replace(image) for image in some)  # writing lets go of their records
+        report = write_shard(folder, "sample", 0, copies, mark, compression).finish()
         seconds = time.thread_time() - began
     before = sum(image.size() + FRAMING_BYTES for image in some if image.record is not None)
     return seconds / len(some), report.bytes / before if before else 1.0

@@ -57,6 +57,7 @@ class ForkServer:
         """The id of the new process; 0 if something has ended the server, which then starts again when asked."""
         if self._control is None:
             self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._control.settimeout(None)
             with theirs:
                 words = [sys.executable, "-c", "import forked_python; exec(forked_python.serve())"]
                 environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -83,6 +84,7 @@ def serve() -> str:
     _import_all()
     gc.freeze()  # collections need not look at all modules in each process
     control = socket.socket(fileno=os.dup(0))
+    control.settimeout(None)  # Beam sets a default of a minute in the parent, whose sockets do not block then
     while True:
         request, files, _, _ = socket.recv_fds(control, LONGEST_REQUEST, 3)
         if not request:

@@ -81,7 +81,7 @@ class ForkServer:
         if self._control is None:
             self._start(fork=False)
         assert self._control is not None
-        ours, theirs = socket.socketpair()
+        ours, theirs = _socketpair()
         with theirs:
             socket.send_fds(self._control, [b"."], [theirs.fileno()])
         return Connection(ours.detach())
@@ -94,7 +94,7 @@ class ForkServer:
             PROGRESS.cpu_of_workers = 0.0  # the system counts it from here on
 
     def _start(self, fork: bool) -> None:
-        self._control, theirs = socket.socketpair()
+        self._control, theirs = _socketpair()
         with theirs:
             if not fork:
                 serving = f"from {__name__} import serve; serve({theirs.fileno()})"
@@ -107,6 +107,14 @@ class ForkServer:
                 self._control.close()
                 os.setsid()
                 serve(theirs.detach())
+
+
+def _socketpair() -> tuple[socket.socket, socket.socket]:
+    """Sockets that wait forever, though Beam sets a default timeout when it looks for Google's credentials."""
+    pair = socket.socketpair()
+    for each in pair:
+        each.settimeout(None)
+    return pair
 
 
 _servers: list[ForkServer] = []
@@ -135,6 +143,7 @@ def serve(control: int) -> NoReturn:
         os.dup2(2, 1)  # standard output belongs to the launcher's summary
         forget_stores()
         with socket.socket(fileno=control) as launcher:
+            launcher.settimeout(None)
             while sockets := socket.recv_fds(launcher, 1, 1)[1]:
                 if not (worker := os.fork()):
                     launcher.close()

@@ -1,6 +1,7 @@
 import errno
 import os
 import signal
+import socket
 import sys
 import time
 from contextlib import contextmanager
@@ -58,6 +59,18 @@ def test_a_worker_writes_the_shard_that_this_process_would_write(writer, picture
     here = other.finish(other.write("train", 3, refs))
     assert replace(there, milliseconds=0) == replace(here, milliseconds=0)
     assert tree(writer.output) == tree(other.output)
+
+
+@pytest.mark.parametrize("fork", [True, False])
+def test_workers_wait_for_work_whatever_timeout_sockets_have_by_default(writer, pictures, fork):
+    """Beam sets one of a minute when it looks for Google's credentials, which makes new sockets non-blocking."""
+    socket.setdefaulttimeout(60)
+    try:
+        with begin(writer, fork=fork) as workers:
+            done = [workers.submit("train", shard, pictures(3)).result(timeout=60) for shard in (0, 1)]
+    finally:
+        socket.setdefaulttimeout(None)
+    assert [(report.problem, report.records) for report in done] == [("", 3), ("", 3)]
 
 
 def test_workers_get_no_more_shards_than_their_share(writer, pictures):

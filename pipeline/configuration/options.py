@@ -248,7 +248,7 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
     if options.sample and options.input:
         raise UsageError("--sample and --input both name what to convert: remove one of them")
     if options.writer == "beam" and (idle := [f"--{name}" for name in _NOT_BEAMS if getattr(options, name)]):
-        raise UsageError(f"{idle[0]} has no effect with --writer=beam, which writes new files once: remove it")
+        raise UsageError(f"{idle[0]} has no effect with --writer=beam: remove it")
     sample = options.sample
     if sample is None:
         sample = prog == MODULE and not (options.input or options.output or options.config)

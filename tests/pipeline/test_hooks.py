@@ -54,6 +54,9 @@ def reject_dark(image):
 def fail(image):
     raise RuntimeError("no weights\\nin here")
 
+def leave(image):
+    raise SystemExit("no licence")
+
 def at_random(image):
     return image // (1 + next(counter) % 2)
 
@@ -201,6 +204,7 @@ def test_what_a_function_rejects_has_its_words(convert, photos, capsys):
     ("setting", "name", "why"),
     [
         ("images.function", "fail", "{} failed on {}: RuntimeError: no weights in here"),
+        ("images.function", "leave", "{} failed on {}: SystemExit: no licence"),
         ("images.function", "no_array", "{} returned, for {}, a value of the type list: return a numpy array"),
         ("images.function", "floats", "{} returned, for {}, values of the type float64: return 0 to 255 as uint8"),
         ("images.function", "nans", "{} returned, for {}, values of the type float64: return 0 to 255 as uint8"),

@@ -41,7 +41,7 @@ def call_function(setting: str, name: str, key: str, *arguments: Any) -> Any:
     except Reject as rejected:
         why = " ".join(str(rejected).split())[:MOST_OF_DETAIL]
         raise Rejected("encode", "function", why or f"{name} gives no reason") from None
-    except Exception as error:  # a user's function may raise whatever it likes
+    except (Exception, SystemExit) as error:  # a user's function may raise whatever it likes
         why = " ".join(f"{type(error).__name__}: {error}".split())
         raise FunctionError(f"{setting}: {name} failed on {key}: {why}") from error
 

@@ -107,7 +107,7 @@ SEEDS = {
         ),
         "10,000 observations, with Python and with tf.data, one by one and in batches": (
             TABLES,
-            "test_seed_3_10000_observations_are_read_back_in_python_and_with_tf_data",
+            "test_seed_3_observations_are_read_back_in_python_and_with_tf_data",
         ),
         "Recordmill's reader of observations, in batches": (
             LOAD,

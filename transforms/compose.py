@@ -184,14 +184,13 @@ def convert_with_beam(
     is_packed = settings.compression == "gzip"
     how = {"file_name_suffix": ".tfrecord", "num_shards": settings.shards.count or 0}
     how["compression_type"] = "gzip" if is_packed else "uncompressed"
-    files = [
-        examples | f"Write {split}" >> beam.io.WriteToTFRecord(storage.join(folder, split), **how)
-        for split, examples in (built | SplitExamples(settings)).items()
-    ]
-    # Beam gives the names at the end of time, where some runners (Prism) process nothing more: a side input brings them
-    # back to its beginning.
-    once, names = batches.pipeline | "Once" >> beam.Create([0]), AsIter(files | "FilesOfSplits" >> beam.Flatten())
-    named = once | "NameFiles" >> beam.FlatMap(lambda _, names: names, names) | "SpreadFiles" >> beam.Reshuffle()
-    read = named | "ReadFiles" >> beam.Map(read_written, "gzip" if is_packed else "none")
-    counted = built | "CountImages" >> beam.Map(count_outcome).with_output_types(Any)
-    return (counted, read) | beam.Flatten() | beam.CombineGlobally(GatherReports())
+    counted = [built | "CountImages" >> beam.Map(count_outcome).with_output_types(Any)]
+    for split, examples in (built | SplitExamples(settings)).items():
+        files = examples | f"Write {split}" >> beam.io.WriteToTFRecord(storage.join(folder, split), **how)
+        # Beam gives the names at the end of time, where some runners (Prism) process nothing more: a side input brings
+        # them back to its beginning; one for each split, since Prism loses some that are flattened.
+        once = batches.pipeline | f"Once {split}" >> beam.Create([0])
+        named = once | f"Name {split}" >> beam.FlatMap(lambda _, names: names, AsIter(files))
+        spread = named | f"Spread {split}" >> beam.Reshuffle()
+        counted.append(spread | f"Read {split}" >> beam.Map(read_written, "gzip" if is_packed else "none"))
+    return counted | beam.Flatten() | beam.CombineGlobally(GatherReports())

@@ -413,6 +413,23 @@ def test_rejected_images_are_not_decoded_again(photos, convert, picture, decoded
     assert (len(decoded), updated.marker["run"]["images_reused"]) == (2, 18)
 
 
+def test_records_whose_label_was_unknown_are_read_again(convert, tmp_path):
+    """The label is in the record, and what it is called in a file next to it: neither is in the reference."""
+    records, settings = tmp_path / "records", SETTINGS | {"max_rejected": {"share": 0.5}}
+    source = {"kind": "fixed_records", "data": {"train": "*.bin"}, "labels": ["label"], "label": "label"}
+    source |= {"height": 2, "width": 2, "class_names_file": "classes.txt"}
+    settings |= {"source": source, "decode": "images", "images.store": "png"}
+    write(records, "all.bin", b"".join(bytes([number % 3, *[number] * 12]) for number in range(12)))
+    write(records, "classes.txt", b"cat\ndog\n")
+    first = convert(records, settings=settings, output=tmp_path / "dataset")
+    assert (first.code, first.line.get("ledger", {}).get("rejected")) == (0, {"unknown_label": 4}), first.stderr
+    write(records, "classes.txt", b"cat\ndog\nemu\n")
+    rebuilt = convert(records, settings=settings, output=tmp_path / "rebuilt")
+    updated = convert(records, "--update", settings=settings, output=tmp_path / "dataset")
+    assert updated.line["ledger"] == rebuilt.line["ledger"]
+    assert contents(updated) == contents(rebuilt)
+
+
 def test_what_could_not_be_read_is_tried_again(photos, convert, decoded, monkeypatch, tmp_path):
     settings = SETTINGS | {"max_rejected": {"share": 0.5}}
     read, settings["shards.count"] = storage.read_range, 1

@@ -122,14 +122,14 @@ def convert_image(
     """
     if earlier is not None and earlier.is_current and earlier.is_same:
         return copy_earlier(ref, earlier, label_map, origin.source)
+    made_from = RowOrigin(0, origin.reference)  # a label in the source is not known yet
     try:
         loaded = load_image(ref, layout.settings, label_map, split, earlier)
         content = loaded.content
-        if content.label is not None or content.fields:
-            origin = UNKNOWN
+        made_from = UNKNOWN if content.label is not None or content.fields else origin
         is_unchanged = earlier is not None and loaded.sha256 == earlier.row.sha256
-        if earlier is not None and is_unchanged and earlier.is_same and origin.reference:
-            return copy_earlier(ref, earlier, label_map, origin.source)
+        if earlier is not None and is_unchanged and earlier.is_same and made_from.reference:
+            return copy_earlier(ref, earlier, label_map, made_from.source)
         is_reused = is_unchanged and content.image is content.data
         with decoding:
             began = time.perf_counter()
@@ -146,7 +146,7 @@ def convert_image(
             return converted
     else:
         converted.seconds, converted.is_reused = seconds, is_reused
-    converted.source, converted.reference = origin.source, origin.reference
+    converted.source, converted.reference = made_from.source, made_from.reference
     converted.is_disputed = earlier is not None and earlier.is_disputed
     return converted
 

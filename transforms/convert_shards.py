@@ -95,11 +95,16 @@ class _ConvertShard(beam.DoFn):
         writer = self._writer = self._writer or self._start(plan, refs)
         report = self._workers.submit(split, index, refs) if self._workers else None
         if report is None:
-            helped = self._workers and all(storage.is_local(ref.uri) for ref in refs)
+            helped = self._workers and self._is_help_worthwhile(plan) and all(storage.is_local(ref.uri) for ref in refs)
             convert = self._workers.convert if self._workers and helped else writer.convert
             report = self._finisher.submit(writer.finish, writer.write(split, index, refs, convert))
         self._under_way.append(report)
         self._collect(wait=False)
+
+    def _is_help_worthwhile(self, plan: Plan) -> bool:
+        """Whether workers may convert images of a shard that is written here: copied images cost more to hand over."""
+        shards = sum(map(len, plan.starts.values()))
+        return not self._settings.decodes_nothing or shards < self._run.processes
 
     def _start(self, plan: Plan, refs: list[ImageRef]) -> ShardWriter:
         """What writes shards here; starts workers where they save more time than they take."""

@@ -223,6 +223,17 @@ def test_processors_are_shared_by_processes_and_their_threads(
     )
 
 
+@pytest.mark.parametrize(
+    ("check", "processes", "is_worthwhile"), [("decode", 2, True), ("header", 3, False), ("header", 4, True)]
+)
+def test_workers_convert_images_for_others_if_that_is_cheaper_or_they_have_no_shard(
+    run, check, processes, is_worthwhile
+):
+    assert sum(map(len, PLAN.starts.values())) == 3
+    step = _ConvertShard(replace(SETTINGS, images=ImageSettings(check=check)), replace(run, processes=processes))
+    assert step._is_help_worthwhile(PLAN) is is_worthwhile
+
+
 def test_one_process_is_enough_for_few_images_and_for_those_in_packed_files(run, monkeypatch, pictures):
     workers = []
     monkeypatch.setattr(convert_shards, "WorkerProcesses", lambda *_: workers.append(1))

@@ -99,6 +99,7 @@ def publish(
             storage.write_file(storage.join(staging, OUTCOME), as_json(to_json(outcome)))
     if run.writer == "beam":
         release_claims(run.output, run.run_id)
+        outcome = replace(outcome, plan_id="")
     version = str(outcome.numbers.get("version", plan.version))
     run = whole.at(version)
     if settings.report and outcome.status in ("published", "kept"):

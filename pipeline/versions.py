@@ -64,14 +64,13 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
     current = pointer.current if pointer else ""
     if pointer is None and (flags.rollback or flags.drop or flags.keep):
         current_folder(output)  # fails if the pointer is damaged, and so one of the versions is the current one
-    chosen = _choose(flags, output, pointer, versions)
-    if chosen is not None:
+    if chosen := _choose(flags, output, pointer, versions):
         point_to(output, chosen)
         current = chosen
     for name in _find_unwanted(flags, output, versions, current):
-        folder = storage.join(output, name)
-        storage.remove_files([storage.join(folder, MARKER)])  # first, so that no interruption leaves half a dataset
-        storage.remove_folder(folder)
+        # The marker first, so that no interruption leaves half a dataset.
+        storage.remove_files([storage.join(output, name, MARKER)])
+        storage.remove_folder(storage.join(output, name))
         del versions[name]
     listed = [
         {"version": name, "current": name == current, "complete": marker is not None, **_describe(marker)}
@@ -106,8 +105,7 @@ def _find_unwanted(
     if flags.keep and versions.get(current) is None:
         raise UsageError(f"--keep: none of the complete versions of {output} is current: choose one with --use first")
     others = [name for name, marker in versions.items() if marker and name != current]
-    too_many = others[: max(len(others) - flags.keep + 1, 0)] if flags.keep else []
-    unwanted = list(dict.fromkeys(flags.drop or too_many))
+    unwanted = list(dict.fromkeys(flags.drop or (others[: max(len(others) - flags.keep + 1, 0)] if flags.keep else ())))
     for name in unwanted:
         _check_unused(output, name, versions, current, elsewhere=not flags.drop)
     for name in unwanted:

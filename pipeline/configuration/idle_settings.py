@@ -69,9 +69,8 @@ def check_beams_writer(settings: DatasetSettings, output: str, here: bool) -> st
         problems.append("shards.count is not set, and --writer=beam needs the number of each split's files: set it")
     if problems:
         raise UsageError("\n".join(problems))
-    is_seen = here or storage.is_local(output)
     with suppress(OSError):  # left to the job, which may have other permissions
-        if is_seen and (find_marker(output) is not None or version_names(output)):
+        if (here or storage.is_local(output)) and (find_marker(output) or version_names(output)):
             raise RecordmillError(f"--writer=beam replaces no dataset, and {output} holds one: choose another output")
     return "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
 

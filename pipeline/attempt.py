@@ -131,7 +131,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     for line in discard_staging(output) if options.discard and not options.plan else ():
         terminal.say(line)
     if options.writer == "beam":
-        notes.append(check_beams_writer(settings, output))
+        notes.append(check_beams_writer(settings, output, options.is_here))
     run_id, started = uuid.uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds")
     run = RunSettings(
         run_id=run_id,

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -64,14 +64,13 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
     current = pointer.current if pointer else ""
     if pointer is None and (flags.rollback or flags.drop or flags.keep):
         current_folder(output)  # fails if the pointer is damaged, and so one of the versions is the current one
-    chosen = _choose(flags, output, pointer, versions)
-    if chosen is not None:
+    if chosen := _choose(flags, output, pointer, versions):
         point_to(output, chosen)
         current = chosen
     for name in _find_unwanted(flags, output, versions, current):
-        folder = storage.join(output, name)
-        storage.remove_files([storage.join(folder, MARKER)])  # first, so that no interruption leaves half a dataset
-        storage.remove_folder(folder)
+        # The marker first, so that no interruption leaves half a dataset.
+        storage.remove_files([storage.join(output, name, MARKER)])
+        storage.remove_folder(storage.join(output, name))
         del versions[name]
     listed = [
         {"version": name, "current": name == current, "complete": marker is not None, **_describe(marker)}
@@ -101,18 +100,20 @@ def _choose(
 
 def _find_unwanted(
     flags: argparse.Namespace, output: str, versions: Mapping[str, Marker | None], current: str
-) -> set[str]:
-    """The versions to delete, which no run uses."""
+) -> Iterator[str]:
+    """The versions to delete, which no run uses; deleting one takes long, so that the next one is checked again."""
     if flags.keep and versions.get(current) is None:
         raise UsageError(f"--keep: none of the complete versions of {output} is current: choose one with --use first")
     others = [name for name, marker in versions.items() if marker and name != current]
-    unwanted = set(flags.drop or (others[: max(len(others) - flags.keep + 1, 0)] if flags.keep else ()))
+    unwanted = list(dict.fromkeys(flags.drop or (others[: max(len(others) - flags.keep + 1, 0)] if flags.keep else ())))
     for name in unwanted:
         _check_unused(output, name, versions, current, elsewhere=not flags.drop)
-    pointer = find_pointer(output)  # once more: a run that has given up its claim has replaced it
-    if unwanted and (pointer.current if pointer else "") != current:
-        raise LoadError(f"a run has changed the current version of {output} meanwhile: run this command again")
-    return unwanted
+    for name in unwanted:
+        _check_unused(output, name, versions, current, elsewhere=not flags.drop)
+        pointer = find_pointer(output)  # after the claims: a run that has given up its claim has replaced it
+        if (pointer.current if pointer else "") != current:
+            raise LoadError(f"a run has changed the current version of {output} meanwhile: run this command again")
+        yield name
 
 
 def _check_unused(output: str, name: str, versions: Collection[str], current: str, elsewhere: bool) -> None:

@@ -99,6 +99,7 @@ def publish(
             storage.write_file(storage.join(staging, OUTCOME), as_json(to_json(outcome)))
     if run.writer == "beam":
         release_claims(run.output, run.run_id)
+        outcome = replace(outcome, plan_id="")
     version = str(outcome.numbers.get("version", plan.version))
     run = whole.at(version)
     if settings.report and outcome.status in ("published", "kept"):
@@ -232,8 +233,7 @@ def _publish_converted(
     dataset = StagedDataset(marker, settings, plan.config_text, shards, reports, folder, images, remarks)
     notes = [*filter(None, [moved, note_renamed(replaced, marker)]), *_describe_reuse(finished, plan)]
     stage_dataset(dataset, plan, run, (*plan.run_notes, *notes))
-    if same := _find_same_version(plan, run):
-        storage.remove_folder(run.output)
+    if same := _keep_same_version(plan, run):
         return same
     published = publish_staged(run.output, plan.plan_id, _own_claim(plan, run))
     if settings.expect.compares and before is None:
@@ -244,7 +244,7 @@ def _publish_converted(
     return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), (*plan.notes, *notes))
 
 
-def _find_same_version(plan: Plan, run: RunSettings) -> Outcome | None:
+def _keep_same_version(plan: Plan, run: RunSettings) -> Outcome | None:
     """Keeps the version that was to be made again, if the staged dataset has the same files; None if it has others."""
     plan_id, number = split_version(plan.version) or ("", 1)
     name = version_name(plan_id, number - 1) if number > 1 else ""
@@ -254,6 +254,9 @@ def _find_same_version(plan: Plan, run: RunSettings) -> Outcome | None:
         return None
     if find_fault(folder, old):
         return None
+    remove_staging(run.output, plan.plan_id, run.run_id)
+    if not storage.folder_names(run.output):  # else another run of the same plan is at work there
+        storage.remove_folder(run.output)
     sentence = f"{folder} already holds this dataset: converting it again gave the same files, so no version was added"
     return Outcome("kept", sentence, DONE, plan.plan_id, {**old.numbers(), "version": name}, tuple(plan.notes))
 

@@ -1,12 +1,14 @@
 """Settings that cannot act under the others."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from recordmill import storage
 from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker
+from recordmill.storage.versions import version_names
 
 _ENCODING = ("images.quality", "images.subsampling")
 _PIXELS = (
@@ -52,8 +54,8 @@ def find_idle(settings: DatasetSettings) -> list[str]:
     return list(found.values())
 
 
-def check_beams_writer(settings: DatasetSettings, output: str) -> str:
-    """A note on what `--writer=beam` leaves out.
+def check_beams_writer(settings: DatasetSettings, output: str, here: bool) -> str:
+    """A note on what `--writer=beam` leaves out; `here` is as for `preflight.find_folder`.
 
     Raises:
         UsageError: settings have no effect with it, or it lacks one that it needs.
@@ -67,8 +69,9 @@ def check_beams_writer(settings: DatasetSettings, output: str) -> str:
         problems.append("shards.count is not set, and --writer=beam needs the number of each split's files: set it")
     if problems:
         raise UsageError("\n".join(problems))
-    if storage.is_local(output) and find_marker(output) is not None:
-        raise RecordmillError(f"--writer=beam replaces no dataset, and {output} holds one: choose another output")
+    with suppress(OSError):  # left to the job, which may have other permissions
+        if (here or storage.is_local(output)) and (find_marker(output) or version_names(output)):
+            raise RecordmillError(f"--writer=beam replaces no dataset, and {output} holds one: choose another output")
     return "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
 
 

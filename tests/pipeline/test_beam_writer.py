@@ -156,6 +156,7 @@ def test_an_output_that_holds_another_dataset_is_refused(photos, convert, tmp_pa
     (tmp_path / "dataset" / name).write_text("mine")
     done = convert(photos, BEAM, settings=COUNT)
     assert (done.code, done.line["status"]) == (1, "refused")
+    assert done.line["plan_id"] == ""  # the id of the run is not one
     assert (done.output / name).read_text() == "mine"
     assert name in done.errors[0]
     assert left_in(done.output) == [name]
@@ -163,6 +164,17 @@ def test_an_output_that_holds_another_dataset_is_refused(photos, convert, tmp_pa
 
 def test_a_dataset_of_the_main_job_is_not_replaced(photos, convert):
     ours = convert(photos, settings=COUNT)
+    before = left_in(ours.output)
+    done = convert(photos, BEAM, settings=COUNT)
+    assert (done.code, done.errors) == (
+        1,
+        [f"--writer=beam replaces no dataset, and {done.output} holds one: choose another output"],
+    )
+    assert left_in(done.output) == before
+
+
+def test_an_output_with_versions_is_refused_without_advice_that_does_not_work(photos, convert):
+    ours = convert(photos, "--versions", settings=COUNT)
     before = left_in(ours.output)
     done = convert(photos, BEAM, settings=COUNT)
     assert (done.code, done.errors) == (

@@ -20,6 +20,8 @@ from recordmill.reading.found_shards import match_files
 from recordmill.reading.report import write_report
 from recordmill.storage.stores import local_file
 from recordmill.storage.versions import point_to
+from recordmill.transforms import publish_dataset
+from recordmill.transforms.planning.output_lock import claim_output
 
 SETTINGS = {"shards.count": 2, "splits.fractions": {"train": 0.6, "test": 0.4}, "report": False}
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -108,6 +110,22 @@ def test_a_file_with_another_modification_time_makes_no_version(two, tonight, ph
     same = "already holds this dataset: converting it again gave the same files, so no version was added"
     assert again.line["sentence"] == f"{output}/{new} {same}"
     assert state_of(output) == before
+
+
+def test_the_work_of_a_second_run_stays_if_the_first_one_finds_the_same_files(two, tonight, photos, monkeypatch):
+    output, _old, new = two
+    os.utime(photos / "cat/new.jpg", (1, 1))
+    keep_same = publish_dataset._keep_same_version
+
+    def begin_another(plan, run):
+        claim_output(run.output, plan.plan_id, "other")
+        return keep_same(plan, run)
+
+    monkeypatch.setattr(publish_dataset, "_keep_same_version", begin_another)
+    again = tonight("--update")
+    assert (again.line["status"], again.line["version"]) == ("kept", new)
+    assert [path.name for path in output.glob("*/.staging-*/claim-*")] == ["claim-other.json"]
+    assert len(list(output.glob(f"{new}-2/.staging-{new}/*.done.json"))) == 4
 
 
 @pytest.fixture
@@ -501,6 +519,28 @@ def test_nothing_is_deleted_if_the_current_version_changes_meanwhile(two, manage
     assert (code, line["sentence"]) == (1, sentence)
     assert pointer(output)["current"] == old
     assert sorted(os.listdir(output)) == sorted([old, new, "recordmill.json"])
+
+
+def test_a_version_that_becomes_the_current_one_while_others_are_deleted_stays(
+    two, tonight, photos, picture, manage, monkeypatch
+):
+    output, old, new = two
+    backdate(output / new, 1)
+    (photos / "dog/new.jpg").write_bytes(picture("third"))
+    third = tonight("--update").line["version"]
+    remove = storage.remove_folder
+
+    def remove_slowly(folder):
+        remove(folder)
+        point_to(str(output), new)
+
+    monkeypatch.setattr(storage, "remove_folder", remove_slowly)
+    code, line, _ = manage("--keep", "1")
+    sentence = f"a run has changed the current version of {output} meanwhile: run this command again"
+    assert (code, line["sentence"]) == (1, sentence)
+    assert sorted(os.listdir(output)) == sorted([new, third, "recordmill.json"])
+    assert sum(open_dataset(str(output)).counts.values()) == 11
+    assert not (output / old).exists()
 
 
 def test_nothing_is_dropped_if_one_of_the_versions_must_stay(two, manage):

@@ -132,14 +132,16 @@ def test_it_says_how_wrong_the_price_was():
     predicted = Price(
         cpu_seconds=2_000, memory=2**28, bytes_read=2**20, bytes_shuffled=2**10, bytes_written=0, minutes=9
     )
-    measured = replace(predicted, cpu_seconds=1_500.04, memory=2**29, bytes_shuffled=None, bytes_written=1)
+    measured = replace(
+        predicted, cpu_seconds=1_500.04, memory=2**28 - 1, bytes_read=2**21, bytes_shuffled=None, bytes_written=1
+    )
     empty = make({"train": {"cat": 1}})
     assert "What it cost" not in page(empty).text
     run = replace(empty.marker.run, price=ComparedPrice(predicted, measured))
     compared = page(replace(empty, marker=replace(empty.marker, run=run))).text
     assert (
         "What it cost predicted measured difference processor time 2,000.0 s 1,500.0 s -25 % "
-        "peak memory of the main process 256.0 MiB 512.0 MiB +100 % bytes read 1.0 MiB 1.0 MiB +0 % "
+        "peak memory of the main process 256.0 MiB 256.0 MiB +0 % bytes read 1.0 MiB 2.0 MiB +100 % "
         "bytes shuffled 1.0 KiB not measured bytes written 0 B 1 B Predicted from a few images before the others were "
         "converted, and measured until the dataset was complete, without this page."
     ) in compared

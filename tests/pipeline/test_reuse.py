@@ -211,7 +211,7 @@ def test_images_of_damaged_files_are_converted_again(dataset, photos, convert, n
     reused = again.marker["run"]["images_reused"]
     records = dataset.marker["splits"]["train"]["shards"][0]["records"]
     assert reused == {"shard": 19, "sidecar": 20 - records, "index": 0, "versions": 20}[name]
-    what = f"in {dataset.output}, {path.relative_to(dataset.output)} is damaged: images that need it are read again"
+    what = f"in {dataset.output}, {path.relative_to(dataset.output)} is damaged: affected images are read again"
     assert (what in again.line["notes"]) == (name != "shard")  # which has the size that it should have
 
 
@@ -222,7 +222,7 @@ def test_a_note_names_a_missing_file_of_a_dataset_to_reuse(dataset, photos, conv
     again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
     names = [f"{name} is missing", "records.index is damaged"]
     names = names if name.startswith("sidecars") else names[::-1]
-    what = f"in {dataset.output}, {', '.join(names)}: images that need it are read again"
+    what = f"in {dataset.output}, {', '.join(names)}: affected images are read again"
     assert (again.code, again.line["notes"][0]) == (0, what)
 
 

@@ -92,7 +92,7 @@ def note_damages(datasets: Iterable[ReusableDataset]) -> Iterator[str]:
             if there != expected
         ]
         if damaged:
-            yield f"in {dataset.folder}, {show_names(damaged, 3)}: images that need it are read again"
+            yield f"in {dataset.folder}, {show_names(damaged, 3)}: affected images are read again"
 
 
 def _find_digest(path: str) -> str | None:

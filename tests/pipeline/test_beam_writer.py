@@ -192,6 +192,16 @@ def test_a_file_of_the_users_stays(photos, convert, tmp_path):
     assert (done.output / "notes.txt").read_text() == "mine"
 
 
+def test_a_file_of_the_users_is_not_overwritten(photos, convert, tmp_path):
+    names = {"shards.count": 1, "shards.name": "my-{split}.bin", "splits.fractions": {"all": 1}}
+    mine = tmp_path / "dataset/my-all.bin"
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    done = convert(photos, BEAM, settings=names)
+    assert (done.code, mine.read_text()) == (1, "mine")
+    assert done.errors == [f"{mine} is there already and is not part of a dataset: rename it, or change shards.name"]
+
+
 def test_what_a_killed_run_has_left_is_deleted(photos, convert, tmp_path):
     (tmp_path / "dataset/.staging-abc").mkdir(parents=True)
     (tmp_path / "dataset/.staging-abc/train-00000-of-00002.tfrecord").write_text("half")

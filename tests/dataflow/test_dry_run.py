@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from apache_beam.runners.pipeline_context import PipelineContext
@@ -13,7 +14,8 @@ from recordmill.pipeline.runners.run_job import _make_pipeline
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 
-PLACES = ["--input=gs://recordmill/raw/", "--output=gs://recordmill/dataset"]
+CONFIG = Path(__file__).parents[2] / "configs/class_folders.yaml"  # without it, the input's names would be listed
+PLACES = ["--input=gs://recordmill/raw/", "--output=gs://recordmill/dataset", f"--config={CONFIG}"]
 WORKERS = [
     "--job_name=nightly",
     "--labels=team=vision",

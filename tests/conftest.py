@@ -54,6 +54,21 @@ def _no_runner() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _no_network() -> Iterator[None]:
+    """Fails a test that asks for another machine: what it gets depends on where it runs, and it may wait for minutes."""
+    find = socket.getaddrinfo
+
+    def find_here(host: str | bytes | None, *arguments: object, **more: object) -> object:
+        if host not in (None, "", "localhost", "127.0.0.1", "0.0.0.0", "::1", "::", socket.gethostname()):
+            pytest.fail(f"this test asks the network for {host!r}")
+        return find(host, *arguments, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "getaddrinfo", find_here)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _cheap_conversions() -> Iterator[None]:
     """Leaves out what takes long in small conversions and changes nothing in them.
 

@@ -110,8 +110,7 @@ def _claim_or_look(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, s
     marker = find_marker(run.output)
     claimed = run.overwrite or marker is None or marker.plan.id != plan.plan_id
     if claimed:
-        shards = sum(map(len, plan.starts.values()))
-        claim_output(run.output, plan.plan_id, run.run_id, shards, plan.summary.references)
+        claim_output(run.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
     state, action, sentence = _decide(plan, run)
     if state.cut and not state.busy:  # files of an interrupted publication may be half in the output
         plan.run_notes.extend(_finish_cut(state))

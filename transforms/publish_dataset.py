@@ -117,8 +117,7 @@ def _claim_version(plan: Plan, run: RunSettings) -> None:
         return
     pointer = find_pointer(run.output)
     if pointer is None or pointer.current != plan.version:
-        shards = sum(map(len, plan.starts.values()))
-        claim_output(run.at(plan.version).output, plan.plan_id, run.run_id, shards, plan.summary.references)
+        claim_output(run.at(plan.version).output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
 
 
 def _own_claim(plan: Plan, run: RunSettings) -> str:

@@ -18,6 +18,7 @@ from recordmill.transforms.planning.output_lock import claim_output, release_cla
 from recordmill.transforms.planning.output_state import (
     OutputState,
     decide_action,
+    decide_to_convert,
     find_other_use,
     make_room,
     read_output,
@@ -132,10 +133,10 @@ def _finish_cut(state: OutputState) -> Iterator[str]:
 
 def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
     """What the output holds, and what may be done there."""
-    state = read_output(run.output, plan.plan_id)
+    state = read_output(run.output, plan.plan_id, plan.recipe["file_names"])
     action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
     if action == "keep" and run.overwrite and _find_outdated(state, plan):
-        return state, "convert", ""
+        return state, *decide_to_convert(state)
     return state, action, sentence
 
 

@@ -344,11 +344,6 @@ def _move_written(
         for each in shards
     } | {LABELS: LABELS}
     moves = {storage.join(folder, name): storage.join(run.output, target) for name, target in files.items()}
-    for source, target in moves.items():  # a runner may repeat this step: what is moved has no source
-        if not target.endswith(LABELS) and storage.exists(target) and storage.exists(source):
-            raise ValueError(
-                f"{target} is there already and is not part of a dataset: rename it, or change shards.name"
-            )
     try:
         move_files(moves.items())
     except OSError:

@@ -76,6 +76,18 @@ def test_a_version_is_the_dataset_that_a_run_without_versions_makes(tonight, con
     assert version == alone
 
 
+def test_a_users_file_in_the_folder_of_a_version_is_not_overwritten(tonight, tmp_path):
+    named = {"shards.name": "my-{split}-{index}-{count}.bin"}
+    version = tonight("--plan", settings=named).line["plan_id"]
+    mine = tmp_path / "dataset" / version / "my-test-0-2.bin"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    refused = tonight(settings=named)
+    sentence = f"{mine.parent} holds {mine.name}, which belongs to no finished dataset: choose an empty folder"
+    assert (refused.code, refused.errors) == (1, [sentence])
+    assert (os.listdir(refused.output), os.listdir(mine.parent), mine.read_text()) == ([version], [mine.name], "mine")
+
+
 def test_readers_open_the_current_version(two, capsys):
     output, old, new = two
     assert pointer(output) == {"recordmill": 2, "current": new, "previous": old}

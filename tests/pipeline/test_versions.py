@@ -391,6 +391,41 @@ def test_a_damaged_pointer_is_one_sentence_with_the_remedy(two, tonight, convert
     assert (verify([str(output)]), tonight("--update").line["status"]) == (0, "kept")
 
 
+@pytest.fixture
+def damaged(two):
+    """As `two`, but nobody can read the marker of the current version."""
+    output, _, new = two
+    (output / new / "recordmill.json").write_text("{")
+    return two
+
+
+def test_an_update_of_a_damaged_version_is_refused_with_advice(damaged, tonight, photos, state_of):
+    output, old, new = damaged
+    before = state_of(output)
+    why = f"{output}/{new}/recordmill.json cannot be understood: it is not JSON: "
+    refused = tonight("--update")
+    assert (refused.code, refused.errors[0].startswith(f"--update: {why}")) == (2, True)
+    assert refused.errors[0].endswith(
+        f": roll back with recordmill versions {output} --rollback and delete that version with --drop {new}, "
+        "or run without --update"
+    )
+    assert state_of(output) == before
+    assert versions([str(output), "--rollback"]) == 0
+    assert versions([str(output), "--drop", new]) == 0
+    again = tonight("--update")
+    assert (again.code, again.line["status"], again.line["version"]) == (0, "published", new)
+    assert pointer(output) == {"recordmill": 2, "current": new, "previous": old}
+
+
+def test_a_run_without_update_makes_a_version_next_to_a_damaged_one(damaged, tonight, photos, picture):
+    output, _, new = damaged
+    (photos / "cat/newer.jpg").write_bytes(picture("newer"))
+    done = tonight()
+    assert (done.code, done.line["status"]) == (0, "published")
+    assert pointer(output) == {"recordmill": 2, "current": done.line["version"], "previous": new}
+    assert tonight("--update").line["status"] == "kept"
+
+
 def test_a_pointer_without_any_complete_version(two, tonight):
     output, old, new = two
     for name in (old, new):

@@ -276,6 +276,14 @@ def test_the_contract_changes_no_plan(convert, photos, tmp_path):
             ["--set=expect.images.tst.at_least=1"],
             "--set: expect.images.tst names the split tst, which does not exist: correct it",
         ),
+        (
+            ["--set=expect.images={train/cat: {at_least: 1_001, at_most: 1_000}, test: {at_least: 5, at_most: 5}}"],
+            "--set: expect.images.train/cat.at_least is 1,001, and at_most is 1,000: correct one of them",
+        ),
+        (
+            ["--set=expect.images.*={at_least: 1, at_most: 0}"],
+            "--set: expect.images.*.at_least is 1, and at_most is 0: correct one of them",
+        ),
         (["--set=expect.classes=as_it_was"], "--set: expect.classes is 'as_it_was': write a list or as_before"),
     ],
 )

@@ -321,14 +321,14 @@ def test_pixels_are_compared_where_both_were_decoded(convert, photos, diff, tmp_
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "sentence"),
     [
         ("nowhere", "{} cannot be compared: the input cannot be read (no such file or directory)"),
         ("damaged", "the sidecar {}/sidecars/{} cannot be understood ('key'): restore it"),
         ("unordered", "the rows of {}/sidecars/{} are not in order: verify the dataset"),
     ],
 )
-def test_what_cannot_be_read_is_neither_same_nor_different(convert, photos, tmp_path, capsys, other, told):
+def test_what_cannot_be_read_is_neither_same_nor_different(convert, photos, tmp_path, capsys, other, sentence):
     first = convert(photos, settings={"splits.fractions": {"all": 1.0}})
     path = tmp_path / other
     (name,) = os.listdir(first.output / "sidecars")
@@ -340,4 +340,4 @@ def test_what_cannot_be_read_is_neither_same_nor_different(convert, photos, tmp_
     capsys.readouterr()
     assert main([str(first.output), str(path), "--json"]) == 2
     line = json.loads(capsys.readouterr().out)
-    assert (line["exit_code"], line["sentence"]) == (2, told.format(path, name))
+    assert (line["exit_code"], line["sentence"]) == (2, sentence.format(path, name))

@@ -183,7 +183,7 @@ def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) 
     folders = tuple(dict.fromkeys([*named, *updated]))
     for folder in folders:
         flag = "--reuse" if folder in named else "--update"
-        marker = _read_earlier(flag, folder)
+        marker = _read_earlier(flag, folder, output)
         seed = marker.plan.recipe.get("seed")
         if marker.unit != settings.unit:
             raise UsageError(f"{flag}: the unit of {folder} is {marker.unit}, not {settings.unit}: remove the flag")
@@ -192,14 +192,17 @@ def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) 
     return folders
 
 
-def _read_earlier(flag: str, folder: str) -> Marker:
-    """The marker of a dataset that a flag names."""
+def _read_earlier(flag: str, folder: str, output: str = "") -> Marker:
+    """The marker of a dataset that a flag names; with `--update`, of the output or its current version."""
     try:
         return read_marker(folder)
     except (FileNotFoundError, NotADirectoryError):
         raise UsageError(f"{flag}: {folder} holds no finished dataset: name one, or remove the flag") from None
     except LoadError as error:
         advice = "name another dataset, or remove the flag" if flag != "--update" else "choose another output"
+        if flag == "--update" and folder != output:
+            undo = f"roll back with recordmill versions {output} --rollback and delete that version with --drop"
+            advice = f"{undo} {folder.rpartition('/')[2]}, or run without --update"
         raise UsageError(f"{flag}: {error}: {advice}") from None
 
 

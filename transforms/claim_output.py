@@ -18,6 +18,7 @@ from recordmill.transforms.planning.output_lock import claim_output, release_cla
 from recordmill.transforms.planning.output_state import (
     OutputState,
     decide_action,
+    decide_to_convert,
     find_other_use,
     make_room,
     read_output,
@@ -110,8 +111,7 @@ def _claim_or_look(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, s
     marker = find_marker(run.output)
     claimed = run.overwrite or marker is None or marker.plan.id != plan.plan_id
     if claimed:
-        shards = sum(map(len, plan.starts.values()))
-        claim_output(run.output, plan.plan_id, run.run_id, shards, plan.summary.references)
+        claim_output(run.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
     state, action, sentence = _decide(plan, run)
     if state.cut and not state.busy:  # files of an interrupted publication may be half in the output
         plan.run_notes.extend(_finish_cut(state))
@@ -133,10 +133,10 @@ def _finish_cut(state: OutputState) -> Iterator[str]:
 
 def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
     """What the output holds, and what may be done there."""
-    state = read_output(run.output, plan.plan_id)
+    state = read_output(run.output, plan.plan_id, plan.recipe["file_names"])
     action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
     if action == "keep" and run.overwrite and _find_outdated(state, plan):
-        return state, "convert", ""
+        return state, *decide_to_convert(state)
     return state, action, sentence
 
 

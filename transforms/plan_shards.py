@@ -179,7 +179,7 @@ class _AssignShards(beam.DoFn):
             return
         if self._assigner is None or self._assigner.plan is not plan:
             self._assigner = ShardAssigner(plan, self._settings)
-            self._most_held = count_held(sum(map(len, plan.starts.values())))
+            self._most_held = count_held(plan.shard_count)
         for ref in (*batch.refs, *batch.notices):
             shard = self._assigner.assign(ref)
             if shard is not None:

@@ -117,8 +117,7 @@ def _claim_version(plan: Plan, run: RunSettings) -> None:
         return
     pointer = find_pointer(run.output)
     if pointer is None or pointer.current != plan.version:
-        shards = sum(map(len, plan.starts.values()))
-        claim_output(run.at(plan.version).output, plan.plan_id, run.run_id, shards, plan.summary.references)
+        claim_output(run.at(plan.version).output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
 
 
 def _own_claim(plan: Plan, run: RunSettings) -> str:
@@ -345,11 +344,6 @@ def _move_written(
         for each in shards
     } | {LABELS: LABELS}
     moves = {storage.join(folder, name): storage.join(run.output, target) for name, target in files.items()}
-    for source, target in moves.items():  # a runner may repeat this step: what is moved has no source
-        if not target.endswith(LABELS) and storage.exists(target) and storage.exists(source):
-            raise ValueError(
-                f"{target} is there already and is not part of a dataset: rename it, or change shards.name"
-            )
     try:
         move_files(moves.items())
     except OSError:

@@ -165,8 +165,7 @@ def _check_file_names(layout: ExampleLayout) -> None:
 
 def _name_by(output: str, settings: DatasetSettings) -> DatasetSettings:
     """The settings with the output folder's name, in letters that file names may have."""
-    folder = output.rstrip("/").rpartition("/")[2]
-    name = re.sub(r"[^A-Za-z0-9._-]", "_", folder).lstrip("._-") or "dataset"
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", output.rstrip("/").rpartition("/")[2]).lstrip("._-") or "dataset"
     named = replace(settings, name=name)
     try:
         _check_file_names(ExampleLayout(named))

@@ -171,7 +171,7 @@ SEEDS = {
             FOLDERS,
             "test_seed_5_real_photographs_take_a_hundredth_more_than_their_files",
         ),
-        "input bytes, output bytes and their ratio are told": (
+        "input bytes, output bytes and their ratio are reported": (
             FOLDERS,
             "test_seed_5_the_report_states_both_sizes_and_their_ratio",
         ),

@@ -92,7 +92,7 @@ class Conversion:
         return [line.removeprefix("error: ") for line in self.stderr.splitlines() if line.startswith("error: ")]
 
     @property
-    def told(self) -> tuple[int | str, ...]:
+    def answer(self) -> tuple[int | str, ...]:
         """The exit code, and the sentence of each error, on stderr as in the line; no traceback."""
         assert (self.line["exit_code"], self.line["sentence"]) == (self.code, "\n".join(self.errors))
         assert "Traceback" not in self.stderr

@@ -60,17 +60,17 @@ def test_a_job_elsewhere_says_how_it_ended_in_the_output(prepare):
 @pytest.mark.parametrize("runner", ["FlinkRunner", "DirectRunner"])
 def test_workers_elsewhere_which_start_in_other_folders_get_whole_paths(prepare, photos, monkeypatch, runner):
     monkeypatch.chdir(photos.parent)
-    places = ["--input=one=photos/", "--input=two=photos/cat/00.jpg", "--output=out", "--outcome_file=told.json"]
+    places = ["--input=one=photos/", "--input=two=photos/cat/00.jpg", "--output=out", "--outcome_file=outcome.json"]
     job = prepare_job(parse_options([*places, f"--runner={runner}"]), Terminal(sys.stderr))
     start = f"{photos.parent}/" if runner == "FlinkRunner" else ""
     assert [each.path for each in job.inputs] == [f"{start}photos", f"{start}photos/cat/00.jpg"]
     assert job.run.inputs == {"one": f"{start}photos", "two": f"{start}photos/cat"}
-    assert (job.run.output, job.run.outcome_file) == (f"{start}out", f"{start}told.json")
+    assert (job.run.output, job.run.outcome_file) == (f"{start}out", f"{start}outcome.json")
 
 
 def test_the_urls_of_workers_elsewhere_stay(prepare):
-    job = prepare("--runner=FlinkRunner", "--outcome_file=gs://bucket/told.json")
-    assert job.run.outcome_file == "gs://bucket/told.json"
+    job = prepare("--runner=FlinkRunner", "--outcome_file=gs://bucket/outcome.json")
+    assert job.run.outcome_file == "gs://bucket/outcome.json"
 
 
 def test_unknown_flags_are_refused_where_beam_would_ignore_them(prepare):

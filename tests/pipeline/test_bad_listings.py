@@ -12,9 +12,9 @@ ALL = {"splits.fractions": {"train": 1.0}}
 
 def test_no_images(convert, earlier, tmp_path):
     (tmp_path / "void").mkdir()
-    assert convert(tmp_path / "void", "--overwrite").told == (1, "no images were found in the input")
+    assert convert(tmp_path / "void", "--overwrite").answer == (1, "no images were found in the input")
     (tmp_path / "void/.DS_Store").touch()
-    assert convert(tmp_path / "void", "--overwrite").told == (
+    assert convert(tmp_path / "void", "--overwrite").answer == (
         1,
         "no images were found in the input: the only file there is ignored (1 system_file)",
     )
@@ -22,7 +22,7 @@ def test_no_images(convert, earlier, tmp_path):
 
 def test_fewer_images_than_splits(convert, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 2})
-    assert convert(root, settings={"splits.fractions": {"train": 0.8, "validation": 0.1, "test": 0.1}}).told == (
+    assert convert(root, settings={"splits.fractions": {"train": 0.8, "validation": 0.1, "test": 0.1}}).answer == (
         1,
         "there are too few images (2 images) for the 3 splits train, validation, test: train would be empty",
     )
@@ -130,10 +130,10 @@ def test_links_are_followed_once_and_a_loop_is_an_error(convert, photos, tmp_pat
     (photos / "cat/up").symlink_to(photos)
     looped = convert(photos, settings=ALL, output=tmp_path / "other")
     advice = "remove it, or leave it out by --set 'ignore=[\"/cat/up/\"]'"
-    assert looped.told == (1, f"{photos / 'cat/up'}: the link leads back to a folder that holds it: {advice}")
+    assert looped.answer == (1, f"{photos / 'cat/up'}: the link leads back to a folder that holds it: {advice}")
     (photos / "cat/up").unlink()
     (photos / "cat/self.jpg").symlink_to("self.jpg")
-    assert convert(photos, settings=ALL, output=tmp_path / "other").told == (
+    assert convert(photos, settings=ALL, output=tmp_path / "other").answer == (
         1,
         f"{photos / 'cat/self.jpg'}: the link leads to itself: "
         "remove it, or leave it out by --set 'ignore=[\"/cat/self.jpg\"]'",

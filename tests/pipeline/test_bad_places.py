@@ -11,7 +11,7 @@ ALL = {"splits.fractions": {"train": 1.0}}
 
 def test_a_missing_input(convert, earlier, tmp_path):
     missing = tmp_path / "missing"
-    assert convert(missing).told == (1, f"the input {missing} does not exist: check the path")
+    assert convert(missing).answer == (1, f"the input {missing} does not exist: check the path")
 
 
 def test_no_output(photos, spawn):
@@ -23,7 +23,7 @@ def test_no_output(photos, spawn):
 
 
 def test_no_input(convert, earlier):
-    assert convert(None).told == (2, "--input is missing: name the folder with the images, or try --sample")
+    assert convert(None).answer == (2, "--input is missing: name the folder with the images, or try --sample")
 
 
 @pytest.mark.parametrize("where", ["", "sub", "sub/../sub2", "link"])
@@ -31,7 +31,7 @@ def test_an_output_inside_the_input(convert, photos, tmp_path, where):
     (photos / "sub").mkdir()
     (tmp_path / "linked").symlink_to(photos)
     output = tmp_path / "linked/sub" if where == "link" else photos / where
-    assert convert(photos, output=output).told == (
+    assert convert(photos, output=output).answer == (
         1,
         f"the output {output} is inside the input {photos} and would become part of it: choose a folder outside it",
     )
@@ -43,12 +43,12 @@ def test_an_output_next_to_an_input_of_a_similar_name(convert, photos):
 
 def test_an_output_that_is_a_file(convert, photos, tmp_path):
     (tmp_path / "file").write_text("mine")
-    assert convert(photos, output=tmp_path / "file").told == (
+    assert convert(photos, output=tmp_path / "file").answer == (
         1,
         f"the output {tmp_path / 'file'} is a file: choose a folder",
     )
     inside = tmp_path / "file/dataset"
-    assert convert(photos, output=inside).told == (
+    assert convert(photos, output=inside).answer == (
         1,
         f"the output {inside} cannot be made: {tmp_path / 'file'} is a file",
     )
@@ -57,12 +57,12 @@ def test_an_output_that_is_a_file(convert, photos, tmp_path):
 
 def test_an_output_whose_name_is_not_utf_8(convert, photos):
     done = convert(photos, settings=ALL, output=photos.with_name(os.fsdecode(b"caf\xe9")))
-    assert done.told == (2, rf"the path {photos.parent}/caf\xe9 is not UTF-8: rename it, or give a link to it")
+    assert done.answer == (2, rf"the path {photos.parent}/caf\xe9 is not UTF-8: rename it, or give a link to it")
 
 
 def test_an_empty_path(convert, photos):
-    assert convert("").told == (2, "a path is empty: name a folder")
-    assert convert(photos, "--output=").told == (2, "--output is missing: name the folder for the dataset")
+    assert convert("").answer == (2, "a path is empty: name a folder")
+    assert convert(photos, "--output=").answer == (2, "--output is missing: name the folder for the dataset")
 
 
 # Root reads and writes everything; without two capabilities it is held to permissions like anyone.
@@ -90,14 +90,14 @@ def test_a_read_only_output(convert_as_anyone, convert, earlier):
         done = convert_as_anyone(earlier.output.parent / "photos", "--overwrite", settings={**ALL, "seed": 1})
     finally:
         earlier.output.chmod(0o755)
-    assert done.told == (1, f"the output {earlier.output} cannot be written: {earlier.output} is read-only")
+    assert done.answer == (1, f"the output {earlier.output} cannot be written: {earlier.output} is read-only")
 
 
 def test_an_unreadable_input(convert_as_anyone, photos, tmp_path):
     photos.chmod(0)
     done = convert_as_anyone(photos)
     photos.chmod(0o755)
-    assert done.told == (1, f"the input {photos} cannot be read: check its permissions")
+    assert done.answer == (1, f"the input {photos} cannot be read: check its permissions")
 
 
 def test_an_unreadable_folder_fails_and_an_unreadable_file_is_rejected(convert_as_anyone, photos, tmp_path):
@@ -111,7 +111,7 @@ def test_an_unreadable_folder_fails_and_an_unreadable_file_is_rejected(convert_a
     failed = convert_as_anyone(photos, settings=ALL, output=tmp_path / "other")
     (photos / "dog").chmod(0o755)
     advice = "make it readable, or leave it out by --set 'ignore=[\"/dog/\"]'"
-    assert failed.told == (1, f"{photos / 'dog'}: the folder cannot be read (permission denied): {advice}")
+    assert failed.answer == (1, f"{photos / 'dog'}: the folder cannot be read (permission denied): {advice}")
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def small_disk(tmp_path):
 
 def test_a_read_only_disk(convert, photos, small_disk):
     disk = small_disk("64k", "ro")
-    assert convert(photos, output=disk / "dataset").told == (
+    assert convert(photos, output=disk / "dataset").answer == (
         1,
         f"the output {disk / 'dataset'} cannot be written: {disk} is read-only",
     )
@@ -174,4 +174,4 @@ def test_a_full_disk(convert, class_folders, small_disk, state_of, tmp_path, siz
 def test_an_input_without_a_file_system_is_one_sentence(convert, tmp_path):
     done = convert("nowhere://a/b", output=tmp_path / "dataset")
     start = "the input nowhere://a/b cannot be read: Unable to get filesystem"
-    assert (done.code, done.told[1][: len(start)]) == (1, start)
+    assert (done.code, done.answer[1][: len(start)]) == (1, start)

@@ -24,7 +24,7 @@ ALL = {"splits.fractions": {"train": 1.0}}
 def test_a_wrong_configuration(convert, earlier, photos, tmp_path, yaml, sentences):
     config = tmp_path / "wrong.yaml"
     config.write_text(yaml)
-    assert convert(photos, f"--config={config}").told == (2, *(f"{config}: {sentence}" for sentence in sentences))
+    assert convert(photos, f"--config={config}").answer == (2, *(f"{config}: {sentence}" for sentence in sentences))
 
 
 def test_a_configuration_that_is_not_valid_yaml(convert, earlier, photos, tmp_path):
@@ -32,12 +32,12 @@ def test_a_configuration_that_is_not_valid_yaml(convert, earlier, photos, tmp_pa
     config.write_text("images: {quality: 90\nsplits: [")
     done = convert(photos, f"--config={config}")
     what = "expected ',' or '}', but got ':' (line 2, column 7)"
-    assert done.told == (2, f"the configuration {config} is not valid YAML: {what}")
+    assert done.answer == (2, f"the configuration {config} is not valid YAML: {what}")
 
 
 def test_a_configuration_that_is_not_there(convert, earlier, photos, tmp_path):
     missing = tmp_path / "missing.yaml"
-    assert convert(photos, f"--config={missing}").told == (
+    assert convert(photos, f"--config={missing}").answer == (
         2,
         f"the configuration {missing} cannot be read: no such file or directory",
     )
@@ -45,7 +45,7 @@ def test_a_configuration_that_is_not_there(convert, earlier, photos, tmp_path):
 
 @pytest.mark.parametrize("text", ["images.quality", "=90", "images..quality=90"])
 def test_a_malformed_set(convert, earlier, photos, text):
-    assert convert(photos, f"--set={text}").told == (
+    assert convert(photos, f"--set={text}").answer == (
         2,
         f"--set {text}: write key.path=value, such as images.quality=90",
     )
@@ -64,11 +64,11 @@ def test_a_malformed_set(convert, earlier, photos, text):
     ],
 )
 def test_an_unknown_flag(convert, earlier, photos, flag, sentence):
-    assert convert(photos, flag).told == (2, sentence)
+    assert convert(photos, flag).answer == (2, sentence)
 
 
 def test_several_inputs_without_names(convert, earlier, photos):
-    assert convert(photos, f"--input={photos}").told == (
+    assert convert(photos, f"--input={photos}").answer == (
         2,
         "several inputs need names, which their images' keys begin with: write --input NAME=DIR",
     )
@@ -78,13 +78,16 @@ def test_a_summary_file_that_cannot_be_written(convert, earlier, photos, tmp_pat
     done = convert(photos, "--summary_json=/proc/summary.json", settings=ALL)
     assert (done.code, done.line["exit_code"], done.line["status"]) == (1, 0, "kept")
     assert done.errors == ["the summary /proc/summary.json cannot be written: no such file or directory"]
-    assert convert(photos, f"--summary_json={tmp_path}").told == (1, f"the summary {tmp_path} is a folder: name a file")
+    assert convert(photos, f"--summary_json={tmp_path}").answer == (
+        1,
+        f"the summary {tmp_path} is a folder: name a file",
+    )
 
 
 def test_a_summary_file_in_a_folder_that_is_not_there(convert, earlier, photos, tmp_path):
     path = tmp_path / "missing/deep/summary.json"
     sentence = f"the summary {path} cannot be written: there is no folder {path.parent}"
-    assert convert(photos, f"--summary_json={path}", settings=ALL).told == (1, sentence)
+    assert convert(photos, f"--summary_json={path}", settings=ALL).answer == (1, sentence)
     assert not (tmp_path / "missing").exists()
 
 

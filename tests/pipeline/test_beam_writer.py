@@ -199,7 +199,10 @@ def test_a_file_of_the_users_is_not_overwritten(photos, convert, tmp_path):
     mine.write_text("mine")
     done = convert(photos, BEAM, settings=names)
     assert (done.code, mine.read_text()) == (1, "mine")
-    assert done.errors == [f"{mine} is there already and is not part of a dataset: rename it, or change shards.name"]
+    assert done.errors == [
+        f"{done.output} holds {mine.name}, which belongs to no finished dataset: choose an empty folder"
+    ]
+    assert left_in(done.output) == [mine.name]
 
 
 def test_what_a_killed_run_has_left_is_deleted(photos, convert, tmp_path):

@@ -18,8 +18,8 @@ from recordmill.schemas.version import VERSION
 def run(capsys):
     def command(*words):
         code = run_command([*map(str, words)], build)
-        told = capsys.readouterr()
-        return code, told.out, told.err
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
 
     return command
 

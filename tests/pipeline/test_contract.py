@@ -219,7 +219,7 @@ def test_a_breach_leaves_the_previous_dataset_and_a_higher_limit_publishes_the_f
         (photos / "dog" / f"new-{number}.jpg").write_bytes(encode_picture(number))
     broken = convert(photos, "--overwrite", settings=CLASSES)
     advice = "nothing was published: correct the input, or change expect and run again"
-    assert broken.told == (
+    assert broken.answer == (
         4,
         "split test has 2 images, the previous dataset has 1, and expect.images.*.change is 20 %",
         "split train has 18 images, the previous dataset has 9, and expect.images.*.change is 20 %",
@@ -241,7 +241,7 @@ def test_the_night_after_a_breach_needs_nothing_done(convert, photos, tmp_path):
     convert(photos, settings=CLASSES)
     away = (photos / "cat").rename(tmp_path / "away")
     broken = convert(photos, "--overwrite", settings=CLASSES)
-    assert broken.told[:2] == (4, "no image is of the class cat, which expect.classes (as_before) requires")
+    assert broken.answer[:2] == (4, "no image is of the class cat, which expect.classes (as_before) requires")
     away.rename(photos / "cat")
     (photos / "dog" / "new.jpg").write_bytes(encode_picture("new"))
     (staging,) = broken.staging
@@ -258,7 +258,7 @@ def test_the_contract_changes_no_plan(convert, photos, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "sentence"),
     [
         (
             ["--set=expect.classes=as_before", "--against=nowhere"],
@@ -276,8 +276,16 @@ def test_the_contract_changes_no_plan(convert, photos, tmp_path):
             ["--set=expect.images.tst.at_least=1"],
             "--set: expect.images.tst names the split tst, which does not exist: correct it",
         ),
+        (
+            ["--set=expect.images={train/cat: {at_least: 1_001, at_most: 1_000}, test: {at_least: 5, at_most: 5}}"],
+            "--set: expect.images.train/cat.at_least is 1,001, and at_most is 1,000: correct one of them",
+        ),
+        (
+            ["--set=expect.images.*={at_least: 1, at_most: 0}"],
+            "--set: expect.images.*.at_least is 1, and at_most is 0: correct one of them",
+        ),
         (["--set=expect.classes=as_it_was"], "--set: expect.classes is 'as_it_was': write a list or as_before"),
     ],
 )
-def test_what_cannot_act_is_refused(convert, photos, flags, told):
-    assert convert(photos, *flags).told == (2, told)
+def test_what_cannot_act_is_refused(convert, photos, flags, sentence):
+    assert convert(photos, *flags).answer == (2, sentence)

@@ -200,6 +200,34 @@ def test_a_rejected_file_of_the_folder_is_not_new(convert, photos, diff):
     assert diff(photos.parent / "dataset", photos) == (1, {"added": ["cat/bad.jpg"]})
 
 
+@pytest.mark.parametrize("name", ["photos.txt", "cat/00.jpg", "model.bin"])
+def test_a_file_without_an_image_is_not_everything_removed(convert, photos, capsys, name):
+    first = convert(photos)
+    other = photos / name
+    other.touch()
+    capsys.readouterr()
+    assert main([str(first.output), str(other), "--json"]) == 2
+    sentence = json.loads(capsys.readouterr().out)["sentence"]
+    assert sentence == f"no image was read from the file {other}: name a folder of images or a dataset"
+
+
+def test_a_dataset_is_compared_with_a_file_that_lists_images(base, diff, tmp_path):
+    folder, _ = base("listed")
+    shutil.copytree(folder / "input", tmp_path / "input")
+    assert diff(folder / "dataset", tmp_path / "input/list.csv") == (0, {})
+    listed = Rows(tmp_path / "input")
+    path, *_ = listed.rows.pop()
+    listed.save()
+    assert diff(folder / "dataset", tmp_path / "input/list.csv") == (1, {"removed": [path]})
+
+
+def test_all_images_of_a_folder_may_be_removed(convert, photos, diff, tmp_path):
+    first = convert(photos)
+    (tmp_path / "empty").mkdir()
+    code, found = diff(first.output, tmp_path / "empty")
+    assert (code, found.keys()) == (1, {"removed"})
+
+
 def test_a_note_says_that_a_folder_is_not_decoded(convert, photos, capsys):
     output = convert(photos).output
     (photos / "cat" / "bad.jpg").write_bytes(b"no picture")
@@ -293,14 +321,14 @@ def test_pixels_are_compared_where_both_were_decoded(convert, photos, diff, tmp_
 
 
 @pytest.mark.parametrize(
-    ("other", "told"),
+    ("other", "sentence"),
     [
         ("nowhere", "{} cannot be compared: the input cannot be read (no such file or directory)"),
         ("damaged", "the sidecar {}/sidecars/{} cannot be understood ('key'): restore it"),
         ("unordered", "the rows of {}/sidecars/{} are not in order: verify the dataset"),
     ],
 )
-def test_what_cannot_be_read_is_neither_same_nor_different(convert, photos, tmp_path, capsys, other, told):
+def test_what_cannot_be_read_is_neither_same_nor_different(convert, photos, tmp_path, capsys, other, sentence):
     first = convert(photos, settings={"splits.fractions": {"all": 1.0}})
     path = tmp_path / other
     (name,) = os.listdir(first.output / "sidecars")
@@ -312,4 +340,4 @@ def test_what_cannot_be_read_is_neither_same_nor_different(convert, photos, tmp_
     capsys.readouterr()
     assert main([str(first.output), str(path), "--json"]) == 2
     line = json.loads(capsys.readouterr().out)
-    assert (line["exit_code"], line["sentence"]) == (2, told.format(path, name))
+    assert (line["exit_code"], line["sentence"]) == (2, sentence.format(path, name))

@@ -18,8 +18,8 @@ from recordmill.storage.dataset_files import read_marker
 def test_discard_staging_deletes_staging_alone(tmp_path):
     for name in (".staging-1", ".staging-2/deep", "sidecars", ".other"):
         (tmp_path / name).mkdir(parents=True)
-    told = [f"deleted the unfinished work .staging-{number}" for number in (1, 2)]
-    assert discard_staging(str(tmp_path)) == told
+    notes = [f"deleted the unfinished work .staging-{number}" for number in (1, 2)]
+    assert discard_staging(str(tmp_path)) == notes
     assert sorted(path.name for path in tmp_path.iterdir()) == [".other", "sidecars"]
     assert discard_staging(str(tmp_path / "missing")) == []
 
@@ -75,8 +75,8 @@ def half_published(output, target):
 def test_discard_staging_gets_past_a_publication_that_cannot_be_finished(tmp_path, target, why):
     half_published(tmp_path, target)
     (tmp_path / "mine").mkdir()
-    (told,) = discard_staging(str(tmp_path))
-    before, _, after = told.partition(": ")
+    (note,) = discard_staging(str(tmp_path))
+    before, _, after = note.partition(": ")
     assert before == "deleted .staging-p, whose dataset was complete and cannot be published"
     assert re.search(why, after)
     assert os.listdir(tmp_path) == ["mine"]
@@ -86,8 +86,8 @@ def test_discard_staging_gets_past_a_publication_that_cannot_be_finished(tmp_pat
 def test_discard_staging_deletes_a_marker_that_cannot_be_read(tmp_path, content):
     half_published(tmp_path, "a.tfrecord")
     (tmp_path / ".staging-p" / "recordmill.json").write_text(content)
-    (told,) = discard_staging(str(tmp_path))
-    assert told.startswith("deleted .staging-p, whose dataset was complete and cannot be published: ")
+    (note,) = discard_staging(str(tmp_path))
+    assert note.startswith("deleted .staging-p, whose dataset was complete and cannot be published: ")
     assert sorted(os.listdir(tmp_path)) == ["labels.txt", "old.tfrecord"]
 
 
@@ -109,8 +109,8 @@ def test_discard_staging_gets_past_any_error_of_a_store(tmp_path, monkeypatch):
         original(source, target)
 
     monkeypatch.setattr(storage, "move_file", move)
-    (told,) = discard_staging(str(tmp_path))
-    assert told.endswith("was complete and cannot be published: Rename operation failed with exceptions")
+    (note,) = discard_staging(str(tmp_path))
+    assert note.endswith("was complete and cannot be published: Rename operation failed with exceptions")
     assert os.listdir(tmp_path) == []
 
 

@@ -137,7 +137,7 @@ def test_a_chain_of_look_alikes_fails_the_run(convert, class_folders, tmp_path):
     for number in range(12):
         image.save(root / f"cat/again{number:02}.jpg", quality=95 - number)
     settings = {"splits.fractions": HALVES, "images.near_duplicates": "together"}
-    assert convert(root, settings=settings).told == (
+    assert convert(root, settings=settings).answer == (
         1,
         f"{root}/cat/00.jpg: images.near_duplicates: together would put 13 of 42 images into one split, because each "
         "looks like the next (cat/00.jpg, cat/again00.jpg, cat/again01.jpg, ...), and more than 1% is too many: set it "
@@ -150,7 +150,7 @@ def test_a_chain_of_look_alikes_fails_the_run(convert, class_folders, tmp_path):
 
 def test_look_alikes_are_not_kept_together_where_splits_are_given(convert, look_alikes):
     given = {"splits.from_folders": {"cat": "train", "dog": "test"}, "images.near_duplicates": "together"}
-    assert convert(look_alikes, settings=given).told == (
+    assert convert(look_alikes, settings=given).answer == (
         2,
         "--set: images.near_duplicates: together contradicts splits that are given: set it to true, which only reports",
     )

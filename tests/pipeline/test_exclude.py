@@ -120,13 +120,13 @@ def test_a_copy_of_an_excluded_image_takes_its_place(exclude, photos):
 
 def test_a_class_that_is_emptied_is_lost(exclude, photos):
     done = exclude(photos, [f"key:dog/{number:02}.jpg" for number in range(4)])
-    assert done.told == (
+    assert done.answer == (
         3,
         "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is 0; "
         "name such files in ignore, relax exclude, or raise it",
     )
     nothing = exclude(photos, [f"key:{each.parent.name}/{each.name}" for each in photos.rglob("*.jpg")])
-    assert nothing.told == (3, "nothing is left: exclude leaves out 10 images (10 excluded): relax exclude")
+    assert nothing.answer == (3, "nothing is left: exclude leaves out 10 images (10 excluded): relax exclude")
 
 
 def test_a_run_that_was_cut_takes_up_what_was_left_out(exclude, photos):
@@ -142,7 +142,7 @@ def test_a_run_that_was_cut_takes_up_what_was_left_out(exclude, photos):
 def test_a_malformed_list_is_refused(exclude, photos, tmp_path):
     done = exclude(photos, ["key:a", "cat/00.jpg"])
     where = f"exclude: {tmp_path / 'removed.txt'}, line 2"
-    assert done.told == (2, f"{where} is 'cat/00.jpg': write key:KEY, or sha256: and 64 hex digits")
+    assert done.answer == (2, f"{where} is 'cat/00.jpg': write key:KEY, or sha256: and 64 hex digits")
 
 
 @pytest.mark.runner

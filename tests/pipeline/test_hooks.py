@@ -230,7 +230,7 @@ def test_a_function_that_is_wrong_fails_the_run_in_one_sentence(
 ):
     root = class_folders(tmp_path / "photos", {"cat": 1})
     done = convert(root, settings={**ALL, setting: f"own_hooks:{name}", "shards.count": count})
-    assert done.told == (1, f"{setting}: {why.format(f'own_hooks:{name}', 'cat/00.jpg')}")
+    assert done.answer == (1, f"{setting}: {why.format(f'own_hooks:{name}', 'cat/00.jpg')}")
     assert not (done.output / "recordmill.json").exists()
 
 
@@ -253,7 +253,7 @@ def ships(tmp_path):
 def test_the_size_of_images_with_boxes_must_not_change(convert, ships):
     done = convert(ships, settings={**SHIPS, "images.function": "own_hooks:crop"})
     why = "own_hooks:crop returned, for images/{}.jpg, {} pixels for an image of {} with boxes: keep its size"
-    code, sentence = done.told
+    code, sentence = done.answer
     assert (code, sentence in {
         f"images.function: {why.format('a', '18 x 12', '24 x 16')}",
         f"images.function: {why.format('b', '6 x 5', '12 x 9')}",
@@ -384,10 +384,10 @@ def test_images_that_are_kept_are_the_same_bytes_as_without_filters(convert, pho
 def test_losing_everything_or_a_class_fails_the_run(convert, tmp_path, class_folders):
     root = class_folders(tmp_path / "photos", {"cat": 3})
     done = convert(root, settings={**ALL, "keep": "own_hooks:never"})
-    assert done.told == (3, "nothing is left: keep leaves out 3 images (3 unwanted): relax keep")
+    assert done.answer == (3, "nothing is left: keep leaves out 3 images (3 unwanted): relax keep")
     class_folders(root, {"dog": 2}, (12, 8))
     done = convert(root, settings={**ALL, "keep.min_side": 9})
-    assert done.told == (
+    assert done.answer == (
         3,
         "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is 0; "
         "name such files in ignore, relax keep, or raise it",
@@ -402,7 +402,7 @@ def test_an_emptied_split_is_lost_or_noted_and_its_sidecar_kept(convert, tmp_pat
     class_folders(root / "test", {"cat": 2}, (12, 8))
     settings = {"splits.from_folders": {"train": "train", "test": "test"}, "keep.min_side": 9}
     failed = convert(root, settings=settings)
-    assert failed.told == (
+    assert failed.answer == (
         3,
         "all images of 1 split were rejected or left out (test), and max_rejected.lost_classes is 0; "
         "name such files in ignore, relax keep, or raise it",

@@ -88,8 +88,8 @@ def test_the_report_is_made_again(ours, capsys):
     page = (ours / "report.html").read_bytes()
     (ours / "report.html").unlink()
     assert main([str(ours), "--report", "--json"]) == 0
-    told = capsys.readouterr()
-    assert (told.err, json.loads(told.out)) == (
+    printed = capsys.readouterr()
+    assert (printed.err, json.loads(printed.out)) == (
         f"the report is {ours}/report.html\n",
         {"exit_code": 0, "path": str(ours), "report": "report.html"},
     )

@@ -181,7 +181,7 @@ def test_kill_9_while_an_update_converts_leaves_the_old_dataset_and_a_rerun_give
     assert again.lasting_marker == rebuilt.lasting_marker
 
 
-# Kills itself before a use of the output: as many files are opened, moved or deleted there before that as it is told.
+# Kills itself before a file of the output is opened, moved or deleted: its first argument counts those before that.
 KILL_SOMEWHERE = """
 import os, signal, sys
 from recordmill.pipeline.launch import launch

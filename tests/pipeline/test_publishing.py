@@ -117,6 +117,69 @@ def test_files_that_readers_would_mix_in_are_refused(convert, photos, tmp_path, 
     ]
 
 
+NAMED = {"shards.count": 2, "splits.fractions": {"all": 1}, "shards.name": "my-{split}-{number}-{count}.bin"}
+
+
+@pytest.mark.parametrize("name", ["my-all-1-2.bin", "my-all-1-1.bin", "my-all-10-12.bin"])
+@pytest.mark.parametrize("flags", [[], ["--plan"], ["--overwrite"]])
+def test_a_users_file_with_the_name_of_a_shard_is_refused(convert, photos, tmp_path, flags, name):
+    mine = tmp_path / "dataset" / name
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    refused = convert(photos, *flags, settings=NAMED)
+    assert (refused.code, refused.line["status"], os.listdir(refused.output)) == (1, "refused", [name])
+    assert refused.errors == [
+        f"{refused.output} holds {name}, which belongs to no finished dataset: choose an empty folder"
+    ]
+    assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("flag", ["--overwrite", "--update"])
+def test_a_users_file_next_to_a_dataset_with_the_name_of_a_new_shard_is_refused(
+    convert, photos, published, state_of, flag
+):
+    mine = published.output / "my-all-1-2.bin"
+    mine.write_text("mine")
+    before = state_of(published.output)
+    refused = convert(photos, flag, settings=NAMED)
+    assert (refused.code, refused.line["status"]) == (1, "refused")
+    assert refused.errors == [
+        f"{refused.output} holds {mine.name}, which belongs to no finished dataset: choose an empty folder"
+    ]
+    assert state_of(published.output) == before
+    mine.rename(published.output / "my-all.bin")
+    assert convert(photos, flag, settings=NAMED).code == 0
+    assert (published.output / "my-all.bin").read_text() == "mine"
+
+
+def test_the_same_dataset_is_rebuilt_only_without_a_users_file_that_could_be_a_shard(convert, photos):
+    done = convert(photos, settings=NAMED)
+    mine = done.output / "my-all-3-3.bin"
+    mine.write_text("mine")
+    assert convert(photos, settings=NAMED).line["status"] == "kept"
+    os.utime(photos / "cat/00.jpg", (1, 1))
+    refused = convert(photos, "--overwrite", settings=NAMED)
+    assert (refused.code, refused.line["status"], mine.read_text()) == (1, "refused", "mine")
+    mine.unlink()
+    rebuilt = convert(photos, "--overwrite", settings=NAMED)
+    assert (rebuilt.code, rebuilt.line["status"], rebuilt.files) == (0, "published", done.files)
+
+
+def test_an_interrupted_publishing_is_completed_where_shards_have_names_of_the_users_own(convert, photos, tmp_path):
+    output = tmp_path / "switched"
+    fresh = {
+        count: convert(photos, settings={**NAMED, "shards.count": count}, output=tmp_path / f"{count}")
+        for count in (2, 3)
+    }
+    for count in (2, 3):
+        with cut_switch("move_file", 6):
+            cut = convert(photos, "--overwrite", settings={**NAMED, "shards.count": count}, output=output)
+        assert (cut.code, len(cut.staging), (output / "recordmill.json").exists()) == (1, 1, False)
+        assert (output / f"my-all-1-{count}.bin").exists()
+        again = convert(photos, "--overwrite", settings={**NAMED, "shards.count": count}, output=output)
+        assert (again.code, again.staging, again.files) == (0, [], fresh[count].files)
+
+
 @pytest.fixture
 def unfinished(convert, photos, tmp_path):
     """An output with the staging of a run that failed."""

@@ -317,7 +317,7 @@ def test_bad_datasets_to_reuse_are_refused_in_a_sentence(dataset, photos, conver
     def refuse(folder, **settings):
         done = convert(photos, f"--reuse={folder}", settings=SETTINGS | settings, output=tmp_path / "again")
         assert not done.output.exists()
-        return done.told
+        return done.answer
 
     (tmp_path / "empty").mkdir()
     for folder in ("empty", "nowhere", "dataset/recordmill.json"):

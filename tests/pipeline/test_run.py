@@ -252,11 +252,11 @@ def test_a_flat_folder_of_images_without_labels(convert, picture, tmp_path):
     for number in range(4):
         (tmp_path / "photos" / f"{number}.jpg").write_bytes(picture(number))
     both = {"splits.fractions": {"train": 0.5, "test": 0.5}}
-    (told,) = convert(tmp_path / "photos", settings={**both, "source.kind": "class_folders"}).errors
-    assert "4 no_class" in told
+    (sentence,) = convert(tmp_path / "photos", settings={**both, "source.kind": "class_folders"}).errors
+    assert "4 no_class" in sentence
     assert (
         "images are expected in folders named after their class (--set source.class_from=none takes images without "
-        "labels, --config configs/filename_labels.yaml takes labels from names): " in told
+        "labels, --config configs/filename_labels.yaml takes labels from names): " in sentence
     )
     (tmp_path / "photos/deep").mkdir()
     (tmp_path / "photos/3.jpg").rename(tmp_path / "photos/deep/3.jpg")
@@ -417,10 +417,10 @@ def test_several_inputs_are_listed_side_by_side(tmp_path):
 
 def test_a_missing_extra_for_google_is_not_mentioned():
     hidden = (
-        "import logging, sys; sys.modules['apitools'] = None; import recordmill.pipeline.run; logging.warning('told')"
+        "import logging, sys; sys.modules['apitools'] = None; import recordmill.pipeline.run; logging.warning('logged')"
     )
     done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, check=True)
-    assert done.stderr == "WARNING:root:told\n"
+    assert done.stderr == "WARNING:root:logged\n"
 
 
 def test_inspect_and_the_card_show_the_fingerprint(dataset, capsys):

@@ -370,7 +370,7 @@ def test_a_range_that_becomes_empty_while_another_is_filled_is_noted(convert, pi
 
 def test_fixed_cuts_need_a_power_of_two(convert, photos):
     done = convert(photos, settings=FIXED | {"shards.count": 6})
-    assert done.told[0] == 2
-    assert "shards.count is 6: with cuts: fixed, give a power of two such as 8" in done.told[1]
+    assert done.answer[0] == 2
+    assert "shards.count is 6: with cuts: fixed, give a power of two such as 8" in done.answer[1]
     beam = convert(photos, "--writer=beam", settings=FIXED | {"shards.count": 4})
-    assert beam.told[1].startswith("shards.cuts has no effect with --writer=beam")
+    assert beam.answer[1].startswith("shards.cuts has no effect with --writer=beam")

@@ -76,6 +76,18 @@ def test_a_version_is_the_dataset_that_a_run_without_versions_makes(tonight, con
     assert version == alone
 
 
+def test_a_users_file_in_the_folder_of_a_version_is_not_overwritten(tonight, tmp_path):
+    named = {"shards.name": "my-{split}-{index}-{count}.bin"}
+    version = tonight("--plan", settings=named).line["plan_id"]
+    mine = tmp_path / "dataset" / version / "my-test-0-2.bin"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    refused = tonight(settings=named)
+    sentence = f"{mine.parent} holds {mine.name}, which belongs to no finished dataset: choose an empty folder"
+    assert (refused.code, refused.errors) == (1, [sentence])
+    assert (os.listdir(refused.output), os.listdir(mine.parent), mine.read_text()) == ([version], [mine.name], "mine")
+
+
 def test_readers_open_the_current_version(two, capsys):
     output, old, new = two
     assert pointer(output) == {"recordmill": 2, "current": new, "previous": old}
@@ -266,7 +278,7 @@ def test_after_a_breach_a_higher_limit_publishes_the_finished_shards(two, tonigh
 
 def test_an_output_with_a_dataset_in_place_is_refused(tonight, convert, photos):
     done = convert(photos, settings=SETTINGS)
-    assert tonight().told == (
+    assert tonight().answer == (
         1,
         f"{done.output} holds a dataset that is not in a version: choose another output, or remove --versions",
     )
@@ -275,7 +287,7 @@ def test_an_output_with_a_dataset_in_place_is_refused(tonight, convert, photos):
 def test_an_input_with_versions_is_refused(two, convert, tmp_path):
     output, _, new = two
     sentence = f"the input {output} has versions, which would all be read: name one, such as {output}/{new}"
-    assert convert(output, output=tmp_path / "again").told == (2, sentence)
+    assert convert(output, output=tmp_path / "again").answer == (2, sentence)
     assert convert(output / new, output=tmp_path / "again").code == 0
 
 
@@ -284,14 +296,14 @@ def test_an_output_that_is_a_version_is_refused(two, convert, photos, state_of, 
     output, old, _ = two
     before = state_of(output)
     sentence = f"the output {output}/{old} is a version: choose {output} and --versions"
-    assert convert(photos, *flags, output=output / old, settings=SETTINGS).told == (2, sentence)
+    assert convert(photos, *flags, output=output / old, settings=SETTINGS).answer == (2, sentence)
     assert state_of(output) == before
 
 
 @pytest.mark.parametrize("flag", ["--no_plan", "--plan", "--overwrite", "--update", "--discard"])
 def test_an_output_with_versions_is_refused_without_the_flag(two, convert, photos, state_of, flag):
     before = state_of(two[0])
-    refused = convert(photos, flag, settings=SETTINGS).told
+    refused = convert(photos, flag, settings=SETTINGS).answer
     assert refused == (1, f"{two[0]} has versions: add --versions, or choose another output")
     assert state_of(two[0]) == before
 
@@ -361,10 +373,10 @@ def test_a_damaged_pointer_is_one_sentence_with_the_remedy(two, tonight, convert
         assert command([str(output), *argv]) == (2 if command is diff else 1)
         assert capsys.readouterr().err == f"error: {sentence}\n"
     assert diff([str(output / old), str(output)]) == 2
-    assert (tonight().told, tonight("--update").told) == ((1, sentence), (1, sentence))
+    assert (tonight().answer, tonight("--update").answer) == ((1, sentence), (1, sentence))
     other, settings = tmp_path / "other", SETTINGS | {"expect.classes": "as_before"}
     for flag in ("--reuse", "--against"):
-        assert convert(photos, flag, str(output), output=other, settings=settings).told == (1, sentence)
+        assert convert(photos, flag, str(output), output=other, settings=settings).answer == (1, sentence)
     assert (output / "recordmill.json").read_text() == content
     capsys.readouterr()
     assert versions([str(output)]) == 0
@@ -379,13 +391,48 @@ def test_a_damaged_pointer_is_one_sentence_with_the_remedy(two, tonight, convert
     assert (verify([str(output)]), tonight("--update").line["status"]) == (0, "kept")
 
 
+@pytest.fixture
+def damaged(two):
+    """As `two`, but nobody can read the marker of the current version."""
+    output, _, new = two
+    (output / new / "recordmill.json").write_text("{")
+    return two
+
+
+def test_an_update_of_a_damaged_version_is_refused_with_advice(damaged, tonight, photos, state_of):
+    output, old, new = damaged
+    before = state_of(output)
+    why = f"{output}/{new}/recordmill.json cannot be understood: it is not JSON: "
+    refused = tonight("--update")
+    assert (refused.code, refused.errors[0].startswith(f"--update: {why}")) == (2, True)
+    assert refused.errors[0].endswith(
+        f": roll back with recordmill versions {output} --rollback and delete that version with --drop {new}, "
+        "or run without --update"
+    )
+    assert state_of(output) == before
+    assert versions([str(output), "--rollback"]) == 0
+    assert versions([str(output), "--drop", new]) == 0
+    again = tonight("--update")
+    assert (again.code, again.line["status"], again.line["version"]) == (0, "published", new)
+    assert pointer(output) == {"recordmill": 2, "current": new, "previous": old}
+
+
+def test_a_run_without_update_makes_a_version_next_to_a_damaged_one(damaged, tonight, photos, picture):
+    output, _, new = damaged
+    (photos / "cat/newer.jpg").write_bytes(picture("newer"))
+    done = tonight()
+    assert (done.code, done.line["status"]) == (0, "published")
+    assert pointer(output) == {"recordmill": 2, "current": done.line["version"], "previous": new}
+    assert tonight("--update").line["status"] == "kept"
+
+
 def test_a_pointer_without_any_complete_version(two, tonight):
     output, old, new = two
     for name in (old, new):
         (output / name / "recordmill.json").unlink()
     why = f"names the version {new}, which is not there or unfinished"
     remedy = "no version is complete, so delete that file and convert again"
-    assert tonight().told == (1, f"{output}/recordmill.json {why}: {remedy}")
+    assert tonight().answer == (1, f"{output}/recordmill.json {why}: {remedy}")
     (output / "recordmill.json").unlink()
     with pytest.raises(ValueError, match="holds versions, but none is current: no version is complete, so convert"):
         open_dataset(str(output))

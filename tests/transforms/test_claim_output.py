@@ -42,9 +42,9 @@ def looks(monkeypatch):
     """The looks at outputs: the names that were there at each."""
     real, seen = claim_output.read_output, []
 
-    def look(output, plan_id):
+    def look(output, *more):
         seen.append(os.listdir(output) if os.path.isdir(output) else [])
-        return real(output, plan_id)
+        return real(output, *more)
 
     monkeypatch.setattr(claim_output, "read_output", look)
     return seen
@@ -70,10 +70,10 @@ def test_a_dataset_that_is_deleted_while_a_run_looks_is_made_again(pictures, run
     run_steps(SETTINGS_OF_ONE, run)
     marker, real = Path(run.output, "recordmill.json"), claim_output.read_output
 
-    def look(output, plan_id):
+    def look(output, *more):
         for path in Path(output).iterdir() if marker.exists() else ():
             path.rename(path.parent.parent / path.name)
-        return real(output, plan_id)
+        return real(output, *more)
 
     monkeypatch.setattr(claim_output, "read_output", look)
     assert run_steps(SETTINGS_OF_ONE, replace(run, run_id="again"))["status"] == "published"
@@ -169,7 +169,7 @@ def test_any_error_while_a_run_claims_its_output_is_one_sentence(run, monkeypatc
 def test_an_error_after_the_claim_takes_the_claim_back(run, monkeypatch):
     seen = []
 
-    def fail(output, plan_id):
+    def fail(output, *more):
         seen.append(os.listdir(output))
         raise OSError(errno.EIO, "Input/output error")
 

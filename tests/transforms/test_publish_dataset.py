@@ -130,8 +130,8 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
     assert marker["plan"]["id"] == plan.plan_id
     assert marker["run"].items() >= {"id": "run", "runner": "FnApiRunner", "shards_reused": 0}.items()
     assert marker["ledger"]["written"] == 8
-    told = json.loads(Path(run.outcome_file).read_bytes())
-    assert told == {**to_json(outcome), "run_id": "run"}
+    written = json.loads(Path(run.outcome_file).read_bytes())
+    assert written == {**to_json(outcome), "run_id": "run"}
 
 
 def test_an_image_that_could_not_be_read_once_is_read_when_the_dataset_is_overwritten(
@@ -162,10 +162,10 @@ def test_images_that_changed_split_since_the_replaced_dataset_are_reported(pictu
     assert run_steps(halves, run)["notes"] == []
     swapped = replace(SETTINGS, splits=SplitSettings(fractions={"test": 0.5, "train": 0.5}))
     before = json.loads((Path(run.output) / "recordmill.json").read_bytes())["splits"]
-    told = run_steps(swapped, replace(run, overwrite=True))["notes"]
+    notes = run_steps(swapped, replace(run, overwrite=True))["notes"]
     counts = sorted(((before[name]["records"], name) for name in before), reverse=True)
     ways = ", ".join(f"{count} from {name} to {'test' if name == 'train' else 'train'}" for count, name in counts)
-    assert told == [f"40 images of the dataset that is replaced are in another split now: {ways}"]
+    assert notes == [f"40 images of the dataset that is replaced are in another split now: {ways}"]
 
 
 def test_a_split_whose_images_are_all_rejected_is_reported(pictures, run, run_steps):
@@ -180,9 +180,9 @@ def test_a_split_whose_images_are_all_rejected_is_reported(pictures, run, run_st
     for ref, split in placed.items():
         if split == "test":
             Path(ref.uri).write_bytes(bytes(ref.size))
-    told = run_steps(halves, run)
+    outcome = run_steps(halves, run)
     note = "split test is empty: its images were rejected"
-    assert (told["status"], note in told["notes"]) == ("published", True)
+    assert (outcome["status"], note in outcome["notes"]) == ("published", True)
     assert note in json.loads((Path(run.output) / "recordmill.json").read_bytes())["notes"]
 
 

@@ -34,8 +34,7 @@ def claim_output(output: str, plan_id: str, run_id: str, shards: int = 0, refere
     staging = staging_folder(output, plan_id)
     since = datetime.now(UTC).isoformat(timespec="seconds")
     claim = {"plan": plan_id, "run": run_id, "host": socket.gethostname(), "process": os.getpid(), "since": since}
-    planned = {"shards": shards, "references": references}
-    content = orjson.dumps({**claim, **planned, "born": _birth_of(os.getpid())})
+    content = orjson.dumps({**claim, "shards": shards, "references": references, "born": _birth_of(os.getpid())})
     for tries_left in reversed(range(_MOST_TRIES)):
         try:
             storage.make_folder(staging)

@@ -1,6 +1,7 @@
 """What an output folder holds, and what a run with a certain plan may do there."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,6 +70,7 @@ class OutputState:
         pending: whether a dataset is complete in this plan's staging: its switch was cut.
         busy: the sentence that tells of a run of another plan that is at work there, or may be; empty where none is.
         leftovers: what runs of other plans have left there.
+        file_names: of each split, the name that this plan's shard would have if it were the only one, with one record.
     """
 
     output: str
@@ -77,6 +79,7 @@ class OutputState:
     pending: bool = False
     busy: str = ""
     leftovers: tuple[Leftover, ...] = ()
+    file_names: Sequence[str] = ()
 
     @property
     def cut(self) -> tuple[Leftover, ...]:
@@ -84,21 +87,21 @@ class OutputState:
         return tuple(each for each in self.leftovers if each.complete)
 
 
-def read_output(output: str, plan_id: str) -> OutputState:
+def read_output(output: str, plan_id: str, file_names: Sequence[str] = ()) -> OutputState:
     """Looks at an output folder until nothing changes meanwhile: half of another run's switch is not a state.
 
-    The folder is listed again only where the names in it matter.
+    The folder is listed again only where the names in it matter. `file_names` are those of `OutputState`.
     """
     while True:
         names = storage.folder_names(output)
         with suppress(FileNotFoundError):  # the marker, which another run is replacing
-            state = _look(output, plan_id, names)
-            names_matter = state.leftovers or (state.marker is None and _find_strangers(names))
+            state = _look(output, plan_id, names, file_names)
+            names_matter = state.leftovers or _find_strangers(state)
             if state.pending or state.busy or not names_matter or storage.folder_names(output) == names:
                 return state
 
 
-def _look(output: str, plan_id: str, names: list[str]) -> OutputState:
+def _look(output: str, plan_id: str, names: list[str], file_names: Sequence[str]) -> OutputState:
     others = other_stagings(names, plan_id)
     pending = storage.exists(storage.join(staging_folder(output, plan_id), MARKER))
     busy = find_busy(output, others, elsewhere=True)
@@ -111,7 +114,7 @@ def _look(output: str, plan_id: str, names: list[str]) -> OutputState:
         if MARKER in names:
             raise
     leftovers = tuple(_describe_leftover(output, name, marker) for name in others)
-    return OutputState(output, names, marker, pending, busy, leftovers)
+    return OutputState(output, names, marker, pending, busy, leftovers, file_names)
 
 
 def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftover:
@@ -146,7 +149,7 @@ def find_other_use(output: str) -> str:
         OSError: it cannot be read.
     """
     names = storage.folder_names(output)
-    strangers = [*staging_names(names), *_find_strangers(names)]
+    strangers = [*staging_names(names), *_find_strangers(OutputState(output, names))]
     try:
         current = current_folder(output)
     except LoadError as error:
@@ -175,8 +178,7 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
 
     A dataset of the same plan is kept. One of another plan is refused with the differences, unless it is to be
     overwritten. Where a run of another plan is at work everything is refused. What such a run has left does not
-    matter; a dataset whose publishing was interrupted is published before, so that it is one of another plan. Files
-    that look like shards and belong to no dataset are refused: readers that glob would mix them in.
+    matter; a dataset whose publishing was interrupted is published before, so that it is one of another plan.
     """
     output = state.output
     if state.busy:
@@ -190,12 +192,10 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
         )
     if state.pending:
         return "finish", "an earlier run was interrupted while publishing: its dataset is now in place"
-    if state.marker is None:
-        return _decide_without_marker(state)
+    if state.marker is None or (overwrite and state.marker.plan.id != plan_id):
+        return decide_to_convert(state)
     if state.marker.plan.id == plan_id:
-        return _decide_on_the_same(output, state.marker, overwrite)
-    if overwrite:
-        return "convert", ""
+        return _decide_on_the_same(state, state.marker, overwrite)
     changed = differences(state.marker.plan.recipe, recipe)
     changed = [each for each in changed if not each.startswith(_DERIVED)] or changed
     advice = "choose another output, or replace it with --overwrite"
@@ -220,12 +220,23 @@ def make_room(state: OutputState) -> list[str]:
     return notes
 
 
-def _decide_on_the_same(output: str, marker: Marker, overwrite: bool) -> tuple[Action, str]:
+def decide_to_convert(state: OutputState) -> tuple[Action, str]:
+    """`convert`, unless the output holds a file that publishing might replace, or that readers would mix in."""
+    if state.marker is None and any(map(split_version, state.names)):
+        return "refuse", f"{state.output} has versions: add --versions, or choose another output"
+    if state.marker is None and MARKER in state.names:
+        return "refuse", f"{state.output}/{MARKER} cannot be read: choose another output, or delete that folder"
+    if not (names := _find_strangers(state)):
+        return "convert", ""
+    return "refuse", f"{state.output} holds {names[0]}, which belongs to no finished dataset: choose an empty folder"
+
+
+def _decide_on_the_same(state: OutputState, marker: Marker, overwrite: bool) -> tuple[Action, str]:
     """What to do about the finished dataset of the same plan."""
-    fault = find_fault(output, marker)
+    output, fault = state.output, find_fault(state.output, marker)
     unread = {reason: count for reason, count in marker.ledger.rejected.items() if reason in MAY_HEAL}
     if overwrite and (fault or unread):
-        return "convert", ""
+        return decide_to_convert(state)
     if fault:
         return "refuse", f"{output} {fault}, against its {MARKER}: run again with --overwrite to rebuild it"
     if unread:
@@ -235,18 +246,14 @@ def _decide_on_the_same(output: str, marker: Marker, overwrite: bool) -> tuple[A
     return "keep", f"{output} already holds this dataset: nothing to do"
 
 
-def _decide_without_marker(state: OutputState) -> tuple[Action, str]:
-    strangers = _find_strangers(state.names)
-    if any(map(split_version, state.names)):
-        return "refuse", f"{state.output} has versions: add --versions, or choose another output"
-    if MARKER in strangers:
-        return "refuse", f"{state.output}/{MARKER} cannot be read: choose another output, or delete that folder"
-    if strangers:
-        what = f"{strangers[0]}, which belongs to no finished dataset"
-        return "refuse", f"{state.output} holds {what}: choose an empty folder"
-    return "convert", ""
+def _find_strangers(state: OutputState) -> list[str]:
+    """The names that this plan's shards may get and the dataset there does not have; without one, any dataset's too.
 
-
-def _find_strangers(names: Iterable[str]) -> list[str]:
-    """Those names that are a dataset's, for a folder without a dataset."""
-    return [name for name in names if looks_like_shard(name) or name.endswith("labels.txt") or name in _OURS]
+    How many shards and records there will be is not known yet, so that each number stands for all of them.
+    """
+    shards = "|".join(re.sub(r"(\\ )*\d+", r" *[\\da-fA-F,_]+", re.escape(name)) for name in state.file_names)
+    fitting = [name for name in state.names if re.fullmatch(shards, name)]
+    if state.marker is not None:
+        return sorted({*fitting} - {*_OURS, *state.marker.files, *(shard.name for shard in state.marker.shards)})
+    ours = {*_OURS, *fitting}
+    return [name for name in state.names if looks_like_shard(name) or name.endswith("labels.txt") or name in ours]

@@ -95,6 +95,11 @@ class Plan:
     run_notes: list[str] = field(default_factory=list)
     price: Price | None = field(default=None, compare=False)
 
+    @property
+    def shard_count(self) -> int:
+        """How many shards all splits have together; those that turn out to be empty count."""
+        return sum(map(len, self.starts.values()))
+
 
 def make_plan(
     summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, recipe: Recipe, growth: float

@@ -49,8 +49,7 @@ class ImageForm:
             label[[each for each in values[key] if 0 <= each < len(label)]] = 1
             arrays[key] = label
         elif self.layout.shape == "pair" and self.layout.label == self.info.key_of("label_text"):
-            label_id = self.info.labels.get(values[self.layout.label].decode(), -1)
-            arrays[self.layout.label] = np.int64(label_id)
+            arrays[self.layout.label] = np.int64(self.info.labels.get(values[self.layout.label].decode(), -1))
         chosen = {key: arrays[key] for key in self.layout.keys}
         return chosen if self.layout.shape == "dict" else tuple(chosen.values())
 

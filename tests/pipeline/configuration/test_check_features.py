@@ -224,8 +224,8 @@ def test_a_taken_name_that_the_key_fills_says_so():
     def source(key):
         return FilenameLabels(pattern=r"(?P<x>\w)_(?P<label>\d)", features_from={key: "x"})
 
-    with pytest.raises(ValueError, match=r"^source: the feature name 'image/source_id' is taken: choose") as told:
+    with pytest.raises(ValueError, match=r"^source: the feature name 'image/source_id' is taken: choose") as raised:
         check_features(layout("tf_object_detection", source("image/source_id")))
-    assert str(told.value).endswith("x/image/source_id; in a manifest the column under source.columns.key fills it")
+    assert str(raised.value).endswith("x/image/source_id; in a manifest the column under source.columns.key fills it")
     with pytest.raises(ValueError, match=r"is taken: choose another, such as x/image/height$"):
         check_features(layout("tf_object_detection", source("image/height")))

@@ -87,8 +87,8 @@ def test_folders_below_one_of_several_classes_get_a_warning():
         f"the images of class fotos are in folders of their own, cat, dog: {advice}"
     ]
     more = [f"more/{animal}/{number}.jpg" for animal in ("cow", "emu") for number in range(40)]
-    (told,) = notes_of([*NESTED, *more])
-    assert told == (
+    (note,) = notes_of([*NESTED, *more])
+    assert note == (
         f"the images of class fotos are in folders of their own, cat, dog, as do those of 1 other class: {advice}"
     )
 

@@ -211,6 +211,48 @@ def test_files_that_look_like_a_datasets_are_refused_without_a_marker(name, over
     )
 
 
+@pytest.mark.parametrize("marker", [None, MARKER], ids=["without", "with"])
+@pytest.mark.parametrize(
+    ("pattern", "name", "is_refused"),
+    [
+        ("my-{}-{}.bin", "my-0-1.bin", True),
+        ("my-{}-{}.bin", "my-12-40.bin", True),
+        ("my-{}-{}.bin", "my-0-1.bin.old", False),
+        ("my-{}-{}.bin", "my-0-1xbin", False),
+        ("my-{}-{}.bin", "not-my-0-1.bin", False),
+        ("my{:05d}of{:,}", "my00011of1,000,000", True),
+        ("{:4d} {:x} (my)", "  12 3fA (my)", True),
+        ("{:4d} {:x} (my)", "notes (my)", False),
+        ("all", "all", True),
+    ],
+)
+def test_files_with_names_of_new_shards_are_refused(pattern, name, is_refused, marker):
+    state = OutputState("/out", ["NOTES.md", name], marker, file_names=["other", pattern.format(0, 1)])
+    sentence = f"/out holds {name}, which belongs to no finished dataset: choose an empty folder"
+    assert decide(state, "bbb", overwrite=True) == (("refuse", sentence) if is_refused else ("convert", ""))
+
+
+def test_a_file_of_the_dataset_there_may_have_the_name_of_a_new_shard():
+    names = [*(name for name in FILES if "/" not in name), "recordmill.json", "sidecars"]
+    state = OutputState("/out", names, MARKER, file_names=["train-0.tfrecord", "labels.txt", "sidecars"])
+    assert decide(state, "bbb", overwrite=True) == ("convert", "")
+
+
+def test_a_folder_with_a_file_named_like_a_new_shard_is_listed_again(dataset, monkeypatch):
+    # Another run has replaced the dataset meanwhile: the file is not the user's, but the old dataset's.
+    old, real = dataset / "train-2.tfrecord", storage.folder_names
+    old.touch()
+
+    def remove(folder):
+        names = real(folder)
+        old.unlink(missing_ok=True)
+        return names
+
+    monkeypatch.setattr(storage, "folder_names", remove)
+    state = read_output(str(dataset), "bbb", ["train-0.tfrecord"])
+    assert decide(state, "bbb", overwrite=True) == ("convert", "")
+
+
 @pytest.mark.parametrize("content", [b"", b"{", json.dumps(STORED).encode()[:-5], b"\0" * 100, b"\xff"])
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_damaged_marker_is_refused_in_a_sentence(dataset, content, overwrite):

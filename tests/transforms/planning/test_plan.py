@@ -54,6 +54,7 @@ def test_a_plan_has_exact_shards_and_labels():
     assert (plan.action, plan.sentence, plan.notes) == ("convert", "", [])
     assert plan.label_map == LabelMap({"a": 0, "b": 1})
     assert {name: len(starts) for name, starts in plan.starts.items()} == {"train": 3, "test": 3}
+    assert plan.shard_count == 6
     assert plan.summary.references == 100
     assert plan.summary.sample == []
     assert all(not split.histogram.bins for split in plan.summary.splits.values())

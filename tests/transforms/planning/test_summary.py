@@ -71,8 +71,11 @@ def test_everything_listed_is_counted_once(refs):
 
 
 def test_a_warning_of_an_input_itself_has_its_name_or_none():
-    told = ImageRef("", "/x").notice("warning", "empty_folder", "the input is empty")
-    assert summarize([told, told.replace(key="old/")]).warnings == ["old: the input is empty", "the input is empty"]
+    warning = ImageRef("", "/x").notice("warning", "empty_folder", "the input is empty")
+    assert summarize([warning, warning.replace(key="old/")]).warnings == [
+        "old: the input is empty",
+        "the input is empty",
+    ]
 
 
 def test_exact_contents():
@@ -181,7 +184,7 @@ def test_the_sample_is_the_images_with_the_lowest_order():
 
 
 def test_two_references_with_one_key_can_both_be_in_the_sample():
-    # A user's mistake that is told later, as two images with one key, must not fail here.
+    # A user's mistake that is reported later, as two images with one key, must not fail here.
     same = [ImageRef("a", "x/a", features="1"), ImageRef("a", "x/a", features="2"), ImageRef("a", "y/a")]
     splitter = ImageSplitter(0, SplitSettings(), SplitCutoffs())
     total = Summary()

@@ -63,8 +63,8 @@ def test_files_that_references_name_are_used_wherever_both_were_met(cut):
 
 def test_rejected_and_excluded_images_are_named_and_notes_name_nothing():
     refs = [named(f"/x/{n}.jpg").notice(status, "why") for n, status in enumerate(("rejected", "left_out"))]
-    told = [named("/x/2.jpg").notice(status, "why") for status in ("warning", "fatal", "names_images")]
-    assert join([*FILES[:3], *refs, *told]) == {"taken_only_by_name": -3, "without_annotation": 1}
+    notices = [named("/x/2.jpg").notice(status, "why") for status in ("warning", "fatal", "names_images")]
+    assert join([*FILES[:3], *refs, *notices]) == {"taken_only_by_name": -3, "without_annotation": 1}
 
 
 def test_a_file_that_was_listed_twice_counts_twice():

@@ -127,8 +127,8 @@ def test_boxes_and_labels_that_the_convention_has_no_place_for_are_not_limited()
 
 def test_many_classes_are_not_listed_in_a_flag():
     labels = LabelMap({f"class{number}": number for number in range(40)})
-    told = check_boxes(finished({"empty": {"dog": 1}}, dict.fromkeys(labels.ids, 1)), YOLO, labels)
-    assert told.endswith("correct such boxes, or list the classes to keep in labels.classes")
+    problem = check_boxes(finished({"empty": {"dog": 1}}, dict.fromkeys(labels.ids, 1)), YOLO, labels)
+    assert problem.endswith("correct such boxes, or list the classes to keep in labels.classes")
 
 
 @pytest.mark.parametrize(

@@ -202,20 +202,20 @@ ADD = "add such labels to labels.classes, or let labels.catch_all take them"
 
 @pytest.mark.parametrize(("reason", "remedy"), [("format_not_allowed", CONVERT), ("unknown_label", ADD)])
 def test_the_remedy_for_the_most_frequent_reason_is_given(reason, remedy):
-    told = check_limits(ledger(1, bad=2, **{reason: 9}), [], settings(), {})
-    assert told.endswith(
+    problem = check_limits(ledger(1, bad=2, **{reason: 9}), [], settings(), {})
+    assert problem.endswith(
         f"max_rejected.count (10) and max_rejected.share (50.00%); {remedy}, name such files in ignore, "
         "or raise one of the limits"
     )
-    told = check_limits(ledger(0, bad=2, **{reason: 9}), [], settings(), {})
-    assert told == f"nothing is left: all 11 images were rejected (9 {reason}, 2 bad): {remedy}"
+    problem = check_limits(ledger(0, bad=2, **{reason: 9}), [], settings(), {})
+    assert problem == f"nothing is left: all 11 images were rejected (9 {reason}, 2 bad): {remedy}"
 
 
 def test_one_image_is_singular_and_one_in_a_file_of_many_cannot_be_ignored():
-    told = check_limits(ledger(5), ["a"], settings(RejectionLimits(), files=("*.csv",)), {})
-    assert told == "all images of 1 class were rejected (a), and max_rejected.lost_classes is 0; raise it"
-    told = check_limits(ledger(5, bad=1), [], settings(RejectionLimits(count=0), "row", files=("*.csv",)), {})
-    assert told == (
+    problem = check_limits(ledger(5), ["a"], settings(RejectionLimits(), files=("*.csv",)), {})
+    assert problem == "all images of 1 class were rejected (a), and max_rejected.lost_classes is 0; raise it"
+    problem = check_limits(ledger(5, bad=1), [], settings(RejectionLimits(count=0), "row", files=("*.csv",)), {})
+    assert problem == (
         "1 of 6 rows was rejected (1 bad), which is over max_rejected.count (0) and max_rejected.share (1.00%); "
         "raise one of the limits"
     )
@@ -304,6 +304,6 @@ def test_labels_without_a_place_are_counted(finished, summary, stored, count):
 
 def test_what_the_source_advises_follows_the_reason():
     remedies = {"no_class": "move them", "unknown_label": "rename it"}
-    told = check_limits(ledger(0, no_class=2, bad=1), [], settings(remedies=remedies), {})
-    assert told == "nothing is left: all 3 images were rejected (2 no_class, 1 bad): move them"
+    problem = check_limits(ledger(0, no_class=2, bad=1), [], settings(remedies=remedies), {})
+    assert problem == "nothing is left: all 3 images were rejected (2 no_class, 1 bad): move them"
     assert check_limits(ledger(1, unknown_label=19), [], settings(remedies=remedies), {}).count("; rename it, ") == 1

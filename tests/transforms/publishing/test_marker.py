@@ -229,12 +229,12 @@ def test_boxes_are_counted_by_class_next_to_the_images():
         for each, instances in zip(REPORTS, ({"dog": 2, "cat": 4}, {"cat": 1}), strict=False)
     ]
     shards = name_shards(boxes, SETTINGS)
-    told = build_marker(make_plan(), shards, LEDGER, SETTINGS, gather_reports(boxes), DUPLICATE_NUMBERS).splits
+    splits = build_marker(make_plan(), shards, LEDGER, SETTINGS, gather_reports(boxes), DUPLICATE_NUMBERS).splits
     own = {report.split: report for report in boxes}
-    assert {name: split.instances for name, split in told.items()} == {
-        name: dict(sorted(own[name].rows.instances.items())) if name in own else {} for name in told
+    assert {name: split.instances for name, split in splits.items()} == {
+        name: dict(sorted(own[name].rows.instances.items())) if name in own else {} for name in splits
     }
-    assert [told[name].class_counts for name in own] == [own[name].rows.instances for name in own]
+    assert [splits[name].class_counts for name in own] == [own[name].rows.instances for name in own]
     finished = gather_reports(REPORTS)
     plain = build_marker(
         make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, finished, DUPLICATE_NUMBERS

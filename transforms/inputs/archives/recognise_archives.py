@@ -64,9 +64,7 @@ def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recogn
         source["label_part"] = ""
     if inside.top.beside_images(".txt"):
         source["features_from"] = {"image/caption": {"part": "txt", "default": ""}}
-    words = sketch.archive_words()
-    splits = given_splits("from_source", words)
-    if splits:
+    if splits := given_splits("from_source", sketch.archive_words()):
         ending = r"\.t(?:ar|gz)" if sketch.all_ending(".tgz") else r"\.tar"
         source["split"] = f"{_any_of(splits)}[^/]*{ending}"
     label = sketch.heads.get(f"{name}/.cls", b"").strip()

@@ -63,8 +63,7 @@ class FilenameLabels(Source):
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """One image a file; a name that does not match is rejected."""
-        name = path.rpartition("/")[2]
-        match = self._compiled().fullmatch(name)
+        match = self._compiled().fullmatch(path.rpartition("/")[2])
         if not match or not match["label"]:
             raise Rejected("list", "name_mismatch", "the file's name does not match source.pattern")
         groups = match.groupdict()

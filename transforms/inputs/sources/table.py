@@ -142,8 +142,7 @@ class Table(TableFormat, Source):
                         rounded[name] = self._describe_rounded(name, values[name], row, table.as_text)
                 yield row, ref
             except Rejected as error:
-                detail = f"{path}, {row.place}{error.detail}"
-                yield row, ref.notice("rejected", "bad_row", detail)
+                yield row, ref.notice("rejected", "bad_row", f"{path}, {row.place}{error.detail}")
 
     def _describe_rounded(self, name: str, value: float, row: Row, as_text: bool) -> str:
         whole = f"{value:.0f} ({row.place}), which a 32-bit float turns into {np.float32(value):.0f}"

@@ -168,8 +168,7 @@ class Tfrecords(Source):
                     yield file.notice("fatal", "bad_labels", str(error))
                     return
                 except Rejected as error:
-                    detail = f"record {index} at byte {offset}: {error.detail}"
-                    yield ref.notice("rejected", "bad_example", detail)
+                    yield ref.notice("rejected", "bad_example", f"record {index} at byte {offset}: {error.detail}")
         if index < 0:
             yield file.notice("rejected", "bad_record", "the file holds no records")
         known = {name: number for name, number in numbers.items() if number is not None}

@@ -481,8 +481,8 @@ def marker(**changed):
 
 
 def test_the_ledger_has_a_branch_for_everything_listed():
-    told = describe_branches(marker())
-    assert [(branch["kind"], branch["name"], branch["count"]) for branch in told] == [
+    branches = describe_branches(marker())
+    assert [(branch["kind"], branch["name"], branch["count"]) for branch in branches] == [
         ("written", "train", 15),
         ("written", "test", 5),
         ("rejected", "truncated", 4),
@@ -490,36 +490,36 @@ def test_the_ledger_has_a_branch_for_everything_listed():
         ("ignored", "hidden", 3),
         ("left_out", "limit", 2),
     ]
-    assert sum(branch["count"] for branch in told) == 30
-    assert told[0]["drawn"].thickness == pytest.approx(FLOW_HEIGHT / 2)
+    assert sum(branch["count"] for branch in branches) == 30
+    assert branches[0]["drawn"].thickness == pytest.approx(FLOW_HEIGHT / 2)
 
 
 def test_many_splits_share_a_branch():
-    told = describe_branches(marker(splits={f"fold{number:02}": split(cat=1 + number) for number in range(12)}))
-    written = [(branch["name"], branch["count"]) for branch in told if branch["kind"] == "written"]
+    branches = describe_branches(marker(splits={f"fold{number:02}": split(cat=1 + number) for number in range(12)}))
+    written = [(branch["name"], branch["count"]) for branch in branches if branch["kind"] == "written"]
     assert written == [*((f"fold{number:02}", 1 + number) for number in range(11, 3, -1)), ("4 more splits", 10)]
 
 
 def test_classes_are_ordered_by_size_and_their_gaps_named():
-    told = describe_classes(marker(labels={"cat": 0, "dog": 1, "emu": 2}))
-    assert [(row["name"], row["counts"]) for row in told["largest"]] == [
+    classes = describe_classes(marker(labels={"cat": 0, "dog": 1, "emu": 2}))
+    assert [(row["name"], row["counts"]) for row in classes["largest"]] == [
         ("cat", [10, 5]),
         ("dog", [5, 0]),
         ("emu", [0, 0]),
     ]
-    assert (told["count"], told["empty"], told["most"], told["median"], told["least"]) == (3, 1, 15, 10.0, 5)
-    assert told["lacking"] == {"train": [], "test": ["dog"]}
-    assert (told["smallest"], told["between"], told["histogram"]) == ([], 0, None)
+    assert [classes[key] for key in ("count", "empty", "most", "median", "least")] == [3, 1, 15, 10.0, 5]
+    assert classes["lacking"] == {"train": [], "test": ["dog"]}
+    assert (classes["smallest"], classes["between"], classes["histogram"]) == ([], 0, None)
 
 
 def test_of_very_many_classes_some_are_shown_and_the_rest_counted():
     counts = {f"{number:05}": 1 + number for number in range(20_000)}
-    told = describe_classes(marker(splits={"train": split(**counts)}, labels=dict.fromkeys(counts, 0)))
-    assert [row["name"] for row in (told["largest"][0], told["smallest"][-1])] == ["19999", "00000"]
-    assert (len(told["largest"]), len(told["smallest"]), told["between"]) == (30, 10, 19_960)
-    shown = sum(sum(row["counts"]) for row in (*told["largest"], *told["smallest"]))
-    assert told["between_instances"] + shown == sum(counts.values())
-    assert sum(told["histogram"].counts) == 20_000
+    classes = describe_classes(marker(splits={"train": split(**counts)}, labels=dict.fromkeys(counts, 0)))
+    assert [row["name"] for row in (classes["largest"][0], classes["smallest"][-1])] == ["19999", "00000"]
+    assert (len(classes["largest"]), len(classes["smallest"]), classes["between"]) == (30, 10, 19_960)
+    shown = sum(sum(row["counts"]) for row in (*classes["largest"], *classes["smallest"]))
+    assert classes["between_instances"] + shown == sum(counts.values())
+    assert sum(classes["histogram"].counts) == 20_000
     even = describe_classes(marker(splits={"train": split(**dict.fromkeys(counts, 3))}))
     assert even["histogram"] is None
 
@@ -527,16 +527,16 @@ def test_of_very_many_classes_some_are_shown_and_the_rest_counted():
 @pytest.mark.parametrize(("boxes", "of"), [({"listed": 9, "written": 9}, "box"), (None, "label")])
 def test_of_images_with_several_classes_these_are_counted(boxes, of):
     splits = {"train": {**split(**{"": 4}), "instances": {"cat": 20, "dog": 2}}, "test": {**split(), "instances": {}}}
-    told = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
-    classes = describe_classes(told)
+    dataset = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
+    classes = describe_classes(dataset)
     assert [(row["name"], row["counts"]) for row in classes["largest"]] == [("cat", [20, 0]), ("dog", [2, 0])]
     assert classes["of"] == of
 
 
 def test_images_without_a_label_are_not_a_missing_class():
     splits = {"train": split(**{"": 4, "cat": 1}), "test": split(cat=1)}
-    told = describe_classes(marker(splits=splits, labels={"cat": 0}))
-    assert (told["count"], told["lacking"]) == (1, {"train": [], "test": []})
+    classes = describe_classes(marker(splits=splits, labels={"cat": 0}))
+    assert (classes["count"], classes["lacking"]) == (1, {"train": [], "test": []})
 
 
 def statistics():
@@ -550,14 +550,14 @@ def statistics():
 
 
 def test_sizes_are_given_in_pixels_and_bytes():
-    told = describe_sizes(statistics())
-    assert told["common"] == [((8, 6), 3), ((6, 8), 1)]
-    assert told["average"] == "48 pixels"
-    assert told["shapes"] == {"landscape": 3, "square": 0, "portrait": 1}
-    assert [tick.text for tick in told["sides"].along] == ["5", "7", "10", "13"]
-    assert [tick.text for tick in told["sides"].up] == ["5", "7", "10", "13"]
-    assert [tick.text for tick in told["file_bytes"].along] == ["512 B", "1.0 KiB", "2.0 KiB", "4.0 KiB"]
-    assert [tick.text for tick in told["aspects"].along] == ["1:1.41", "1:1", "1.41:1"]
+    sizes = describe_sizes(statistics())
+    assert sizes["common"] == [((8, 6), 3), ((6, 8), 1)]
+    assert sizes["average"] == "48 pixels"
+    assert sizes["shapes"] == {"landscape": 3, "square": 0, "portrait": 1}
+    assert [tick.text for tick in sizes["sides"].along] == ["5", "7", "10", "13"]
+    assert [tick.text for tick in sizes["sides"].up] == ["5", "7", "10", "13"]
+    assert [tick.text for tick in sizes["file_bytes"].along] == ["512 B", "1.0 KiB", "2.0 KiB", "4.0 KiB"]
+    assert [tick.text for tick in sizes["aspects"].along] == ["1:1.41", "1:1", "1.41:1"]
 
 
 def test_sizes_beyond_the_most_frequent_are_counted():

@@ -37,13 +37,13 @@ def damaged(tmp_path, frame, example):
 
 @pytest.mark.parametrize("level", ["frames", "files"])
 def test_a_process_says_what_the_same_code_says_here(damaged, level):
-    told = []
+    counts = []
     with ShardWorkers(1) as workers:
-        checks = [workers.verify(shard, STRANGER, level, told.append) for shard in damaged]
+        checks = [workers.verify(shard, STRANGER, level, counts.append) for shard in damaged]
     assert checks == [verify_shard(shard, STRANGER, level) for shard in damaged]
     assert [check.records for check in checks] == [600, 599, 0]
     assert [len(check.findings) for check in checks] == [0, 1, 1]
-    assert sum(told) == 1199
+    assert sum(counts) == 1199
 
 
 def test_a_process_that_dies_is_an_error_that_names_the_shard_and_is_replaced(tmp_path, damaged):

@@ -25,9 +25,9 @@ def marker(**changed):
     return make_marker(**{**basis, **changed})
 
 
-def texts(told, statistics=None, **images):
+def texts(dataset, statistics=None, **images):
     settings = make_settings(images=ImageSettings(**images))
-    return [remark.text for remark in find_remarks(told, statistics or ImageTotals(), settings)]
+    return [remark.text for remark in find_remarks(dataset, statistics or ImageTotals(), settings)]
 
 
 def test_a_sound_dataset_has_no_remarks():
@@ -36,13 +36,13 @@ def test_a_sound_dataset_has_no_remarks():
 
 def test_the_worst_comes_first_with_the_place_of_more():
     alike = {"pairs": 3, "across_splits": 3, "conflicting": 0, "bits": 5, "complete": True}
-    told = marker(
+    dataset = marker(
         duplicates={"same_bytes": SAME, "look_alike": alike},
         splits={"train": split(cat=100, dog=5), "test": split(cat=5)},
         labels={"cat": 0, "dog": 1, "emu": 2},
         ledger={"listed": 115, "written": 110, "rejected": {"empty": 1, "truncated": 4}, "ignored": {}, "left_out": {}},
     )
-    assert find_remarks(told, ImageTotals(), make_settings()) == [
+    assert find_remarks(dataset, ImageTotals(), make_settings()) == [
         Remark("1 image is in more than one class.", "duplicates"),
         Remark("1 image is in more than one split: scores will look too good.", "duplicates"),
         Remark(
@@ -66,29 +66,29 @@ def test_one_class_is_one():
 
 
 def test_images_without_a_label_are_reported_where_others_have_one():
-    told = marker(splits={"train": split(**{"": 4, "cat": 1}), "test": split(cat=1)}, labels={"cat": 0})
-    assert texts(told) == ["4 of 6 images have no label."]
+    dataset = marker(splits={"train": split(**{"": 4, "cat": 1}), "test": split(cat=1)}, labels={"cat": 0})
+    assert texts(dataset) == ["4 of 6 images have no label."]
     assert texts(marker(splits={"train": split(**{"": 4})}, labels={})) == []
 
 
 @pytest.mark.parametrize(("boxes", "of"), [({"listed": 22, "written": 22}, "box"), (None, "label")])
 def test_of_images_with_several_classes_these_are_counted(boxes, of):
     splits = {"train": {**split(**{"": 4}), "instances": {"cat": 20, "dog": 2}}, "test": {**split(), "instances": {}}}
-    told = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
-    assert told.class_counts == {"cat": 20, "dog": 2}
-    lacking, imbalance = texts(told)
+    dataset = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
+    assert dataset.class_counts == {"cat": 20, "dog": 2}
+    lacking, imbalance = texts(dataset)
     assert lacking == f"test has no {of} of 2 of 2 classes."
     assert imbalance.startswith(f"The largest class has 20 {'boxes' if boxes else 'labels'}, ")
 
 
 def test_dropped_boxes_and_images_without_any_are_reported():
     without = {"no_file": 88, "no_objects": 0, "all_dropped": 33, "dropped": {"unknown_class": {"1": 40}}}
-    told = marker(
+    dataset = marker(
         boxes={"clipped": 3, "listed": 558, "outside": 1, "unknown_class": 41, "written": 516},
         dropped_boxes={"outside": {"cat": 1}, "unknown_class": {"1": 30, "2": 11}},
         images_without_boxes=without,
     )
-    assert find_remarks(told, ImageTotals(), make_settings()) == [
+    assert find_remarks(dataset, ImageTotals(), make_settings()) == [
         Remark("42 of 558 boxes were dropped (unknown_class: 1, 2; outside: cat).", "boxes"),
         Remark("121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: 1).", "boxes"),
     ]
@@ -142,5 +142,5 @@ def test_one_size_is_reported_unless_it_was_asked_for():
 )
 def test_annotations_that_folders_do_not_have_are_reported(source, remarks):
     rejected = {"empty": ["a/b/labels/1.txt"], "unknown_format": ["a/b/2.XML", "a/3.jpg"]}
-    told = find_remarks(marker(), ImageTotals(rejected=rejected), make_settings(source=source))
-    assert [remark.text for remark in told] == remarks
+    found = find_remarks(marker(), ImageTotals(rejected=rejected), make_settings(source=source))
+    assert [remark.text for remark in found] == remarks

@@ -77,9 +77,9 @@ def test_raw_pixels_of_one_shape_are_decoded(stage, say, sizes, channels, shape)
     dataset = stage(make_settings(name="pets", images=ImageSettings(store="raw")))
     found = ImageTotals(sizes=sizes, channels=channels)
     features = json.loads(say(describe_tfds, replace(dataset, images=found))["features.json"])
-    told = features["featuresDict"]["features"]["image/encoded"].get("tensor")
+    tensor = features["featuresDict"]["features"]["image/encoded"].get("tensor")
     expected = {"shape": {"dimensions": shape}, "dtype": "uint8", "encoding": "bytes"}
-    assert told == (expected if shape else None)
+    assert tensor == (expected if shape else None)
 
 
 def test_where_an_image_has_no_label_tfds_reads_the_rest(stage, say):

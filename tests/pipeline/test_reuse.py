@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from recordmill import storage
 from recordmill.imaging import prepare
 from recordmill.schemas.dataset.row_origins import SECTION_BYTES, parse_origins, parse_table
+from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.key_hashes import order_of
 from recordmill.storage.tfrecord_file import RecordSink
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records import convert_image, image_record
@@ -212,18 +214,95 @@ def test_images_of_damaged_files_are_converted_again(dataset, photos, convert, n
     records = dataset.marker["splits"]["train"]["shards"][0]["records"]
     assert reused == {"shard": 19, "sidecar": 20 - records, "index": 0, "versions": 20}[name]
     what = f"in {dataset.output}, {path.relative_to(dataset.output)} is damaged: affected images are read again"
-    assert (what in again.line["notes"]) == (name != "shard")  # which has the size that it should have
+    assert again.line["notes"][0] == again.marker["run"]["notes"][0] == what
 
 
 @pytest.mark.parametrize("name", ["train-00000-of-00003.tfrecord", "sidecars/test-00001-of-00003.tfrecord.jsonl"])
-def test_a_note_names_a_missing_file_of_a_dataset_to_reuse(dataset, photos, convert, name, tmp_path):
+@pytest.mark.parametrize("other", ["index", "versions"])
+def test_a_note_names_a_missing_file_of_a_dataset_to_reuse(dataset, photos, convert, name, other, tmp_path):
+    before = contents(dataset)
     (dataset.output / name).unlink()
-    (dataset.output / "records.index").write_bytes(b"x")
+    (dataset.output / f"records.{other}").write_bytes(b"x")
     again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
-    names = [f"{name} is missing", "records.index is damaged"]
-    names = names if name.startswith("sidecars") else names[::-1]
+    names = sorted([f"{name} is missing", f"records.{other} is damaged"])
+    if other == "index":  # without which no other file can be used
+        names = ["records.index is damaged"]
     what = f"in {dataset.output}, {', '.join(names)}: affected images are read again"
     assert (again.code, again.line["notes"][0]) == (0, what)
+    assert contents(again) == before
+
+
+def test_a_run_that_fails_names_the_damaged_files_too(dataset, photos, convert, tmp_path):
+    """They may be the reason: images that are gone cannot be read again."""
+    (sidecar, *_) = sorted((dataset.output / "sidecars").iterdir())
+    sidecar.write_bytes(b"x")
+    empty_unchanged(photos)
+    settings = SETTINGS | {"max_rejected": {"count": 0, "share": 0}}
+    again = convert(photos, f"--reuse={dataset.output}", settings=settings, output=tmp_path / "again")
+    what = f"in {dataset.output}, sidecars/{sidecar.name} is damaged: affected images are read again"
+    assert (again.code, what in again.line["notes"]) == (3, True)
+
+
+def damage(dataset):
+    """Damages three files of a dataset, one of each kind that shards have; gives them in the order of a note."""
+    sidecar, records, missing = (dataset.output / name for name in SHARD_FILES)
+    sidecar.write_bytes(sidecar.read_bytes()[:-1])
+    records.write_bytes(records.read_bytes()[:-200])
+    missing.unlink()
+    return [DamagedFile(str(dataset.output), name, number == 2) for number, name in enumerate(SHARD_FILES)]
+
+
+SHARD_FILES = (
+    "sidecars/test-00000-of-00003.tfrecord.jsonl",
+    "train-00001-of-00003.tfrecord",
+    "train-00002-of-00003.tfrecord",
+)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_workers_find_the_same_damaged_files_in_any_process(dataset, photos, convert, processes, tmp_path):
+    settings = SETTINGS | {"shards.count": 1}
+    rebuilt = convert(photos, settings=settings, output=tmp_path / "rebuilt")
+    damage(dataset)
+    flags = (f"--reuse={dataset.output}", f"--processes={processes}")
+    again = convert(photos, *flags, settings=settings, output=tmp_path / "again")
+    assert contents(again) == contents(rebuilt)
+    sidecar, records, missing = SHARD_FILES
+    names = f"{sidecar} is damaged, {records} is damaged, {missing} is missing"
+    assert again.line["notes"][0] == f"in {dataset.output}, {names}: affected images are read again"
+
+
+@pytest.mark.parametrize("count", [1, 3, 7, 20])
+def test_damaged_files_are_the_same_however_many_references_are_looked_up_at_once(dataset, photos, count):
+    reuse = (ReusableDataset(str(dataset.output), dataset.marker["run"]["id"], True, True),)
+    keys = sorted((str(path.relative_to(photos)) for path in photos.rglob("*.*")), key=lambda key: order_of(0, key))
+    refs = [ImageRef(key, str(photos / key)) for key in keys]
+    damaged = damage(dataset)
+    parts = [join_earlier(reuse, refs[start : start + count], 0) for start in range(0, 20, count)]
+    assert sorted({each for joined in chain.from_iterable(parts) for each in joined.damaged}) == damaged
+
+
+@pytest.mark.parametrize("settings", [{}, {"duplicates": "drop"}])
+def test_little_is_read_of_a_dataset_to_reuse_before_the_output_is_claimed(
+    photos, convert, settings, monkeypatch, tmp_path
+):
+    """The sample has the least hashes, so it is in the first shard; only `duplicates` needs all rows."""
+    settings = SETTINGS | {"shards.count": 4, "splits.fractions": {"train": 1.0}} | settings
+    dataset = convert(photos, settings=settings, output=tmp_path / "dataset")
+    monkeypatch.setattr("recordmill.transforms.planning.summary.SAMPLE_SIZE", 3)
+    read, paths = storage.read_range, set()
+
+    def note(path, *arguments):
+        if path.startswith(str(dataset.output)):
+            paths.add(os.path.relpath(path, dataset.output))
+        return read(path, *arguments)
+
+    monkeypatch.setattr(storage, "read_range", note)
+    planned = convert(photos, f"--reuse={dataset.output}", "--plan", settings=settings, output=tmp_path / "planned")
+    assert planned.line["status"] == "planned"
+    sidecars = [f"sidecars/{path.name}.jsonl" for path in dataset.shards()]
+    needed = sidecars if settings.get("duplicates") else sidecars[:1]
+    assert paths == {"recordmill.json", "records.index", "records.versions", *needed}
 
 
 def test_the_first_of_several_datasets_wins_and_the_others_fill_in(
@@ -537,8 +616,8 @@ def test_parts_of_a_compressed_shard_are_unpacked_one_after_the_other(photos, co
     rows = [json.loads(line) for line in sidecar.read_text().splitlines()]
     refs = [ImageRef(row["key"], str(photos / row["key"]), row["bytes"]) for row in rows]
     parts = [list(join_earlier(reuse, refs[start:end], 0)) for start, end in ((0, 7), (7, 15), (3, 5), (15, 20))]
-    found = [hashlib.sha256(earlier.encoded).hexdigest() for part in parts for _, earlier in part]
-    whole = [hashlib.sha256(earlier.encoded).hexdigest() for _, earlier in join_earlier(reuse, refs, 0)]
+    found = [hashlib.sha256(each.earlier.encoded).hexdigest() for part in parts for each in part]
+    whole = [hashlib.sha256(each.earlier.encoded).hexdigest() for each in join_earlier(reuse, refs, 0)]
     assert found == [*whole[:15], *whole[3:5], *whole[15:]]
 
 

@@ -24,7 +24,7 @@ from recordmill.transforms.planning.plan import ReusableDataset, class_numbers
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
 from recordmill.transforms.records.earlier_record import EarlierRecord
-from recordmill.transforms.shards.earlier_datasets import join_earlier
+from recordmill.transforms.shards.earlier_datasets import JoinedReference, join_earlier
 from recordmill.transforms.shards.processors import available_processors
 from recordmill.transforms.shards.progress import PROGRESS, peak_memory
 from recordmill.transforms.shards.read_ahead import ReadAhead
@@ -125,8 +125,8 @@ def convert_sample(
     label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers)
     decoding, layout = BoundedSemaphore(available_processors()), ExampleLayout(settings)
 
-    def convert(pair: tuple[ImageRef, EarlierRecord | None]) -> SampledImage:
-        ref, earlier = pair
+    def convert(joined: JoinedReference) -> SampledImage:
+        ref, earlier = joined.ref, joined.earlier
         if earlier and settings != asked and not _is_sampled_alike(earlier):
             earlier = None
         began = time.thread_time()
@@ -134,9 +134,9 @@ def convert_sample(
         return SampledImage(ref, converted, time.thread_time() - began)
 
     refs = sorted((ref for _, _, ref in summary.sample), key=lambda ref: order_of(settings.seed, ref.key))
-    pairs = join_earlier(reuse, refs, settings.seed)
+    joined = join_earlier(reuse, refs, settings.seed)  # of least hashes, so that few sidecars are read
     with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:  # stores are waited for
-        return Sample(list(pool.map(convert, pairs, lambda pair: pair[0].expected_bytes, lambda _: 0)))
+        return Sample(list(pool.map(convert, joined, lambda each: each.ref.expected_bytes, lambda _: 0)))
 
 
 def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, processes: int) -> Price | None:

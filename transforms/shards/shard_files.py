@@ -16,7 +16,7 @@ import orjson
 from recordmill import storage
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
 from recordmill.schemas.dataset.marker import MARKER_FORMAT
-from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.shard_report import DamagedFile, ShardReport
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_to_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, ImageTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
@@ -148,6 +148,7 @@ class WrittenShard:
         self._seconds = 0.0
         self._reused = 0
         self._disputed = 0
+        self._damaged: set[DamagedFile] = set()
         self._origins = bytearray()
         self._columns = RecordColumns(seed)
         self._sidecar_digest = hashlib.sha256()
@@ -162,6 +163,7 @@ class WrittenShard:
             self._reused += image.is_reused
             self._positions += image.has_position
             self._disputed += image.is_disputed
+            self._damaged.update(image.damaged)
             if isinstance(row, SidecarRow):
                 self._columns.add(row)
                 for change in row.changes:
@@ -216,6 +218,7 @@ class WrittenShard:
                 milliseconds=round(1000 * self._seconds),
                 images_reused=self._reused,
                 images_disputed=self._disputed,
+                damaged=tuple(sorted(self._damaged)),
             )
             kept = to_json(replace(report, milliseconds=0))
             del kept["contents"]  # they are a column

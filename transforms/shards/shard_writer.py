@@ -25,9 +25,9 @@ from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records.change_examples import keep_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, exclude_image
-from recordmill.transforms.records.earlier_record import EarlierRecord, ReferenceDigests
+from recordmill.transforms.records.earlier_record import ReferenceDigests
 from recordmill.transforms.records.features.find_function import FunctionError
-from recordmill.transforms.shards.earlier_datasets import join_earlier
+from recordmill.transforms.shards.earlier_datasets import JoinedReference, join_earlier
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import DecodePool
 from recordmill.transforms.shards.shard_files import (
@@ -73,8 +73,8 @@ UNSURE_NANOSECONDS = 2_000_000_000
 _DIGESTS_AT_ONCE = 256
 
 
-def _expected_bytes(item: tuple[tuple[ImageRef, EarlierRecord | None], RowOrigin]) -> int:
-    return item[0][0].expected_bytes
+def _expected_bytes(item: tuple[JoinedReference, RowOrigin]) -> int:
+    return item[0].ref.expected_bytes
 
 
 class InputError(Exception):
@@ -198,13 +198,15 @@ class ShardWriter:
         decoding = nullcontext() if in_line else self.readers.decoding
         layout, excludes = self._layout, bool(self.exclusions)
 
-        def convert(item: tuple[tuple[ImageRef, EarlierRecord | None], RowOrigin]) -> ConvertedImage:
-            (ref, earlier), origin = item
+        def convert(item: tuple[JoinedReference, RowOrigin]) -> ConvertedImage:
+            (ref, earlier, damaged), origin = item
             try:
                 image = convert_image(ref, layout, self.label_map, decoding, split, earlier, origin)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
-            return exclude_image(ref, image, self.exclusions, self.label_map) if excludes else image
+            image = exclude_image(ref, image, self.exclusions, self.label_map) if excludes else image
+            image.damaged = damaged
+            return image
 
         pairs = join_earlier(self.reuse, refs, self.settings.seed, partial(self._digests.digest, split=split))
         items = zip(pairs, self._origins(refs, split), strict=True)

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections import Counter
 from contextlib import closing
 from itertools import chain
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from recordmill import storage
 from recordmill.imaging import prepare
-from recordmill.schemas.dataset.row_origins import SECTION_BYTES, parse_origins, parse_table
+from recordmill.schemas.dataset.row_origins import SECTION_BYTES, UNKNOWN, parse_origins, parse_table
 from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.image_ref import ImageRef
@@ -22,6 +23,8 @@ from recordmill.schemas.key_hashes import order_of
 from recordmill.storage.tfrecord_file import RecordSink
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records import convert_image, image_record
+from recordmill.transforms.records.earlier_record import ReferenceDigests
+from recordmill.transforms.shards import earlier_datasets, shard_writer
 from recordmill.transforms.shards.earlier_datasets import join_earlier
 
 TIME = 1_700_000_000
@@ -276,7 +279,7 @@ def test_workers_find_the_same_damaged_files_in_any_process(dataset, photos, con
 def test_damaged_files_are_the_same_however_many_references_are_looked_up_at_once(dataset, photos, count):
     reuse = (ReusableDataset(str(dataset.output), dataset.marker["run"]["id"], True, True),)
     keys = sorted((str(path.relative_to(photos)) for path in photos.rglob("*.*")), key=lambda key: order_of(0, key))
-    refs = [ImageRef(key, str(photos / key)) for key in keys]
+    refs = [(ImageRef(key, str(photos / key)), UNKNOWN) for key in keys]
     damaged = damage(dataset)
     parts = [join_earlier(reuse, refs[start : start + count], 0) for start in range(0, 20, count)]
     assert sorted({each for joined in chain.from_iterable(parts) for each in joined.damaged}) == damaged
@@ -529,6 +532,22 @@ def test_what_could_not_be_read_is_tried_again(photos, convert, decoded, monkeyp
     assert (len(decoded), updated.rejected) == (1, [])
 
 
+def test_the_digests_of_a_reference_are_computed_once(dataset, photos, convert, monkeypatch, tmp_path):
+    digest, source, digested = ReferenceDigests.digest, shard_writer.source_digest_of, Counter()
+
+    def count(ref, what, found):
+        digested[ref.key, what] += 1
+        return found
+
+    monkeypatch.setattr(ReferenceDigests, "digest", lambda *given: count(given[1], "own", digest(*given)))
+    for module in (shard_writer, earlier_datasets):
+        monkeypatch.setattr(module, "source_digest_of", lambda ref: count(ref, "source", source(ref)))
+    again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
+    assert again.marker["run"]["images_reused"] == 20
+    keys = [str(path.relative_to(photos)) for path in photos.rglob("*.*")]
+    assert digested == {(key, what): 1 for key in keys for what in ("own", "source")}
+
+
 @pytest.mark.parametrize(
     "settings", [{"images.reencode": "always"}, {"duplicates": "drop"}, {"duplicates": "together"}]
 )
@@ -614,7 +633,7 @@ def test_parts_of_a_compressed_shard_are_unpacked_one_after_the_other(photos, co
     reuse = (ReusableDataset(str(done.output), done.marker["run"]["id"], True, True),)
     (sidecar,) = (done.output / "sidecars").iterdir()
     rows = [json.loads(line) for line in sidecar.read_text().splitlines()]
-    refs = [ImageRef(row["key"], str(photos / row["key"]), row["bytes"]) for row in rows]
+    refs = [(ImageRef(row["key"], str(photos / row["key"]), row["bytes"]), UNKNOWN) for row in rows]
     parts = [list(join_earlier(reuse, refs[start:end], 0)) for start, end in ((0, 7), (7, 15), (3, 5), (15, 20))]
     found = [hashlib.sha256(each.earlier.encoded).hexdigest() for part in parts for each in part]
     whole = [hashlib.sha256(each.earlier.encoded).hexdigest() for each in join_earlier(reuse, refs, 0)]

@@ -6,7 +6,7 @@ Both orders come from the same hashes of keys. Of an earlier dataset only those 
 import hashlib
 import io
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -88,20 +88,19 @@ class JoinedReference(NamedTuple):
 
     Attributes:
         ref: the reference.
+        origin: what its new row is made from.
         earlier: its row in the first dataset whose row fits best; None if there is none.
         damaged: files that were found damaged since the reference before.
     """
 
     ref: ImageRef
+    origin: RowOrigin
     earlier: EarlierRecord | None
     damaged: tuple[DamagedFile, ...]
 
 
 def join_earlier(
-    datasets: Sequence[ReusableDataset],
-    refs: Sequence[ImageRef],
-    seed: int,
-    digest: Callable[[ImageRef], int] = lambda ref: 0,
+    datasets: Sequence[ReusableDataset], references: Iterable[tuple[ImageRef, RowOrigin]], seed: int
 ) -> Generator[JoinedReference, None, None]:
     """Looks up references in earlier datasets.
 
@@ -110,11 +109,12 @@ def join_earlier(
 
     Args:
         datasets: those that `find_reusable` gave.
-        refs: of one shard, in its order.
+        references: those of one shard, in its order, each with what its row is made from as far as that is known before
+            it is read.
         seed: of the dataset; the earlier ones have the same.
-        digest: of a reference, see `ReferenceDigests`; by default, no row is copied.
     """
-    by_key = {ref.key: ref for ref in refs if not isinstance(ref, Notice)} if datasets else {}
+    items = list(references) if datasets else references
+    by_key = {ref.key: origin for ref, origin in items if not isinstance(ref, Notice)} if datasets else {}
     orders = [order_of(seed, key) for key in by_key]
     found: dict[str, list[tuple[_OpenShard, EarlierRecord]]] = {}
     damaged: list[DamagedFile] = []
@@ -124,10 +124,10 @@ def join_earlier(
             damaged += unusable
             for earlier in (each for each in shards if each.may_hold(orders)):
                 opened = stack.enter_context(_OpenShard(earlier, damaged))
-                for row, origin in opened.rows(orders[0], orders[-1], seed):
-                    if (ref := by_key.get(row.key)) and (one := opened.compare(ref, row, origin, digest(ref))):
+                for row, before in opened.rows(orders[0], orders[-1], seed):
+                    if (now := by_key.get(row.key)) and (one := opened.compare(row, before, now)):
                         found.setdefault(row.key, []).append((opened, one))
-        for ref in refs:
+        for ref, origin in items:
             rows = () if isinstance(ref, Notice) else found.pop(ref.key, ())
             record = None
             if rows:
@@ -135,7 +135,7 @@ def join_earlier(
                 record = shard.read(best)
                 if record is not None and any(best.contradicts(each) for _, each in rows):
                     record = replace(record, is_disputed=True)
-            yield JoinedReference(ref, record, tuple(damaged))
+            yield JoinedReference(ref, origin, record, tuple(damaged))
             damaged.clear()
 
 
@@ -323,11 +323,11 @@ class _OpenShard:
                 return parse_origins(io.BytesIO(lines[int(ends[number - 1]) + 1 if number else 0 :]))
         return repeat(UNKNOWN)
 
-    def compare(self, ref: ImageRef, row: Row, origin: RowOrigin, reference: int) -> EarlierRecord | None:
+    def compare(self, row: Row, origin: RowOrigin, now: RowOrigin) -> EarlierRecord | None:
         """What a row is worth to a reference; None if it cannot be used, even if the source has not changed."""
         dataset = self._shard.dataset
-        is_current = dataset.same_source and origin.source != 0 and origin.source == source_digest_of(ref)
-        is_same = origin.reference != 0 and origin.reference == reference
+        is_current = dataset.same_source and origin.source == now.source != 0
+        is_same = origin.reference == now.reference != 0
         if not is_same and (isinstance(row, RejectedRow) or not dataset.same_images):
             return None
         return EarlierRecord(row, origin, is_current, is_same)

@@ -11,12 +11,14 @@ import numpy as np
 
 from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.sniff import sniff
+from recordmill.schemas.dataset.row_origins import RowOrigin
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.key_hashes import order_of
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.outcome import Price
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
+from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.record_reader import FRAMING_BYTES
@@ -134,7 +136,8 @@ def convert_sample(
         return SampledImage(ref, converted, time.thread_time() - began)
 
     refs = sorted((ref for _, _, ref in summary.sample), key=lambda ref: order_of(settings.seed, ref.key))
-    joined = join_earlier(reuse, refs, settings.seed)  # of least hashes, so that few sidecars are read
+    references = ((ref, RowOrigin(source_digest_of(ref))) for ref in refs)
+    joined = join_earlier(reuse, references, settings.seed)  # of least hashes, so that few sidecars are read
     with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:  # stores are waited for
         return Sample(list(pool.map(convert, joined, lambda each: each.ref.expected_bytes, lambda _: 0)))
 

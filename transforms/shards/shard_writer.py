@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice, pairwise
 from typing import Any
 from unicodedata import normalize
@@ -73,8 +73,8 @@ UNSURE_NANOSECONDS = 2_000_000_000
 _DIGESTS_AT_ONCE = 256
 
 
-def _expected_bytes(item: tuple[JoinedReference, RowOrigin]) -> int:
-    return item[0].ref.expected_bytes
+def _expected_bytes(joined: JoinedReference) -> int:
+    return joined.ref.expected_bytes
 
 
 class InputError(Exception):
@@ -198,8 +198,8 @@ class ShardWriter:
         decoding = nullcontext() if in_line else self.readers.decoding
         layout, excludes = self._layout, bool(self.exclusions)
 
-        def convert(item: tuple[JoinedReference, RowOrigin]) -> ConvertedImage:
-            (ref, earlier, damaged), origin = item
+        def convert(joined: JoinedReference) -> ConvertedImage:
+            ref, origin, earlier, damaged = joined
             try:
                 image = convert_image(ref, layout, self.label_map, decoding, split, earlier, origin)
             except OSError as error:
@@ -208,24 +208,24 @@ class ShardWriter:
             image.damaged = damaged
             return image
 
-        pairs = join_earlier(self.reuse, refs, self.settings.seed, partial(self._digests.digest, split=split))
-        items = zip(pairs, self._origins(refs, split), strict=True)
+        joined = join_earlier(self.reuse, self._find_origins(refs, split), self.settings.seed)
         if in_line:
-            images = (convert(item) for item in items)
+            images = (convert(each) for each in joined)
         else:
             pool = self.readers.pool_for(refs[0].uri)
-            images = pool.map(convert, items, _expected_bytes, ConvertedImage.size)
-        with storage.parts_kept_open(), closing(pairs), closing(images):
+            images = pool.map(convert, joined, _expected_bytes, ConvertedImage.size)
+        with storage.parts_kept_open(), closing(joined), closing(images):
             yield from images
 
-    def _origins(self, refs: Iterable[ImageRef], split: str) -> Iterator[RowOrigin]:
+    def _find_origins(self, refs: Iterable[ImageRef], split: str) -> Iterator[tuple[ImageRef, RowOrigin]]:
         """Digests of references, many at a time: one by one, between images, each takes three times as long."""
         newest, rest = time.time_ns() - UNSURE_NANOSECONDS, iter(refs)
         while some := list(islice(rest, _DIGESTS_AT_ONCE)):
             sources = [
                 0 if ref.version.isdigit() and int(ref.version) > newest else source_digest_of(ref) for ref in some
             ]
-            yield from map(RowOrigin, sources, [self._digests.digest(ref, split) for ref in some])
+            references = [self._digests.digest(ref, split) for ref in some]
+            yield from zip(some, map(RowOrigin, sources, references), strict=True)
 
     def _count(self, images: Iterable[ConvertedImage]) -> Iterator[ConvertedImage]:
         for image in images:

@@ -10,6 +10,7 @@ from make_marker import marker_json
 
 from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.marker import PLAN_VERSION
+from recordmill.schemas.dataset.row_origins import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.planning.plan import ReusableDataset
@@ -75,20 +76,20 @@ def test_records_with_functions_can_be_copied_and_their_images_cannot_be_in_othe
 
 
 def test_without_earlier_datasets_references_come_alone():
-    refs = [ImageRef("a", "/a"), ImageRef("b", "/b")]
-    assert list(join_earlier((), refs, 0)) == [(refs[0], None, ()), (refs[1], None, ())]
+    refs = [(ImageRef("a", "/a"), RowOrigin(1)), (ImageRef("b", "/b"), UNKNOWN)]
+    assert list(join_earlier((), refs, 0)) == [(*refs[0], None, ()), (*refs[1], None, ())]
 
 
 def test_a_dataset_that_is_gone_has_no_records(tmp_path):
-    refs = [ImageRef("a", "/a"), ImageRef("b", "/b")]
+    refs = [(ImageRef("a", "/a"), RowOrigin(1)), (ImageRef("b", "/b"), UNKNOWN)]
     gone = DamagedFile(str(tmp_path), "recordmill.json", True)
-    joined = [(refs[0], None, (gone,)), (refs[1], None, ())]
+    joined = [(*refs[0], None, (gone,)), (*refs[1], None, ())]
     assert list(join_earlier([ReusableDataset(str(tmp_path), "", True, True)], refs, 0)) == joined
 
 
 def test_a_dataset_that_another_run_has_replaced_has_no_records(folder):
-    ref = ImageRef("a", "/a")
-    assert list(join_earlier([ReusableDataset(folder(), "another", True, True)], [ref], 0)) == [(ref, None, ())]
+    ref = (ImageRef("a", "/a"), UNKNOWN)
+    assert list(join_earlier([ReusableDataset(folder(), "another", True, True)], [ref], 0)) == [(*ref, None, ())]
 
 
 def test_the_threads_of_a_process_read_the_digests_once(monkeypatch):

@@ -78,7 +78,7 @@ def write_all(plan, refs, run, settings=SETTINGS):
             (convert_image(ref, ExampleLayout(settings), plan.label_map, nullcontext()) for ref in own),
             fingerprint(own),
             "none",
-        ).finish()
+        ).finish({})
         for shard, own in sorted(shards.items())
     ]
 

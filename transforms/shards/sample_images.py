@@ -184,7 +184,7 @@ def _write(images: Sequence[ConvertedImage], compression: str) -> tuple[float, f
         began = time.thread_time()
         mark = Fingerprint("0" * 64, "0" * 64)
         copies = (replace(image) for image in some)  # writing lets go of their records
-        report = write_shard(folder, "sample", 0, copies, mark, compression).finish()
+        report = write_shard(folder, "sample", 0, copies, mark, compression).finish({})
         seconds = time.thread_time() - began
     before = sum(image.size() + FRAMING_BYTES for image in some if image.record is not None)
     return seconds / len(some), report.bytes / before if before else 1.0

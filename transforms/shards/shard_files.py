@@ -5,8 +5,7 @@ whose note fits its references was finished by an earlier run and is not written
 """
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,12 +17,12 @@ from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_js
 from recordmill.schemas.dataset.marker import MARKER_FORMAT
 from recordmill.schemas.dataset.shard_report import DamagedFile, ShardReport
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_to_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, ImageTotals, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
 from recordmill.schemas.rejection import MAY_HEAL
 from recordmill.storage.dataset_files import shard_path
-from recordmill.storage.many_files import force_to_disk
+from recordmill.storage.many_files import force_to_disk, link_file
 from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_back
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage
@@ -123,31 +122,22 @@ class WrittenShard:
     """A shard whose files are written, or being written, and not yet known to be good.
 
     Attributes:
-        split: its split.
-        index: its place in the plan.
+        report: what is known of it so far.
         temporary: the paths of its TFRecord file and its sidecar until they are finished.
-        rows: totals of the rows so far.
         changed: the key of the first image with each change of its pixels; of `reencoded`, with no other.
     """
 
     def __init__(self, staging: str, split: str, index: int, mark: Fingerprint, compression: str, seed: int) -> None:
-        self.split, self.index = split, index
+        self.report = ShardReport(split, index, 0, RowTotals(), AnnotationTotals(), mark.digest)
         kinds = ("tfrecord", *_BESIDES, "done.json")
         self._file, self._sidecar, self._columns_file, self._versions, self._note = (
             shard_path(staging, split, index, kind) for kind in kinds
         )
         self.temporary = (storage.temporary_name(self._file), storage.temporary_name(self._sidecar))
-        self.rows = RowTotals()
         self.changed: dict[str, str] = {}
         self._mark, self._compression = mark, compression
-        self._annotations = AnnotationTotals()
-        self._images = ImageTotals()
-        self._missing: Counter[str] = Counter()
-        self._excluded: Counter[str] = Counter()
-        self._positions = 0
+        self._positions = self._reused = self._disputed = 0
         self._seconds = 0.0
-        self._reused = 0
-        self._disputed = 0
         self._damaged: set[DamagedFile] = set()
         self._origins = bytearray()
         self._columns = RecordColumns(seed)
@@ -155,10 +145,11 @@ class WrittenShard:
 
     def count(self, images: Sequence[ConvertedImage]) -> bytes:
         """Counts images and gives their lines of the sidecar."""
+        report = self.report
         for image in images:
             row = image.row
-            self.rows.add(row, self.split)
-            self._images.add(row)
+            report.rows.add(row, report.split)
+            report.images.add(row)
             self._seconds += image.seconds
             self._reused += image.is_reused
             self._positions += image.has_position
@@ -170,19 +161,23 @@ class WrittenShard:
                     if change != "metadata_stripped" and (change != "reencoded" or len(row.changes) == 1):
                         self.changed.setdefault(change, row.key)
             if image.excluded:
-                self._excluded.update(image.excluded)
+                report.excluded.update(image.excluded)
             if image.missing:
-                self._missing.update(image.missing)
+                report.missing.update(image.missing)
             if image.annotations is not None:
-                add_image(self._annotations, row.key, image.annotations)
+                add_image(report.annotations, row.key, image.annotations)
         self._origins += b"".join([image.origin().as_line() for image in images])
         rows = [orjson.dumps(row_to_json(image.row), option=orjson.OPT_APPEND_NEWLINE) for image in images]
         lines = b"".join(rows)
         self._sidecar_digest.update(lines)
         return lines
 
-    def finish(self) -> ShardReport:
+    def finish(self, previous: Mapping[str, str]) -> ShardReport:
         """Reads the file back, has both on the disk, gives them their names, notes that they are finished, and reports.
+
+        Args:
+            previous: paths of the shards of the dataset that will be replaced, by digest. One of the same bytes becomes
+                the shard's file: it is in both datasets then, and a rename to its own name leaves it as it is.
 
         Raises:
             DamagedFileError: the file does not hold what was written.
@@ -190,30 +185,25 @@ class WrittenShard:
         """
         with self.removed_on_failure():
             contents = read_back(self.temporary[0], self._compression)
-            if contents.records != self.rows.records:
-                there = f"{self.rows.records} records were written and {contents.records} are there"
-                raise DamagedFileError(f"{self.split}-{self.index}: {there}")
+            if contents.records != self.report.rows.records:
+                there = f"{self.report.rows.records} records were written and {contents.records} are there"
+                raise DamagedFileError(f"{self.report.split}-{self.report.index}: {there}")
+            if path := previous.get(contents.sha256):
+                link_file(path, contents.sha256, self.temporary[0])
             force_to_disk(self.temporary)
             storage.remove_files([self._note])  # it must never describe other bytes than are there
             for temporary, path in zip(self.temporary, (self._file, self._sidecar), strict=True):
                 storage.move_file(temporary, path)
             storage.write_file(self._versions, bytes(self._origins))
             storage.write_file(self._columns_file, self._columns.as_bytes())
-            report = ShardReport(
-                split=self.split,
-                index=self.index,
-                references=self.rows.references,
-                rows=self.rows,
-                annotations=self._annotations,
-                images=self._images,
+            report = replace(
+                self.report,
+                references=self.report.rows.references,
                 contents=self._columns.contents,
-                digest=self._mark.digest,
                 records=contents.records,
                 bytes=contents.bytes,
                 sha256=contents.sha256,
                 sidecar_sha256=self._sidecar_digest.hexdigest(),
-                missing=self._missing,
-                excluded=self._excluded,
                 positions=self._positions,
                 milliseconds=round(1000 * self._seconds),
                 images_reused=self._reused,

@@ -20,7 +20,7 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.storage.dataset_files import shard_path, staging_folder
+from recordmill.storage.dataset_files import find_marker, shard_path, staging_folder
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records.change_examples import keep_examples
@@ -107,6 +107,7 @@ class ShardWriter:
         recipe: what the plan id stands for.
         reuse: earlier datasets whose records may be copied.
         exclusions: what is left out.
+        previous: the folder of the dataset that this one replaces.
     """
 
     count_done = staticmethod(PROGRESS.add_done)
@@ -121,6 +122,7 @@ class ShardWriter:
     recipe: Mapping[str, Any] = field(default_factory=dict)
     reuse: tuple[ReusableDataset, ...] = ()
     exclusions: Exclusions = field(default_factory=Exclusions)
+    previous: str = ""
 
     @cached_property
     def _layout(self) -> ExampleLayout:
@@ -129,6 +131,12 @@ class ShardWriter:
     @cached_property
     def _digests(self) -> ReferenceDigests:
         return ReferenceDigests(self.recipe, self._layout, self.label_map)
+
+    @cached_property
+    def _previous_shards(self) -> dict[str, str]:
+        """Paths of the previous dataset's shards by digest; none of a store's, which has no links."""
+        marker = find_marker(self.previous) if self.previous and storage.is_local(self.previous) else None
+        return {each.sha256: storage.join(self.previous, each.name) for each in marker.shards} if marker else {}
 
     @cached_property
     def readers(self) -> DecodePool:
@@ -172,10 +180,10 @@ class ShardWriter:
         if isinstance(shard, ShardReport):
             return shard
         try:
-            return shard.finish()
+            return shard.finish(self._previous_shards)
         except OSError as error:
-            problem = explain_output_error(error, self.output)
-            return failed_report(shard.split, shard.index, shard.rows.references, problem)
+            report, problem = shard.report, explain_output_error(error, self.output)
+            return failed_report(report.split, report.index, report.rows.references, problem)
 
     def convert_run(self, refs: Sequence[ImageRef], split: str) -> list[ConvertedImage]:
         """Converts references until their records have `RUN_BYTES`: at least one."""

@@ -42,7 +42,7 @@ MARK = Fingerprint("ab" * 32, "cd" * 32)
 
 
 def write(staging, images, mark=MARK, compression="none"):
-    return write_shard(str(staging), "train", 7, images, mark, compression).finish()
+    return write_shard(str(staging), "train", 7, images, mark, compression).finish({})
 
 
 IMAGES = [

@@ -54,7 +54,7 @@ def staged(tmp_path):
                 for number, fields in enumerate(records)
             ]
             mark = Fingerprint("0" * 64, "0" * 64)
-            reports.append(write_shard(str(tmp_path), "train", index, images, mark, settings.compression).finish())
+            reports.append(write_shard(str(tmp_path), "train", index, images, mark, settings.compression).finish({}))
         names = [str(tmp_path / f"train-{report.index:05d}.tfrecord") for report in reports]
         made = zip(names, reports, strict=True)
         stored = tuple(Shard("train", "", name, report.records, report.bytes) for name, report in made)

@@ -92,7 +92,7 @@ def shard(tmp_path):
             }
             converted.append(ConvertedImage(record, row_from_json({**row, "changes": []})))
         mark = Fingerprint("0" * 64, "0" * 64)
-        write_shard(str(tmp_path), "train", 0, converted, mark, compression).finish()
+        write_shard(str(tmp_path), "train", 0, converted, mark, compression).finish({})
         stored = Shard("train", "", str(tmp_path / "train-00000.tfrecord"))
         return [(stored, image.row) for image in converted]
 
@@ -180,7 +180,7 @@ def boxed(tmp_path, draw_file):
             }
         )
         mark = Fingerprint("0" * 64, "0" * 64)
-        write_shard(str(tmp_path), "train", 0, [ConvertedImage(record, row)], mark, "none").finish()
+        write_shard(str(tmp_path), "train", 0, [ConvertedImage(record, row)], mark, "none").finish({})
         return Shard("train", "", str(tmp_path / "train-00000.tfrecord")), row
 
     return write

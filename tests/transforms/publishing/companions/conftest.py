@@ -61,7 +61,7 @@ def stage(tmp_path):
                     for image, each in zip(images, classes, strict=True)
                 ]
             mark = Fingerprint("0" * 64, "0" * 64)
-            reports.append(write_shard(str(folder), split, index, images, mark, settings.compression).finish())
+            reports.append(write_shard(str(folder), split, index, images, mark, settings.compression).finish({}))
         recipe = {"seed": 0, "compression": settings.compression}
         starts = {"train": [0, 2**63], "test": [0]}
         plan = Plan("0123456789abcdef", "convert", "", SplitCutoffs(), starts, LabelMap(ids), Summary(), [], recipe)

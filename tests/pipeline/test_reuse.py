@@ -6,13 +6,15 @@ import json
 import os
 import shutil
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import chain
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.photographs import with_exif
 from recordmill import storage
 from recordmill.imaging import prepare
 from recordmill.schemas.dataset.row_origins import SECTION_BYTES, UNKNOWN, parse_origins, parse_table
@@ -26,6 +28,7 @@ from recordmill.transforms.records import convert_image, image_record
 from recordmill.transforms.records.earlier_record import ReferenceDigests
 from recordmill.transforms.shards import earlier_datasets, shard_writer
 from recordmill.transforms.shards.earlier_datasets import join_earlier
+from recordmill.transforms.shards.shard_writer import ShardWriter
 
 TIME = 1_700_000_000
 NOT_COMPARED = {"recordmill.json", "records.versions", "report.html", "config.yaml"}
@@ -679,3 +682,203 @@ def test_drawn_edits_give_what_a_rebuild_gives(tmp_path_factory, request, edits,
     assert (first.code, updated.code) == (0, rebuilt.code)
     if rebuilt.code == 0 and updated.line["status"] == "published":
         assert contents(updated) == contents(rebuilt)
+
+
+FIXED = SETTINGS | {"shards.count": 4, "shards.cuts": "fixed", "labels.classes": ["cat", "dog"]}
+
+
+@contextmanager
+def noted_shards():
+    """The keys of each shard that is converted, and whether it kept the file of the previous dataset; all reports."""
+    linked, reports = {}, {}
+    link, finish = ShardWriter._link_untouched, ShardWriter.finish
+
+    def note_link(writer, shard, refs, split):
+        keys = frozenset(ref.key for ref in refs)
+        linked[keys] = link(writer, shard, refs, split)
+        return linked[keys]
+
+    def note_report(writer, shard):
+        report = finish(writer, shard)
+        reports[report.place] = replace(report, images_reused=0), report.contents
+        return report
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ShardWriter, "_link_untouched", note_link)
+        patch.setattr(ShardWriter, "finish", note_report)
+        yield linked, reports
+
+
+def keys_of(done):
+    """The keys of the rows of each sidecar."""
+    sidecars = [path.read_bytes().splitlines() for path in (done.output / "sidecars").iterdir()]
+    return {frozenset(json.loads(line)["key"] for line in lines) for lines in sidecars}
+
+
+@settings(max_examples=settings().max_examples // 3)  # each takes three conversions
+@given(CHANGES, st.sampled_from(["none", "gzip"]), st.booleans())
+def test_drawn_edits_leave_the_files_of_untouched_shards(tmp_path_factory, request, edits, compression, has_versions):
+    tmp_path = tmp_path_factory.mktemp("drawn")
+    convert, picture = (request.getfixturevalue(name) for name in ("convert", "picture"))
+    folder, flags = tmp_path / "input", ["--versions"] * has_versions
+    chosen = FIXED | {"compression": compression, "max_rejected": {"lost_classes": 1}}
+    for number in range(4):
+        write(folder, f"cat/{number}.jpg", picture(("cat", number)))
+        write(folder, f"dog/{number}.png", picture(("dog", number), kind="PNG"))
+    first = convert(folder, *flags, settings=chosen, output=tmp_path / "dataset")
+    old = replace(first, output=first.output / first.line.get("version", ""))
+    before = {path.name: path.stat().st_ino for path in old.shards()}.values()
+    keys = keys_of(old)
+    for name, edit in edits.items():
+        path = folder / name
+        if edit == "write":
+            write(folder, name, picture((name, "new"), kind="JPEG" if name.endswith("jpg") else "PNG"), TIME + 7)
+        elif edit == "remove":
+            path.unlink(missing_ok=True)
+        elif path.exists():
+            os.utime(path, (TIME + 5, TIME + 5))
+    with noted_shards() as (_, reports):
+        rebuilt = convert(folder, settings=chosen, output=tmp_path / "rebuilt")
+    with noted_shards() as (linked, reports_of_update):
+        updated = convert(folder, "--update", *flags, settings=chosen, output=tmp_path / "dataset")
+    assert (first.code, updated.code) == (0, rebuilt.code), updated.stderr
+    if rebuilt.code or updated.line["status"] != "published":
+        return
+    new = replace(updated, output=updated.output / updated.line.get("version", ""))
+    assert contents(new) == contents(rebuilt)
+    assert origins_of(new) == origins_of(rebuilt)
+    assert reports_of_update == reports
+    edited = {name for name, edit in edits.items() if edit != "remove"}
+    assert linked == {own: own in keys and own.isdisjoint(edited) for own in keys_of(new)}
+    kept = [path for path in new.shards() if path.stat().st_ino in before]
+    assert sum(linked.values()) <= len(kept)
+
+
+UNTOUCHED = {
+    **SAME,
+    "rejected": {"max_rejected": {"share": 0.5}},
+    "excluded": {"exclude": "removed.txt"},
+    "look-alikes": {"images.near_duplicates": True, "images.moments": True},
+    "metadata": {"images.metadata": "keep"},
+    "a report": {"report": True},
+}
+
+
+@pytest.mark.parametrize("case", UNTOUCHED)
+def test_the_report_of_an_untouched_shard_is_that_of_a_conversion(case, photos, convert, picture, tmp_path):
+    chosen = FIXED | UNTOUCHED[case]
+    if case == "rejected":
+        broken(photos, picture)
+        for number in range(10, 16):
+            write(photos, f"dog/{number}.png", b"not an image")
+    if case == "excluded":
+        chosen["exclude"] = str(tmp_path / "removed.txt")
+        (tmp_path / "removed.txt").write_text("key:cat/1.jpg\n")
+    if case == "metadata":
+        for number in range(10):
+            write(photos, f"cat/{number}.jpg", with_exif(picture(("cat", number)), number))
+    first = convert(photos, settings=chosen, output=tmp_path / "dataset")
+    assert first.code == 0, first.stderr
+    write(photos, "cat/3.jpg", picture("other", (30, 20)), TIME + 9)
+    with noted_shards() as (_, reports):
+        rebuilt = convert(photos, settings=chosen, output=tmp_path / "rebuilt")
+    with noted_shards() as (linked, reports_of_update):
+        updated = convert(photos, "--update", settings=chosen, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    assert origins_of(updated) == origins_of(rebuilt)
+    assert reports_of_update == reports
+    written = {keys for keys, is_linked in linked.items() if not is_linked}
+    without_records = {keys for keys in linked if keys <= {f"dog/{number}.png" for number in range(10, 16)}}
+    edited = {"cat/3.jpg", "cat/1.jpg"} if case == "excluded" else {"cat/3.jpg"}
+    assert written - without_records == {keys for keys in linked if keys & edited}
+    assert len(linked) > len(written)
+
+
+def test_untouched_shards_of_annotated_images(convert, picture, tmp_path):
+    folder, config = tmp_path / "coco", "--config=configs/coco.yaml"
+    boxes = [
+        {"id": n, "image_id": n // 2, "category_id": 1 + n % 2, "bbox": [1, 2, 9 + 20 * (n == 3), 8], "iscrowd": 0}
+        for n in range(20)
+    ]
+    images = [{"id": n, "file_name": f"{n}.jpg", "width": 24, "height": 16} for n in range(12)]
+    names = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]
+    text = json.dumps({"images": images, "annotations": boxes, "categories": names})
+    write(folder, "annotations/instances_train2017.json", text.encode())
+    for n in range(12):
+        write(folder, f"train/{n}.jpg", picture(n))
+    chosen = {"name": "boxes", "report": False, "shards.count": 4, "shards.cuts": "fixed"}
+    first = convert(folder, config, settings=chosen, output=tmp_path / "dataset")
+    assert first.code == 0, first.stderr
+    write(folder, "train/5.jpg", picture("other"), TIME + 9)
+    with noted_shards() as (_, reports):
+        rebuilt = convert(folder, config, settings=chosen, output=tmp_path / "rebuilt")
+    with noted_shards() as (linked, reports_of_update):
+        updated = convert(folder, config, "--update", settings=chosen, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    assert reports_of_update == reports
+    assert sorted(linked.values()) == [False, True, True, True]
+
+
+DAMAGES = {
+    "record": lambda path: path.write_bytes(path.read_bytes()[:60] + b"x" + path.read_bytes()[61:]),
+    "frame": lambda path: path.write_bytes(path.read_bytes()[:-1] + b"x"),
+    "missing": lambda path: path.unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, "sidecar"])
+def test_a_damaged_shard_is_written_again_though_none_of_its_images_has_changed(
+    damage, photos, convert, picture, tmp_path
+):
+    done = convert(photos, settings=FIXED, output=tmp_path / "dataset")
+    names = {path.name: (done.output / "sidecars" / f"{path.name}.jsonl") for path in done.shards("train")}
+    name = next(name for name, sidecar in names.items() if b'"cat/3.jpg"' not in sidecar.read_bytes())
+    path = names[name] if damage == "sidecar" else done.output / name
+    DAMAGES.get(damage, DAMAGES["frame"])(path)
+    changed(photos, picture)
+    rebuilt = convert(photos, settings=FIXED, output=tmp_path / "rebuilt")
+    with noted_shards() as (linked, _):
+        updated = convert(photos, "--update", settings=FIXED, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    lines = (updated.output / "sidecars" / f"{name}.jsonl").read_bytes().splitlines()
+    keys = frozenset(json.loads(line)["key"] for line in lines)
+    touched = {own for own in linked if own & {"cat/3.jpg", "dog/3.png"}}
+    assert {own for own, is_linked in linked.items() if not is_linked} == {keys, *touched}
+    what = f"{path.relative_to(done.output)} is {'missing' if damage == 'missing' else 'damaged'}"
+    note = f"in {done.output}, {what}: affected images are read again"
+    assert (note in updated.line["notes"]) == (damage != "frame")  # whose records are whole
+
+
+def test_where_no_file_can_be_linked_shards_are_written(photos, convert, picture, monkeypatch, tmp_path):
+    convert(photos, settings=FIXED, output=tmp_path / "dataset")
+    changed(photos, picture)
+    rebuilt = convert(photos, settings=FIXED, output=tmp_path / "rebuilt")
+
+    def refuse(*_):
+        raise OSError(errno.EPERM, "there are no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with noted_shards() as (linked, _):
+        updated = convert(photos, "--update", settings=FIXED, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    assert not any(linked.values())
+
+
+@pytest.mark.parametrize("reason", ["another output", "two datasets", "compression", "labels"])
+def test_a_shard_is_linked_only_if_it_would_be_written_again_in_its_place(reason, photos, convert, picture, tmp_path):
+    other = convert(photos, settings=FIXED, output=tmp_path / "other")
+    if reason != "another output":
+        convert(photos, settings=FIXED, output=tmp_path / "dataset")
+    chosen, flags = dict(FIXED), {"another output": [f"--reuse={other.output}"]}.get(reason, ["--update"])
+    if reason == "two datasets":
+        flags.append(f"--reuse={other.output}")
+    if reason == "compression":
+        chosen["compression"] = "gzip"
+    if reason == "labels":
+        chosen["labels.offset"] = 3
+    changed(photos, picture)
+    rebuilt = convert(photos, settings=chosen, output=tmp_path / "rebuilt")
+    with noted_shards() as (linked, _):
+        updated = convert(photos, *flags, settings=chosen, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    assert (updated.marker["run"]["images_reused"], any(linked.values())) == (18, False)

@@ -4,10 +4,10 @@ Both orders come from the same hashes of keys. Of an earlier dataset only those 
 """
 
 import hashlib
-import io
+import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import accumulate, repeat
@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 from google.protobuf.message import DecodeError
-from numpy.typing import NDArray
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import MARKER
+from recordmill.schemas.dataset.file_names import MARKER, VERSIONS
 from recordmill.schemas.dataset.json_values import differences, to_json
 from recordmill.schemas.dataset.marker import Marker, ShardEntry
 from recordmill.schemas.dataset.record_index import list_shards, pack_head, parse_places
@@ -28,7 +27,6 @@ from recordmill.schemas.dataset.row_origins import (
     SECTION_BYTES,
     UNKNOWN,
     RowOrigin,
-    Section,
     parse_origins,
     parse_table,
 )
@@ -69,7 +67,9 @@ def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tu
         if marker.index is None or (obstacle and differences(old, new)):
             notes.append(f"no image of {folder} could be reused: {obstacle}")
         else:
-            usable.append(ReusableDataset(folder, marker.run.id, old.get("source") == new["source"], not obstacle))
+            same_files = all(marker.plan.recipe.get(key) == recipe.get(key) for key in ("compression", "versions"))
+            same_source = old.get("source") == new["source"]
+            usable.append(ReusableDataset(folder, marker.run.id, same_source, not obstacle, same_files))
     return tuple(usable), notes
 
 
@@ -123,7 +123,7 @@ def join_earlier(
             shards, unusable = _open_dataset(dataset)
             damaged += unusable
             for earlier in (each for each in shards if each.may_hold(orders)):
-                opened = stack.enter_context(_OpenShard(earlier, damaged))
+                opened = stack.enter_context(closing(_OpenShard(earlier, damaged)))
                 for row, before in opened.rows(orders[0], orders[-1], seed):
                     if (now := by_key.get(row.key)) and (one := opened.compare(row, before, now)):
                         found.setdefault(row.key, []).append((opened, one))
@@ -137,6 +137,38 @@ def join_earlier(
                     record = replace(record, is_disputed=True)
             yield JoinedReference(ref, origin, record, tuple(damaged))
             damaged.clear()
+
+
+class UntouchedShard(NamedTuple):
+    """An earlier shard that a conversion would write again: its file, and the rows of all its references."""
+
+    file: ShardEntry
+    rows: list[EarlierRecord]
+
+
+def find_untouched(
+    dataset: ReusableDataset, refs: Sequence[ImageRef], seed: int, digest: Callable[[ImageRef], int]
+) -> UntouchedShard | None:
+    """The shard of a dataset that was made from the same versions of the same references, and of no others.
+
+    Args:
+        dataset: one that `find_reusable` gave.
+        refs: of one shard, in its order.
+        seed: of both datasets.
+        digest: of a reference, see `ReferenceDigests`.
+    """
+    first, last = (order_of(seed, each.key) for each in (refs[0], refs[-1]))
+    for shard in (each for each in _open_dataset(dataset)[0] if each.first <= first and last <= each.last):
+        found = _OpenShard(shard, []).rows(0, _MOST_HASH, seed)
+        rows = []
+        for ref, (row, origin) in zip(refs, found, strict=False):
+            if not origin.source == source_digest_of(ref) != 0:
+                break
+            rows.append(EarlierRecord(row, origin, is_current=True, is_same=True))
+        same = (each.origin.reference == digest(ref) != 0 for each, ref in zip(rows, refs, strict=False))
+        if len(rows) == len(refs) and next(found, None) is None and all(same):
+            return UntouchedShard(shard.entry, rows)
+    return None
 
 
 class KnownDigests:
@@ -186,8 +218,7 @@ class _EarlierShard:
         images: the features that hold the image, see `find_images`.
         first: the least hash of a key that its sidecar may hold.
         last: the greatest.
-        versions: name of the file with the origins of rows.
-        section: where those of this shard are; None if they are unknown.
+        number: its place in the index.
     """
 
     dataset: ReusableDataset
@@ -196,8 +227,7 @@ class _EarlierShard:
     images: dict[str, str]
     first: int
     last: int
-    versions: str
-    section: Section | None
+    number: int
 
     def may_hold(self, orders: Sequence[int]) -> bool:
         """Whether any of these hashes, which ascend, is in its range."""
@@ -213,7 +243,7 @@ def _noting(damaged: list[DamagedFile], folder: str, name: str) -> Iterator[None
     """Notes a file that the block finds missing or damaged; the block ends there."""
     try:
         yield
-    except (OSError, LoadError, DecodeError, ValueError) as error:
+    except (OSError, LoadError, DecodeError, ValueError, struct.error) as error:
         damaged.append(DamagedFile(folder, name, isinstance(error, OSError)))
 
 
@@ -226,13 +256,7 @@ def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], 
         if marker.run.id != dataset.run:
             return (), ()
         entries, compression, images = list_shards(marker), marker.plan.settings.compression, marker.images
-        head, index, versions = pack_head(entries), marker.index or "", marker.run.file_versions or ""
-        sections: Sequence[Section | None] = [None] * len(entries)
-        with _noting(damaged, folder, versions):
-            table = storage.read_range(storage.join(folder, versions), 0, SECTION_BYTES * len(entries))
-            if len(table) < SECTION_BYTES * len(entries):
-                raise ValueError(versions)
-            sections = parse_table(table)
+        head, index = pack_head(entries), marker.index or ""
         with _noting(damaged, folder, index):
             # The markers of older datasets lack its digest.
             content = _read_checked(storage.join(folder, index), (marker.run.digests or {}).get(index))
@@ -245,8 +269,7 @@ def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], 
                 # What was rejected may have a hash between those of two shards' records.
                 first = 0 if number in borders else int(hashes[ends[number - 1] - 1])
                 last = _MOST_HASH if number + 1 in {*borders, len(entries)} else int(hashes[end])
-                places = (first, last, versions, sections[number])
-                shards.append(_EarlierShard(dataset, entry, compression, images, *places))
+                shards.append(_EarlierShard(dataset, entry, compression, images, first, last, number))
     return tuple(shards), tuple(damaged)
 
 
@@ -258,32 +281,21 @@ def _read_checked(path: str, sha256: str | None, *part: int) -> bytes:
     return content
 
 
-_read_sidecar = lru_cache(2)(_read_checked)
-"""Reads a whole sidecar, since parts of a shard are converted one after the other."""
+@lru_cache(4)
+def _read_lines(path: str, sha256: str, *part: int) -> list[bytes]:
+    """The lines of a whole sidecar, or of a section of the versions: parts of a shard are converted one by one."""
+    return _read_checked(path, sha256, *part).splitlines()
 
 
-@lru_cache(2)
-def _read_origins(path: str, section: Section) -> tuple[bytes, NDArray[np.intp]]:
-    """The lines about all rows of a shard, and where each ends; raises what `_read_checked` raises."""
-    content = _read_checked(path, section.sha256.hex(), section.offset, section.length)
-    return content, np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
+def _find_line(lines: Sequence[bytes], first: int, seed: int) -> int:
+    """The number of the first row whose key has at least this hash; all rows are in the order of the hashes."""
 
+    def order(number: int) -> int:
+        keys = (orjson.loads(lines[place])["key"] for place in range(number, len(lines)))
+        key = next(filter(None, keys), "")  # what was excluded has none
+        return order_of(seed, key) if key else _MOST_HASH + 1
 
-def _find_line(content: bytes, first: int, seed: int) -> int:
-    """Where the first row begins whose key has at least this hash; all rows are in the order of the hashes."""
-    low, high = 0, len(content)
-    while low < high:
-        middle = (low + high) // 2
-        begin, end = content.rfind(b"\n", 0, middle) + 1, content.find(b"\n", middle) + 1
-        start, key = begin, orjson.loads(content[begin:end])["key"]
-        while not key and end < high:  # what was excluded has no key
-            start, end = end, content.find(b"\n", end) + 1
-            key = orjson.loads(content[start:end])["key"]
-        if key and order_of(seed, key) < first:
-            low = end
-        else:
-            high = begin
-    return low
+    return bisect_left(range(len(lines)), first, key=order)
 
 
 _unpacking: dict[str, tuple[GzipBytes, int]] = {}
@@ -303,25 +315,22 @@ class _OpenShard:
     def rows(self, first: int, last: int, seed: int) -> Iterator[tuple[Row, RowOrigin]]:
         """The rows of a range of hashes, with what they were made from; none if the sidecar is damaged."""
         shard = self._shard
-        content = b""
+        lines: list[bytes] = []
         with self._noting(shard.entry.sidecar):
-            content = _read_sidecar(shard.path_of(shard.entry.sidecar), shard.entry.sidecar_sha256)
-        lines = io.BytesIO(content)
-        start = lines.seek(_find_line(content, first, seed))
-        origins = self._origins(content.count(b"\n", 0, start))
-        for row, origin in zip(parse_rows(lines), origins, strict=False):
+            lines = _read_lines(shard.path_of(shard.entry.sidecar), shard.entry.sidecar_sha256)
+        start, end = (_find_line(lines, order, seed) for order in (first, last + 1))
+        for row, origin in zip(parse_rows(lines[start:end]), self._origins(start), strict=False):
             if row.key:  # else it was excluded
-                if order_of(seed, row.key) > last:
-                    return
                 yield row, origin
 
-    def _origins(self, number: int) -> Iterator[RowOrigin]:
+    def _origins(self, first: int) -> Iterator[RowOrigin]:
         """Those of all rows from this number on."""
-        if section := self._shard.section:
-            with self._noting(self._shard.versions):
-                lines, ends = _read_origins(self._shard.path_of(self._shard.versions), section)
-                return parse_origins(io.BytesIO(lines[int(ends[number - 1]) + 1 if number else 0 :]))
-        return repeat(UNKNOWN)
+        origins: Iterator[RowOrigin] = repeat(UNKNOWN)
+        path, place = self._shard.path_of(VERSIONS), SECTION_BYTES * self._shard.number
+        with self._noting(VERSIONS):
+            (section,) = parse_table(storage.read_range(path, place, SECTION_BYTES))
+            origins = parse_origins(_read_lines(path, section.sha256.hex(), section.offset, section.length)[first:])
+        return origins
 
     def compare(self, row: Row, origin: RowOrigin, now: RowOrigin) -> EarlierRecord | None:
         """What a row is worth to a reference; None if it cannot be used, even if the source has not changed."""
@@ -363,10 +372,8 @@ class _OpenShard:
         source.resume(self._stored)
         return source
 
-    def __enter__(self) -> "_OpenShard":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Closes the shard's file; where the next part of it begins is kept."""
         if self._stored:
             self._stored.__exit__()
         if isinstance(self._source, GzipBytes):

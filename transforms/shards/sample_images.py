@@ -30,7 +30,7 @@ from recordmill.transforms.shards.earlier_datasets import JoinedReference, join_
 from recordmill.transforms.shards.processors import available_processors
 from recordmill.transforms.shards.progress import PROGRESS, peak_memory
 from recordmill.transforms.shards.read_ahead import ReadAhead
-from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
+from recordmill.transforms.shards.shard_files import Fingerprint, WrittenShard
 
 _WRITTEN_BYTES, _MOST_TIMES = 4 * 2**20, 8
 """Bytes of the sample that are written to see what that costs, and how many times at most."""
@@ -184,7 +184,9 @@ def _write(images: Sequence[ConvertedImage], compression: str) -> tuple[float, f
         began = time.thread_time()
         mark = Fingerprint("0" * 64, "0" * 64)
         copies = (replace(image) for image in some)  # writing lets go of their records
-        report = write_shard(folder, "sample", 0, copies, mark, compression).finish({})
+        shard = WrittenShard(folder, "sample", 0, mark, compression, 0)
+        shard.write(copies)
+        report = shard.finish({})
         seconds = time.thread_time() - began
     before = sum(image.size() + FRAMING_BYTES for image in some if image.record is not None)
     return seconds / len(some), report.bytes / before if before else 1.0

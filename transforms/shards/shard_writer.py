@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice, pairwise
 from typing import Any
 from unicodedata import normalize
@@ -24,10 +24,10 @@ from recordmill.storage.dataset_files import find_marker, shard_path, staging_fo
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records.change_examples import keep_examples
-from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, exclude_image
+from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, copy_earlier, exclude_image
 from recordmill.transforms.records.earlier_record import ReferenceDigests
 from recordmill.transforms.records.features.find_function import FunctionError
-from recordmill.transforms.shards.earlier_datasets import JoinedReference, join_earlier
+from recordmill.transforms.shards.earlier_datasets import JoinedReference, find_untouched, join_earlier
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import DecodePool
 from recordmill.transforms.shards.shard_files import (
@@ -35,7 +35,6 @@ from recordmill.transforms.shards.shard_files import (
     failed_report,
     find_finished,
     fingerprint,
-    write_shard,
 )
 
 
@@ -71,10 +70,6 @@ UNSURE_NANOSECONDS = 2_000_000_000
 
 
 _DIGESTS_AT_ONCE = 256
-
-
-def _expected_bytes(joined: JoinedReference) -> int:
-    return joined.ref.expected_bytes
 
 
 class InputError(Exception):
@@ -162,10 +157,11 @@ class ShardWriter:
         if finished := find_finished(staging, split, index, mark):
             self.count_done(len(refs))
             return finished
+        shard = WrittenShard(staging, split, index, mark, self.settings.compression, self.settings.seed)
         try:
-            with closing((convert or self.convert)(refs, split)) as images:
-                settings, counted = self.settings, self._count(images)
-                shard = write_shard(staging, split, index, counted, mark, settings.compression, settings.seed)
+            if not self._link_untouched(shard, refs, split):
+                with closing((convert or self.convert)(refs, split)) as images:
+                    shard.write(self._count(images))
             if index == 0 and self.settings.report:
                 keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self.settings)
             return shard
@@ -174,6 +170,18 @@ class ShardWriter:
         except OSError as error:  # of the output: those of the images are InputErrors
             problem = explain_output_error(error, self.output)
         return failed_report(split, index, len(refs), problem)
+
+    def _link_untouched(self, shard: WrittenShard, refs: list[ImageRef], split: str) -> bool:
+        """Has a shard keep its file in the previous dataset, if that would be written again; whether it does."""
+        previous, digest = self.previous, partial(self._digests.digest, split=split)
+        if not self._previous_shards or [(each.folder, each.same_files) for each in self.reuse] != [(previous, True)]:
+            return False
+        found = find_untouched(self.reuse[0], refs, self.settings.seed, digest)
+        if not found or any(self.exclusions.find(each.row.key, each.row.sha256) for each in found.rows):
+            return False
+        pairs = zip(refs, found.rows, strict=True)
+        images = (copy_earlier(ref, each, self.label_map, each.origin.source) for ref, each in pairs)
+        return shard.link(self._count(images), storage.join(previous, found.file.name), found.file)
 
     def finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
         """Reads a shard back and gives its files their names."""
@@ -221,7 +229,7 @@ class ShardWriter:
             images = (convert(each) for each in joined)
         else:
             pool = self.readers.pool_for(refs[0].uri)
-            images = pool.map(convert, joined, _expected_bytes, ConvertedImage.size)
+            images = pool.map(convert, joined, lambda each: each.ref.expected_bytes, ConvertedImage.size)
         with storage.parts_kept_open(), closing(joined), closing(images):
             yield from images
 

@@ -18,7 +18,7 @@ from recordmill.transforms.shards import earlier_datasets
 from recordmill.transforms.shards.earlier_datasets import find_known_digests, find_reusable, join_earlier
 
 RECIPE = {"images": {"quality": 95}, "decode": "images", "features": {}, "source": {"kind": "x"}}
-RECIPE |= {"versions": imaging_versions(), "plan_version": PLAN_VERSION}
+RECIPE |= {"versions": imaging_versions(), "plan_version": PLAN_VERSION, "compression": "none"}
 IMAGE = {"image": {"kind": "bytes", "shape": [], "field": "encoded", "meaning": ""}}
 
 
@@ -37,7 +37,10 @@ def folder(tmp_path):
 
 def test_a_dataset_with_the_same_settings_for_images_is_reusable(folder):
     path = folder()
-    assert find_reusable([path, f"{path}/nowhere"], RECIPE) == ((ReusableDataset(path, "", True, True),), [])
+    assert find_reusable([path, f"{path}/nowhere"], RECIPE) == (
+        (ReusableDataset(path, "", True, True, same_files=True),),
+        [],
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,23 +59,24 @@ def test_any_other_one_is_not_and_a_note_says_why(folder, recipe, changed, new, 
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "same_files"),
     [
-        ({"compression": "gzip", "versions": imaging_versions() | {"zlib": "1"}}, {}),
-        ({"limit": 7}, {"shards": {"count": 3}}),
-        ({"source": {"kind": "y"}}, {"convention": "slim"}),
+        ({"compression": "gzip", "versions": imaging_versions() | {"zlib": "1"}}, {}, False),
+        ({"versions": imaging_versions() | {"zlib": "1"}}, {"versions": imaging_versions() | {"zlib": "2"}}, False),
+        ({"limit": 7}, {"shards": {"count": 3}}, True),
+        ({"source": {"kind": "y"}}, {"convention": "slim"}, True),
     ],
 )
-def test_datasets_with_other_images_or_shards_are_reusable(folder, old, new):
+def test_datasets_with_other_images_or_shards_are_reusable(folder, old, new, same_files):
     path = folder(RECIPE | old)
     same_source = "source" not in old
-    assert find_reusable([path], RECIPE | new) == ((ReusableDataset(path, "", same_source, True),), [])
+    assert find_reusable([path], RECIPE | new) == ((ReusableDataset(path, "", same_source, True, same_files),), [])
 
 
 def test_records_with_functions_can_be_copied_and_their_images_cannot_be_in_others(folder):
     recipe = RECIPE | {"features": {"f": 1}}
     path = folder(recipe)
-    assert find_reusable([path], recipe) == ((ReusableDataset(path, "", True, False),), [])
+    assert find_reusable([path], recipe) == ((ReusableDataset(path, "", True, False, True),), [])
 
 
 def test_without_earlier_datasets_references_come_alone():

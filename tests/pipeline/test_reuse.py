@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 import pytest
@@ -296,19 +297,21 @@ def test_little_is_read_of_a_dataset_to_reuse_before_the_output_is_claimed(
     settings = SETTINGS | {"shards.count": 4, "splits.fractions": {"train": 1.0}} | settings
     dataset = convert(photos, settings=settings, output=tmp_path / "dataset")
     monkeypatch.setattr("recordmill.transforms.planning.summary.SAMPLE_SIZE", 3)
-    read, paths = storage.read_range, set()
+    paths = set()
 
-    def note(path, *arguments):
+    def note(read, path, *arguments):
         if path.startswith(str(dataset.output)):
             paths.add(os.path.relpath(path, dataset.output))
         return read(path, *arguments)
 
-    monkeypatch.setattr(storage, "read_range", note)
+    for name in ("read_range", "open_to_read"):
+        monkeypatch.setattr(storage, name, partial(note, getattr(storage, name)))
     planned = convert(photos, f"--reuse={dataset.output}", "--plan", settings=settings, output=tmp_path / "planned")
     assert planned.line["status"] == "planned"
     sidecars = [f"sidecars/{path.name}.jsonl" for path in dataset.shards()]
     needed = sidecars if settings.get("duplicates") else sidecars[:1]
-    assert paths == {"recordmill.json", "records.index", "records.versions", *needed}
+    first = dataset.shards()[0].name
+    assert paths == {"recordmill.json", "records.index", "records.versions", first, *needed}
 
 
 def test_the_first_of_several_datasets_wins_and_the_others_fill_in(

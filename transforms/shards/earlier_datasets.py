@@ -5,12 +5,13 @@ Both orders come from the same hashes of keys. Of an earlier dataset only those 
 
 import hashlib
 import struct
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import accumulate, repeat
+from itertools import repeat
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import MARKER, VERSIONS
 from recordmill.schemas.dataset.json_values import differences, to_json
 from recordmill.schemas.dataset.marker import Marker, ShardEntry
-from recordmill.schemas.dataset.record_index import list_shards, pack_head, parse_places
+from recordmill.schemas.dataset.record_index import PLACE_BYTES, list_shards, pack_head
 from recordmill.schemas.dataset.row_origins import (
     SECTION_BYTES,
     UNKNOWN,
@@ -176,16 +177,16 @@ class KnownDigests:
 
     def __init__(self, datasets: Iterable[ReusableDataset], seed: int) -> None:
         self._seed = seed
-        numbers, digests = [], []
+        numbers, digests = array("Q"), bytearray()
         for shard in (shard for each in datasets if each.same_source for shard in _open_dataset(each)[0]):
             for row, origin in _OpenShard(shard, []).rows(0, _MOST_HASH, seed):
                 if row.sha256 and origin.source:
-                    numbers.append((origin.source, order_of(seed, row.key)))
-                    digests.append(bytes.fromhex(row.sha256))
-        found = np.array(numbers, np.uint64).reshape(-1, 2)
+                    numbers.extend((origin.source, order_of(seed, row.key)))
+                    digests += bytes.fromhex(row.sha256)
+        found = np.array(numbers).reshape(-1, 2)
         order = np.argsort(found[:, 0], kind="stable")
         self._sources, self._hashes = found[order].T
-        self._digests = np.frombuffer(b"".join(digests), "V32")[order]
+        self._digests = np.frombuffer(digests, "V32")[order]
 
     def find(self, ref: ImageRef) -> str:
         """The hex digest of a reference's source, if that is known to be unchanged; otherwise the empty string."""
@@ -257,34 +258,35 @@ def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], 
             return (), ()
         entries, compression, images = list_shards(marker), marker.plan.settings.compression, marker.images
         head, index = pack_head(entries), marker.index or ""
-        with _noting(damaged, folder, index):
-            # The markers of older datasets lack its digest.
-            content = _read_checked(storage.join(folder, index), (marker.run.digests or {}).get(index))
-            hashes = parse_places(content.removeprefix(head))[:, 2]
-            if not content.startswith(head) or len(hashes) != sum(each.records for each in entries):
+        with _noting(damaged, folder, index), storage.open_to_read(storage.join(folder, index)) as file:
+            is_whole, digest, edges = file.read(len(head)) == head, hashlib.sha256(head), []
+            for entry in entries:  # all places of a large dataset together take gigabytes
+                digest.update(places := file.read(PLACE_BYTES * entry.records))
+                edges.append((int.from_bytes(places[16:24], "little"), int.from_bytes(places[-8:], "little")))
+            found = digest.hexdigest()  # which the markers of older datasets lack
+            if not is_whole or file.read(1) or (marker.run.digests or {}).get(index, found) != found:
                 raise ValueError(index)
             borders = {entries.index(split.shards[0]) for split in marker.splits.values() if split.shards}
-            ends = [*accumulate(each.records for each in entries)]
-            for number, (entry, end) in enumerate(zip(entries, ends, strict=True)):
+            for number, entry in enumerate(entries):
                 # What was rejected may have a hash between those of two shards' records.
-                first = 0 if number in borders else int(hashes[ends[number - 1] - 1])
-                last = _MOST_HASH if number + 1 in {*borders, len(entries)} else int(hashes[end])
+                first = 0 if number in borders else edges[number - 1][1]
+                last = _MOST_HASH if number + 1 in {*borders, len(entries)} else edges[number + 1][0]
                 shards.append(_EarlierShard(dataset, entry, compression, images, first, last, number))
     return tuple(shards), tuple(damaged)
 
 
-def _read_checked(path: str, sha256: str | None, *part: int) -> bytes:
-    """A file, or a part of it; raises a `ValueError` if its digest is not this one."""
-    content = storage.read_range(path, *part)
-    if sha256 and hashlib.sha256(content).hexdigest() != sha256:
-        raise ValueError(path)
-    return content
-
-
 @lru_cache(4)
 def _read_lines(path: str, sha256: str, *part: int) -> list[bytes]:
-    """The lines of a whole sidecar, or of a section of the versions: parts of a shard are converted one by one."""
-    return _read_checked(path, sha256, *part).splitlines()
+    """The lines of a whole sidecar, or of a section of the versions: parts of a shard are converted one by one.
+
+    Raises:
+        OSError: they cannot be read.
+        ValueError: they have another digest.
+    """
+    content = storage.read_range(path, *part)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise ValueError(path)
+    return content.splitlines()
 
 
 def _find_line(lines: Sequence[bytes], first: int, seed: int) -> int:

@@ -26,7 +26,6 @@ from recordmill.transforms.planning.output_state import (
 from recordmill.transforms.planning.plan import Action, Plan
 from recordmill.transforms.publishing.publish_staged import publish_staged
 from recordmill.transforms.run_settings import RunSettings
-from recordmill.transforms.shards.earlier_datasets import note_damages
 from recordmill.transforms.shards.progress import PROGRESS
 
 
@@ -58,8 +57,6 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
         return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
     if action == "keep" and (outdated := _find_outdated(state, plan)):
         plan.notes.append(f"{outdated}: --overwrite rebuilds it")
-    if action == "convert":
-        plan.run_notes.extend(note_damages(plan.reuse))
     if action == "convert" and previous is not None:
         plan.run_notes.extend(_renumbered(previous.labels, plan.label_map.ids))
     if run.preview and action in ("convert", "finish"):

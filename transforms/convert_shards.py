@@ -111,9 +111,10 @@ class _ConvertShard(beam.DoFn):
         with_workers = run.processes > 1 and references >= run.fewest_for_processes and not needs_unpacking(refs)
         # Chosen here: the launcher's processors are not the worker's.
         threads = run.threads or (1 if self._settings.decodes_nothing else available_processors())
+        output = run.at(plan.version).output
         writer = ShardWriter(
             self._settings,
-            run.at(plan.version).output,
+            output,
             plan.plan_id,
             plan.label_map,
             threads,
@@ -121,6 +122,7 @@ class _ConvertShard(beam.DoFn):
             recipe=plan.recipe,
             reuse=plan.reuse,
             exclusions=run.exclusions,
+            previous=plan.previous or output,
         )
         if with_workers:
             threads = run.threads or max(1, threads // run.processes)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
@@ -15,7 +16,7 @@ from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
 from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.dataset.totals import ImageTotals
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.outcome import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
@@ -79,6 +80,7 @@ def publish(
     try:
         _claim_version(plan, whole)
         if plan.action == "convert":
+            plan = replace(plan, run_notes=[*plan.run_notes, *_note_damages(finished)])
             outcome = _join_others(plan, run) or _publish_converted(finished, copies, plan, settings, run)
         else:
             outcome = _end_without_converting(plan, settings, run)
@@ -263,6 +265,14 @@ def _keep_same_version(plan: Plan, run: RunSettings) -> Outcome | None:
 def _lasting_digests(marker: Marker) -> dict[str, str]:
     """Those of all files but the one about the versions of the sources' files."""
     return {name: digest for name, digest in (marker.run.digests or {}).items() if name != VERSIONS}
+
+
+def _note_damages(finished: FinishedShards) -> Iterator[str]:
+    """A note on each earlier dataset with files that workers found missing or damaged."""
+    files = sorted(each for report in finished.reports for each in report.damaged)
+    for folder, own in groupby({(each.folder, each.name): each for each in files}.values(), attrgetter("folder")):
+        damaged = [f"{each.name} is {'missing' if each.is_missing else 'damaged'}" for each in own]
+        yield f"in {folder}, {show_names(damaged, 3)}: affected images are read again"
 
 
 def _describe_reuse(finished: FinishedShards, plan: Plan) -> Iterator[str]:

@@ -21,16 +21,21 @@ def move_files(pairs: Iterable[tuple[str, str]]) -> None:
     map_each(lambda source: storage.move_file(source, targets[source]), targets)
 
 
-def link_file(path: str, target: str) -> None:
-    """Replaces a file of this machine by a hard link to another file, in one step.
+def link_file(path: str, sha256: str, target: str) -> bool:
+    """Replaces a file of this machine by a hard link to another file of this digest, in one step.
 
-    Raises:
-        OSError: the file system has no hard links, or the files are on different ones.
+    Returns:
+        Whether it did: the other file may be missing or damaged, or the file system may have no links to it.
     """
     temporary = storage.temporary_name(target)
-    os.link(path, temporary)
-    os.replace(temporary, target)
+    try:
+        os.link(path, temporary)
+        if is_whole := digest_of(temporary) == sha256:
+            os.replace(temporary, target)
+    except OSError:
+        is_whole = False
     storage.remove_files([temporary])  # which is still there if both were links to one file already
+    return is_whole
 
 
 def force_to_disk(paths: Iterable[str]) -> None:

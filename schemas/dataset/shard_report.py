@@ -10,6 +10,21 @@ Contents = bytes
 """8 bytes of the SHA-256 of each of a shard's images, in the order of the records."""
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class DamagedFile:
+    """A file of an earlier dataset that was to be used, and cannot be.
+
+    Attributes:
+        folder: the dataset's folder.
+        name: path of the file in it.
+        is_missing: whether the file cannot be read at all; otherwise, its content is not what was written.
+    """
+
+    folder: str
+    name: str
+    is_missing: bool
+
+
 @dataclass(frozen=True, slots=True)
 class ShardReport:
     """One finished shard, counted from the finished file and its sidecar.
@@ -31,6 +46,7 @@ class ShardReport:
         milliseconds: how long its images took to decode and encode; not stored.
         images_reused: records whose images were taken from an earlier dataset.
         images_disputed: images on which the earlier datasets disagree.
+        damaged: files of earlier datasets that its images were looked for in.
         reused: whether an earlier run had finished it.
         problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
         images: what is worth knowing of its images.
@@ -53,6 +69,7 @@ class ShardReport:
     milliseconds: int = field(default=0, compare=False)
     images_reused: int = 0
     images_disputed: int = 0
+    damaged: tuple[DamagedFile, ...] = ()
     reused: bool = False
     problem: str = ""
     images: ImageTotals = field(default_factory=ImageTotals)

@@ -5,22 +5,31 @@ import hashlib
 import json
 import os
 import shutil
-from contextlib import closing
+from collections import Counter
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.photographs import with_exif
 from recordmill import storage
 from recordmill.imaging import prepare
-from recordmill.schemas.dataset.row_origins import SECTION_BYTES, parse_origins, parse_table
+from recordmill.schemas.dataset.row_origins import SECTION_BYTES, UNKNOWN, parse_origins, parse_table
+from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.key_hashes import order_of
 from recordmill.storage.tfrecord_file import RecordSink
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records import convert_image, image_record
+from recordmill.transforms.records.earlier_record import ReferenceDigests
+from recordmill.transforms.shards import earlier_datasets, shard_writer
 from recordmill.transforms.shards.earlier_datasets import join_earlier
+from recordmill.transforms.shards.shard_writer import ShardWriter
 
 TIME = 1_700_000_000
 NOT_COMPARED = {"recordmill.json", "records.versions", "report.html", "config.yaml"}
@@ -212,18 +221,97 @@ def test_images_of_damaged_files_are_converted_again(dataset, photos, convert, n
     records = dataset.marker["splits"]["train"]["shards"][0]["records"]
     assert reused == {"shard": 19, "sidecar": 20 - records, "index": 0, "versions": 20}[name]
     what = f"in {dataset.output}, {path.relative_to(dataset.output)} is damaged: affected images are read again"
-    assert (what in again.line["notes"]) == (name != "shard")  # which has the size that it should have
+    assert again.line["notes"][0] == again.marker["run"]["notes"][0] == what
 
 
 @pytest.mark.parametrize("name", ["train-00000-of-00003.tfrecord", "sidecars/test-00001-of-00003.tfrecord.jsonl"])
-def test_a_note_names_a_missing_file_of_a_dataset_to_reuse(dataset, photos, convert, name, tmp_path):
+@pytest.mark.parametrize("other", ["index", "versions"])
+def test_a_note_names_a_missing_file_of_a_dataset_to_reuse(dataset, photos, convert, name, other, tmp_path):
+    before = contents(dataset)
     (dataset.output / name).unlink()
-    (dataset.output / "records.index").write_bytes(b"x")
+    (dataset.output / f"records.{other}").write_bytes(b"x")
     again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
-    names = [f"{name} is missing", "records.index is damaged"]
-    names = names if name.startswith("sidecars") else names[::-1]
+    names = sorted([f"{name} is missing", f"records.{other} is damaged"])
+    if other == "index":  # without which no other file can be used
+        names = ["records.index is damaged"]
     what = f"in {dataset.output}, {', '.join(names)}: affected images are read again"
     assert (again.code, again.line["notes"][0]) == (0, what)
+    assert contents(again) == before
+
+
+def test_a_run_that_fails_names_the_damaged_files_too(dataset, photos, convert, tmp_path):
+    """They may be the reason: images that are gone cannot be read again."""
+    (sidecar, *_) = sorted((dataset.output / "sidecars").iterdir())
+    sidecar.write_bytes(b"x")
+    empty_unchanged(photos)
+    settings = SETTINGS | {"max_rejected": {"count": 0, "share": 0}}
+    again = convert(photos, f"--reuse={dataset.output}", settings=settings, output=tmp_path / "again")
+    what = f"in {dataset.output}, sidecars/{sidecar.name} is damaged: affected images are read again"
+    assert (again.code, what in again.line["notes"]) == (3, True)
+
+
+def damage(dataset):
+    """Damages three files of a dataset, one of each kind that shards have; gives them in the order of a note."""
+    sidecar, records, missing = (dataset.output / name for name in SHARD_FILES)
+    sidecar.write_bytes(sidecar.read_bytes()[:-1])
+    records.write_bytes(records.read_bytes()[:-200])
+    missing.unlink()
+    return [DamagedFile(str(dataset.output), name, number == 2) for number, name in enumerate(SHARD_FILES)]
+
+
+SHARD_FILES = (
+    "sidecars/test-00000-of-00003.tfrecord.jsonl",
+    "train-00001-of-00003.tfrecord",
+    "train-00002-of-00003.tfrecord",
+)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_workers_find_the_same_damaged_files_in_any_process(dataset, photos, convert, processes, tmp_path):
+    settings = SETTINGS | {"shards.count": 1}
+    rebuilt = convert(photos, settings=settings, output=tmp_path / "rebuilt")
+    damage(dataset)
+    flags = (f"--reuse={dataset.output}", f"--processes={processes}")
+    again = convert(photos, *flags, settings=settings, output=tmp_path / "again")
+    assert contents(again) == contents(rebuilt)
+    sidecar, records, missing = SHARD_FILES
+    names = f"{sidecar} is damaged, {records} is damaged, {missing} is missing"
+    assert again.line["notes"][0] == f"in {dataset.output}, {names}: affected images are read again"
+
+
+@pytest.mark.parametrize("count", [1, 3, 7, 20])
+def test_damaged_files_are_the_same_however_many_references_are_looked_up_at_once(dataset, photos, count):
+    reuse = (ReusableDataset(str(dataset.output), dataset.marker["run"]["id"], True, True),)
+    keys = sorted((str(path.relative_to(photos)) for path in photos.rglob("*.*")), key=lambda key: order_of(0, key))
+    refs = [(ImageRef(key, str(photos / key)), UNKNOWN) for key in keys]
+    damaged = damage(dataset)
+    parts = [join_earlier(reuse, refs[start : start + count], 0) for start in range(0, 20, count)]
+    assert sorted({each for joined in chain.from_iterable(parts) for each in joined.damaged}) == damaged
+
+
+@pytest.mark.parametrize("settings", [{}, {"duplicates": "drop"}])
+def test_little_is_read_of_a_dataset_to_reuse_before_the_output_is_claimed(
+    photos, convert, settings, monkeypatch, tmp_path
+):
+    """The sample has the least hashes, so it is in the first shard; only `duplicates` needs all rows."""
+    settings = SETTINGS | {"shards.count": 4, "splits.fractions": {"train": 1.0}} | settings
+    dataset = convert(photos, settings=settings, output=tmp_path / "dataset")
+    monkeypatch.setattr("recordmill.transforms.planning.summary.SAMPLE_SIZE", 3)
+    paths = set()
+
+    def note(read, path, *arguments):
+        if path.startswith(str(dataset.output)):
+            paths.add(os.path.relpath(path, dataset.output))
+        return read(path, *arguments)
+
+    for name in ("read_range", "open_to_read"):
+        monkeypatch.setattr(storage, name, partial(note, getattr(storage, name)))
+    planned = convert(photos, f"--reuse={dataset.output}", "--plan", settings=settings, output=tmp_path / "planned")
+    assert planned.line["status"] == "planned"
+    sidecars = [f"sidecars/{path.name}.jsonl" for path in dataset.shards()]
+    needed = sidecars if settings.get("duplicates") else sidecars[:1]
+    first = dataset.shards()[0].name
+    assert paths == {"recordmill.json", "records.index", "records.versions", first, *needed}
 
 
 def test_the_first_of_several_datasets_wins_and_the_others_fill_in(
@@ -450,6 +538,22 @@ def test_what_could_not_be_read_is_tried_again(photos, convert, decoded, monkeyp
     assert (len(decoded), updated.rejected) == (1, [])
 
 
+def test_the_digests_of_a_reference_are_computed_once(dataset, photos, convert, monkeypatch, tmp_path):
+    digest, source, digested = ReferenceDigests.digest, shard_writer.source_digest_of, Counter()
+
+    def count(ref, what, found):
+        digested[ref.key, what] += 1
+        return found
+
+    monkeypatch.setattr(ReferenceDigests, "digest", lambda *given: count(given[1], "own", digest(*given)))
+    for module in (shard_writer, earlier_datasets):
+        monkeypatch.setattr(module, "source_digest_of", lambda ref: count(ref, "source", source(ref)))
+    again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
+    assert again.marker["run"]["images_reused"] == 20
+    keys = [str(path.relative_to(photos)) for path in photos.rglob("*.*")]
+    assert digested == {(key, what): 1 for key in keys for what in ("own", "source")}
+
+
 @pytest.mark.parametrize(
     "settings", [{"images.reencode": "always"}, {"duplicates": "drop"}, {"duplicates": "together"}]
 )
@@ -535,10 +639,10 @@ def test_parts_of_a_compressed_shard_are_unpacked_one_after_the_other(photos, co
     reuse = (ReusableDataset(str(done.output), done.marker["run"]["id"], True, True),)
     (sidecar,) = (done.output / "sidecars").iterdir()
     rows = [json.loads(line) for line in sidecar.read_text().splitlines()]
-    refs = [ImageRef(row["key"], str(photos / row["key"]), row["bytes"]) for row in rows]
+    refs = [(ImageRef(row["key"], str(photos / row["key"]), row["bytes"]), UNKNOWN) for row in rows]
     parts = [list(join_earlier(reuse, refs[start:end], 0)) for start, end in ((0, 7), (7, 15), (3, 5), (15, 20))]
-    found = [hashlib.sha256(earlier.encoded).hexdigest() for part in parts for _, earlier in part]
-    whole = [hashlib.sha256(earlier.encoded).hexdigest() for _, earlier in join_earlier(reuse, refs, 0)]
+    found = [hashlib.sha256(each.earlier.encoded).hexdigest() for part in parts for each in part]
+    whole = [hashlib.sha256(each.earlier.encoded).hexdigest() for each in join_earlier(reuse, refs, 0)]
     assert found == [*whole[:15], *whole[3:5], *whole[15:]]
 
 
@@ -581,3 +685,203 @@ def test_drawn_edits_give_what_a_rebuild_gives(tmp_path_factory, request, edits,
     assert (first.code, updated.code) == (0, rebuilt.code)
     if rebuilt.code == 0 and updated.line["status"] == "published":
         assert contents(updated) == contents(rebuilt)
+
+
+FIXED = SETTINGS | {"shards.count": 4, "shards.cuts": "fixed", "labels.classes": ["cat", "dog"]}
+
+
+@contextmanager
+def noted_shards():
+    """The keys of each shard that is converted, and whether it kept the file of the previous dataset; all reports."""
+    linked, reports = {}, {}
+    link, finish = ShardWriter._link_untouched, ShardWriter.finish
+
+    def note_link(writer, shard, refs, split):
+        keys = frozenset(ref.key for ref in refs)
+        linked[keys] = link(writer, shard, refs, split)
+        return linked[keys]
+
+    def note_report(writer, shard):
+        report = finish(writer, shard)
+        reports[report.place] = replace(report, images_reused=0), report.contents
+        return report
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ShardWriter, "_link_untouched", note_link)
+        patch.setattr(ShardWriter, "finish", note_report)
+        yield linked, reports
+
+
+def keys_of(done):
+    """The keys of the rows of each sidecar."""
+    sidecars = [path.read_bytes().splitlines() for path in (done.output / "sidecars").iterdir()]
+    return {frozenset(json.loads(line)["key"] for line in lines) for lines in sidecars}
+
+
+@settings(max_examples=settings().max_examples // 3)  # each takes three conversions
+@given(CHANGES, st.sampled_from(["none", "gzip"]), st.booleans())
+def test_drawn_edits_leave_the_files_of_untouched_shards(tmp_path_factory, request, edits, compression, has_versions):
+    tmp_path = tmp_path_factory.mktemp("drawn")
+    convert, picture = (request.getfixturevalue(name) for name in ("convert", "picture"))
+    folder, flags = tmp_path / "input", ["--versions"] * has_versions
+    chosen = FIXED | {"compression": compression, "max_rejected": {"lost_classes": 1}}
+    for number in range(4):
+        write(folder, f"cat/{number}.jpg", picture(("cat", number)))
+        write(folder, f"dog/{number}.png", picture(("dog", number), kind="PNG"))
+    first = convert(folder, *flags, settings=chosen, output=tmp_path / "dataset")
+    old = replace(first, output=first.output / first.line.get("version", ""))
+    before = {path.name: path.stat().st_ino for path in old.shards()}.values()
+    keys = keys_of(old)
+    for name, edit in edits.items():
+        path = folder / name
+        if edit == "write":
+            write(folder, name, picture((name, "new"), kind="JPEG" if name.endswith("jpg") else "PNG"), TIME + 7)
+        elif edit == "remove":
+            path.unlink(missing_ok=True)
+        elif path.exists():
+            os.utime(path, (TIME + 5, TIME + 5))
+    with noted_shards() as (_, reports):
+        rebuilt = convert(folder, settings=chosen, output=tmp_path / "rebuilt")
+    with noted_shards() as (linked, reports_of_update):
+        updated = convert(folder, "--update", *flags, settings=chosen, output=tmp_path / "dataset")
+    assert (first.code, updated.code) == (0, rebuilt.code), updated.stderr
+    if rebuilt.code or updated.line["status"] != "published":
+        return
+    new = replace(updated, output=updated.output / updated.line.get("version", ""))
+    assert contents(new) == contents(rebuilt)
+    assert origins_of(new) == origins_of(rebuilt)
+    assert reports_of_update == reports
+    edited = {name for name, edit in edits.items() if edit != "remove"}
+    assert linked == {own: own in keys and own.isdisjoint(edited) for own in keys_of(new)}
+    kept = [path for path in new.shards() if path.stat().st_ino in before]
+    assert sum(linked.values()) <= len(kept)
+
+
+UNTOUCHED = {
+    **SAME,
+    "rejected": {"max_rejected": {"share": 0.5}},
+    "excluded": {"exclude": "removed.txt"},
+    "look-alikes": {"images.near_duplicates": True, "images.moments": True},
+    "metadata": {"images.metadata": "keep"},
+    "a report": {"report": True},
+}
+
+
+@pytest.mark.parametrize("case", UNTOUCHED)
+def test_the_report_of_an_untouched_shard_is_that_of_a_conversion(case, photos, convert, picture, tmp_path):
+    chosen = FIXED | UNTOUCHED[case]
+    if case == "rejected":
+        broken(photos, picture)
+        for number in range(10, 16):
+            write(photos, f"dog/{number}.png", b"not an image")
+    if case == "excluded":
+        chosen["exclude"] = str(tmp_path / "removed.txt")
+        (tmp_path / "removed.txt").write_text("key:cat/1.jpg\n")
+    if case == "metadata":
+        for number in range(10):
+            write(photos, f"cat/{number}.jpg", with_exif(picture(("cat", number)), number))
+    first = convert(photos, settings=chosen, output=tmp_path / "dataset")
+    assert first.code == 0, first.stderr
+    write(photos, "cat/3.jpg", picture("other", (30, 20)), TIME + 9)
+    with noted_shards() as (_, reports):
+        rebuilt = convert(photos, settings=chosen, output=tmp_path / "rebuilt")
+    with noted_shards() as (linked, reports_of_update):
+        updated = convert(photos, "--update", settings=chosen, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    assert origins_of(updated) == origins_of(rebuilt)
+    assert reports_of_update == reports
+    written = {keys for keys, is_linked in linked.items() if not is_linked}
+    without_records = {keys for keys in linked if keys <= {f"dog/{number}.png" for number in range(10, 16)}}
+    edited = {"cat/3.jpg", "cat/1.jpg"} if case == "excluded" else {"cat/3.jpg"}
+    assert written - without_records == {keys for keys in linked if keys & edited}
+    assert len(linked) > len(written)
+
+
+def test_untouched_shards_of_annotated_images(convert, picture, tmp_path):
+    folder, config = tmp_path / "coco", "--config=configs/coco.yaml"
+    boxes = [
+        {"id": n, "image_id": n // 2, "category_id": 1 + n % 2, "bbox": [1, 2, 9 + 20 * (n == 3), 8], "iscrowd": 0}
+        for n in range(20)
+    ]
+    images = [{"id": n, "file_name": f"{n}.jpg", "width": 24, "height": 16} for n in range(12)]
+    names = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]
+    text = json.dumps({"images": images, "annotations": boxes, "categories": names})
+    write(folder, "annotations/instances_train2017.json", text.encode())
+    for n in range(12):
+        write(folder, f"train/{n}.jpg", picture(n))
+    chosen = {"name": "boxes", "report": False, "shards.count": 4, "shards.cuts": "fixed"}
+    first = convert(folder, config, settings=chosen, output=tmp_path / "dataset")
+    assert first.code == 0, first.stderr
+    write(folder, "train/5.jpg", picture("other"), TIME + 9)
+    with noted_shards() as (_, reports):
+        rebuilt = convert(folder, config, settings=chosen, output=tmp_path / "rebuilt")
+    with noted_shards() as (linked, reports_of_update):
+        updated = convert(folder, config, "--update", settings=chosen, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    assert reports_of_update == reports
+    assert sorted(linked.values()) == [False, True, True, True]
+
+
+DAMAGES = {
+    "record": lambda path: path.write_bytes(path.read_bytes()[:60] + b"x" + path.read_bytes()[61:]),
+    "frame": lambda path: path.write_bytes(path.read_bytes()[:-1] + b"x"),
+    "missing": lambda path: path.unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, "sidecar"])
+def test_a_damaged_shard_is_written_again_though_none_of_its_images_has_changed(
+    damage, photos, convert, picture, tmp_path
+):
+    done = convert(photos, settings=FIXED, output=tmp_path / "dataset")
+    names = {path.name: (done.output / "sidecars" / f"{path.name}.jsonl") for path in done.shards("train")}
+    name = next(name for name, sidecar in names.items() if b'"cat/3.jpg"' not in sidecar.read_bytes())
+    path = names[name] if damage == "sidecar" else done.output / name
+    DAMAGES.get(damage, DAMAGES["frame"])(path)
+    changed(photos, picture)
+    rebuilt = convert(photos, settings=FIXED, output=tmp_path / "rebuilt")
+    with noted_shards() as (linked, _):
+        updated = convert(photos, "--update", settings=FIXED, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    lines = (updated.output / "sidecars" / f"{name}.jsonl").read_bytes().splitlines()
+    keys = frozenset(json.loads(line)["key"] for line in lines)
+    touched = {own for own in linked if own & {"cat/3.jpg", "dog/3.png"}}
+    assert {own for own, is_linked in linked.items() if not is_linked} == {keys, *touched}
+    what = f"{path.relative_to(done.output)} is {'missing' if damage == 'missing' else 'damaged'}"
+    note = f"in {done.output}, {what}: affected images are read again"
+    assert (note in updated.line["notes"]) == (damage != "frame")  # whose records are whole
+
+
+def test_where_no_file_can_be_linked_shards_are_written(photos, convert, picture, monkeypatch, tmp_path):
+    convert(photos, settings=FIXED, output=tmp_path / "dataset")
+    changed(photos, picture)
+    rebuilt = convert(photos, settings=FIXED, output=tmp_path / "rebuilt")
+
+    def refuse(*_):
+        raise OSError(errno.EPERM, "there are no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with noted_shards() as (linked, _):
+        updated = convert(photos, "--update", settings=FIXED, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    assert not any(linked.values())
+
+
+@pytest.mark.parametrize("reason", ["another output", "two datasets", "compression", "labels"])
+def test_a_shard_is_linked_only_if_it_would_be_written_again_in_its_place(reason, photos, convert, picture, tmp_path):
+    other = convert(photos, settings=FIXED, output=tmp_path / "other")
+    if reason != "another output":
+        convert(photos, settings=FIXED, output=tmp_path / "dataset")
+    chosen, flags = dict(FIXED), {"another output": [f"--reuse={other.output}"]}.get(reason, ["--update"])
+    if reason == "two datasets":
+        flags.append(f"--reuse={other.output}")
+    if reason == "compression":
+        chosen["compression"] = "gzip"
+    if reason == "labels":
+        chosen["labels.offset"] = 3
+    changed(photos, picture)
+    rebuilt = convert(photos, settings=chosen, output=tmp_path / "rebuilt")
+    with noted_shards() as (linked, _):
+        updated = convert(photos, *flags, settings=chosen, output=tmp_path / "dataset")
+    assert contents(updated) == contents(rebuilt)
+    assert (updated.marker["run"]["images_reused"], any(linked.values())) == (18, False)

@@ -26,6 +26,7 @@ from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.shards import shard_writer
 from recordmill.transforms.shards.read_ahead import DecodePool
+from recordmill.transforms.shards.shard_files import WrittenShard
 from recordmill.transforms.shards.shard_writer import order_references
 
 SETTINGS = make_settings(seed=3)
@@ -109,7 +110,7 @@ def test_whatever_keeps_a_shard_from_this_machines_disk_is_a_sentence(shards, ru
     def fail(*_):
         raise OSError(code, "No space left on device")
 
-    monkeypatch.setattr(shard_writer, "write_shard", fail)
+    monkeypatch.setattr(WrittenShard, "write", fail)
     (report,) = convert(shards[:1], run)
     assert report.problem == f"the output {run.output} cannot be written: no space left on device"
     assert (report.records, report.references) == (0, 40)

@@ -13,6 +13,7 @@ from apache_beam.pvalue import AsSingleton
 from eager_beam import assert_that, new_pipeline
 from gather import gather_reports
 from make_settings import make_settings
+from write_shard import write_shard
 
 from recordmill import storage
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
@@ -37,7 +38,7 @@ from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publish_dataset import PublishDataset
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.shards.progress import PROGRESS
-from recordmill.transforms.shards.shard_files import failed_report, fingerprint, write_shard
+from recordmill.transforms.shards.shard_files import failed_report, fingerprint
 
 DESCRIPTIONS = [
     "README.md",
@@ -78,7 +79,7 @@ def write_all(plan, refs, run, settings=SETTINGS):
             (convert_image(ref, ExampleLayout(settings), plan.label_map, nullcontext()) for ref in own),
             fingerprint(own),
             "none",
-        ).finish()
+        )
         for shard, own in sorted(shards.items())
     ]
 

@@ -42,12 +42,14 @@ class ReusableDataset:
         same_source: whether the same settings read its sources, so that a source that is unchanged gives the same.
         same_images: whether its stored images are those that a conversion would store, so that other records can hold
             them.
+        same_files: whether the same records give the same file.
     """
 
     folder: str
     run: str
     same_source: bool
     same_images: bool
+    same_files: bool = False
 
 
 @dataclass(slots=True)

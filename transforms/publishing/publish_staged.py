@@ -9,7 +9,7 @@ renamed, the new ones go back to staging: half of a dataset stays nowhere.
 
 import errno
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -45,12 +45,12 @@ from recordmill.storage.dataset_files import (
     shard_path,
     staging_folder,
 )
-from recordmill.storage.many_files import check_targets, digest_of, force_to_disk, link_file, map_each, move_files
+from recordmill.storage.many_files import check_targets, digest_of, force_to_disk, map_each, move_files
 from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.output_lock import remove_staging
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.publishing.companions import StagedDataset, describe_dataset
-from recordmill.transforms.publishing.marker import PublishedShard, check_names, name_sidecars_of_nothing
+from recordmill.transforms.publishing.marker import check_names, name_sidecars_of_nothing
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 
@@ -110,7 +110,6 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings, notes: t
         moves.append([shard_name(shard.report.split, shard.report.index, "jsonl"), shard.sidecar])
     for sidecar, report in name_sidecars_of_nothing(dataset.reports).items():
         moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
-    _link_unchanged(dataset.shards, staging, plan.previous or run.output)
     files = list(dataset.marker.files)
     for number, (name, content) in enumerate(describe_dataset(dataset)):
         # Staging has no folders, and knows the names of shards.
@@ -143,21 +142,6 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings, notes: t
     force_to_disk(storage.join(staging, source) for source, _ in moves)
     storage.write_file(storage.join(staging, MARKER), as_json(pending))
     force_to_disk([staging])
-
-
-def _link_unchanged(shards: Iterable[PublishedShard], staging: str, previous: str) -> None:
-    """Puts links to the previous dataset's shards in the place of finished shards of the same bytes.
-
-    Such a shard is in both datasets then, as one file: a rename to its own name leaves it as it is. Stores have no
-    links, and copy what is staged.
-    """
-    old = find_marker(previous) if storage.is_local(previous) else None
-    paths = {shard.sha256: storage.join(previous, shard.name) for shard in old.shards} if old else {}
-    for report in (shard.report for shard in shards if shard.report.sha256 in paths):
-        path = paths[report.sha256]
-        with suppress(OSError):  # it is gone, or the file system has no links
-            if digest_of(path) == report.sha256:
-                link_file(path, shard_path(staging, report.split, report.index, "tfrecord"))
 
 
 def _old_files(output: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 from recordmill.imaging import PreparedImage
 from recordmill.schemas.content import Content
 from recordmill.schemas.dataset.row_origins import UNKNOWN, RowOrigin
+from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef, Notice
@@ -42,6 +43,7 @@ class ConvertedImage:
         seconds: how long it took to decode and encode.
         is_reused: whether the image was taken from an earlier dataset.
         is_disputed: whether earlier datasets disagreed on it.
+        damaged: files of earlier datasets that were found damaged when it was looked for.
         source: see `RowOrigin`.
         reference: see `RowOrigin`.
         excluded: the lines of `exclude` that it fits; see `Exclusions.find`.
@@ -55,6 +57,7 @@ class ConvertedImage:
     seconds: float = 0.0
     is_reused: bool = False
     is_disputed: bool = False
+    damaged: tuple[DamagedFile, ...] = ()
     source: int = 0
     reference: int = 0
     excluded: tuple[str, ...] = ()

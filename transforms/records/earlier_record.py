@@ -100,6 +100,13 @@ class EarlierRecord:
     sha256: str = ""
     is_disputed: bool = False
 
+    def contradicts(self, other: "EarlierRecord") -> bool:
+        """Whether both claim to be of the same source, and say different things of it."""
+        if (self.is_current, self.is_same) != (other.is_current, other.is_same):
+            return False
+        one, two = (each.row.record if isinstance(each.row, SidecarRow) else None for each in (self, other))
+        return self.row.sha256 != other.row.sha256 or (self.is_same and one != two)
+
     def replaces_source(self, ref: ImageRef) -> bool:
         """Whether a record can be made without the source: boxes of a changed image need its original size."""
         if not self.is_current or self.is_same:

@@ -4,43 +4,41 @@ Both orders come from the same hashes of keys. Of an earlier dataset only those 
 """
 
 import hashlib
-import io
 import struct
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import accumulate, repeat
+from functools import lru_cache, partial
+from itertools import repeat
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 from google.protobuf.message import DecodeError
-from numpy.typing import NDArray
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import INDEX, VERSIONS
+from recordmill.schemas.dataset.file_names import MARKER, VERSIONS
 from recordmill.schemas.dataset.json_values import differences, to_json
 from recordmill.schemas.dataset.marker import Marker, ShardEntry
-from recordmill.schemas.dataset.record_index import list_shards, pack_head, parse_places
+from recordmill.schemas.dataset.record_index import PLACE_BYTES, list_shards, pack_head
 from recordmill.schemas.dataset.row_origins import (
     SECTION_BYTES,
     UNKNOWN,
     RowOrigin,
-    Section,
     parse_origins,
     parse_table,
 )
+from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.formatting import show_names
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.key_hashes import order_of
 from recordmill.schemas.record_digests import RecordDigests, take_image
 from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
-from recordmill.storage.many_files import digest_of, map_each
 from recordmill.storage.record_bytes import GzipBytes, PlainBytes, StoredFile
 from recordmill.storage.record_reader import HEADER_BYTES
 from recordmill.transforms.planning.plan import ReusableDataset
@@ -70,35 +68,10 @@ def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tu
         if marker.index is None or (obstacle and differences(old, new)):
             notes.append(f"no image of {folder} could be reused: {obstacle}")
         else:
-            usable.append(ReusableDataset(folder, marker.run.id, old.get("source") == new["source"], not obstacle))
+            same_files = all(marker.plan.recipe.get(key) == recipe.get(key) for key in ("compression", "versions"))
+            same_source = old.get("source") == new["source"]
+            usable.append(ReusableDataset(folder, marker.run.id, same_source, not obstacle, same_files))
     return tuple(usable), notes
-
-
-def note_damages(datasets: Iterable[ReusableDataset]) -> Iterator[str]:
-    """A note on each dataset with files that are missing or damaged; of shards, only the size is checked."""
-    for dataset in datasets:
-        if (marker := find_marker(dataset.folder)) is None:
-            continue
-        digests = {each.sidecar: each.sidecar_sha256 for each in marker.shards}
-        digests |= {name: digest for name, digest in (marker.run.digests or {}).items() if name in (INDEX, VERSIONS)}
-        sizes = {each.name: each.bytes for each in marker.shards}
-        found: list[str | int | None] = [
-            *map_each(_find_digest, (storage.join(dataset.folder, name) for name in digests)),
-            *map_each(storage.size_of, (storage.join(dataset.folder, name) for name in sizes)),
-        ]
-        damaged = [
-            f"{name} is {'missing' if there is None else 'damaged'}"
-            for (name, expected), there in zip({**digests, **sizes}.items(), found, strict=True)
-            if there != expected
-        ]
-        if damaged:
-            yield f"in {dataset.folder}, {show_names(damaged, 3)}: affected images are read again"
-
-
-def _find_digest(path: str) -> str | None:
-    with suppress(OSError):
-        return digest_of(path)
-    return None
 
 
 def _find_obstacle(marker: Marker, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
@@ -111,63 +84,92 @@ def _find_obstacle(marker: Marker, old: Mapping[str, Any], new: Mapping[str, Any
     return ", ".join(changed) or ("" if marker.images else "its records have no images")
 
 
-class _Found(NamedTuple):
-    """A row of an earlier dataset for a reference, and where it is."""
+class JoinedReference(NamedTuple):
+    """A reference with what earlier datasets have for it.
 
-    shard: "_OpenShard"
-    row: Row
+    Attributes:
+        ref: the reference.
+        origin: what its new row is made from.
+        earlier: its row in the first dataset whose row fits best; None if there is none.
+        damaged: files that were found damaged since the reference before.
+    """
+
+    ref: ImageRef
     origin: RowOrigin
-    is_current: bool
-    is_same: bool
-
-    def contradicts(self, other: "_Found") -> bool:
-        """Whether both claim to be of the same source, and say different things of it."""
-        if (self.is_current, self.is_same) != (other.is_current, other.is_same):
-            return False
-        return self.row.sha256 != other.row.sha256 or (self.is_same and self.digest != other.digest)
-
-    @property
-    def digest(self) -> str | None:
-        """The record's; None if there is none."""
-        return self.row.record if isinstance(self.row, SidecarRow) else None
+    earlier: EarlierRecord | None
+    damaged: tuple[DamagedFile, ...]
 
 
 def join_earlier(
-    datasets: Sequence[ReusableDataset],
-    refs: Sequence[ImageRef],
-    seed: int,
-    digest: Callable[[ImageRef], int] = lambda ref: 0,
-) -> Generator[tuple[ImageRef, EarlierRecord | None], None, None]:
-    """Each reference with its row in the first dataset whose row fits best.
+    datasets: Sequence[ReusableDataset], references: Iterable[tuple[ImageRef, RowOrigin]], seed: int
+) -> Generator[JoinedReference, None, None]:
+    """Looks up references in earlier datasets.
+
+    A sidecar is read only if a reference may have its row there, and a shard only if a record of it is used: which
+    damaged files are found does not depend on which references are looked up together.
 
     Args:
         datasets: those that `find_reusable` gave.
-        refs: of one shard, in its order.
+        references: those of one shard, in its order, each with what its row is made from as far as that is known before
+            it is read.
         seed: of the dataset; the earlier ones have the same.
-        digest: of a reference, see `ReferenceDigests`; by default, no row is copied.
     """
+    items = list(references) if datasets else references
+    by_key = {ref.key: origin for ref, origin in items if not isinstance(ref, Notice)} if datasets else {}
+    orders = [order_of(seed, key) for key in by_key]
+    found: dict[str, list[tuple[_OpenShard, EarlierRecord]]] = {}
+    damaged: list[DamagedFile] = []
     with ExitStack() as stack:
-        by_key = {ref.key: ref for ref in refs if not isinstance(ref, Notice)} if datasets else {}
-        found: dict[str, list[_Found]] = {}
-        if by_key:
-            first, last = (order_of(seed, each.key) for each in (refs[0], refs[-1]))
-            for dataset in datasets:
-                overlapping = (each for each in _open_dataset(dataset) if each.first <= last and each.last >= first)
-                for shard in overlapping:
-                    opened = stack.enter_context(_OpenShard(shard))
-                    for row, origin in opened.rows(first, last, seed):
-                        if (ref := by_key.get(row.key)) and (one := opened.compare(ref, row, origin, digest)):
-                            found.setdefault(row.key, []).append(one)
-        for ref in refs:
+        for dataset in datasets if by_key else ():
+            shards, unusable = _open_dataset(dataset)
+            damaged += unusable
+            for earlier in (each for each in shards if each.may_hold(orders)):
+                opened = stack.enter_context(closing(_OpenShard(earlier, damaged)))
+                for row, before in opened.rows(orders[0], orders[-1], seed):
+                    if (now := by_key.get(row.key)) and (one := opened.compare(row, before, now)):
+                        found.setdefault(row.key, []).append((opened, one))
+        for ref, origin in items:
             rows = () if isinstance(ref, Notice) else found.pop(ref.key, ())
-            if not rows:
-                yield ref, None
-                continue
-            best = max(rows, key=lambda each: (each.is_current, each.is_same))
-            record = best.shard.read(best)
-            if record is not None and any(map(best.contradicts, rows)):
-                record = replace(record, is_disputed=True)
-            yield ref, record
+            record = None
+            if rows:
+                shard, best = max(rows, key=lambda each: (each[1].is_current, each[1].is_same))
+                record = shard.read(best)
+                if record is not None and any(best.contradicts(each) for _, each in rows):
+                    record = replace(record, is_disputed=True)
+            yield JoinedReference(ref, origin, record, tuple(damaged))
+            damaged.clear()
+
+
+class UntouchedShard(NamedTuple):
+    """An earlier shard that a conversion would write again: its file, and the rows of all its references."""
+
+    file: ShardEntry
+    rows: list[EarlierRecord]
+
+
+def find_untouched(
+    dataset: ReusableDataset, refs: Sequence[ImageRef], seed: int, digest: Callable[[ImageRef], int]
+) -> UntouchedShard | None:
+    """The shard of a dataset that was made from the same versions of the same references, and of no others.
+
+    Args:
+        dataset: one that `find_reusable` gave.
+        refs: of one shard, in its order.
+        seed: of both datasets.
+        digest: of a reference, see `ReferenceDigests`.
+    """
+    first, last = (order_of(seed, each.key) for each in (refs[0], refs[-1]))
+    for shard in (each for each in _open_dataset(dataset)[0] if each.first <= first and last <= each.last):
+        found = _OpenShard(shard, []).rows(0, _MOST_HASH, seed)
+        rows = []
+        for ref, (row, origin) in zip(refs, found, strict=False):
+            if not origin.source == source_digest_of(ref) != 0:
+                break
+            rows.append(EarlierRecord(row, origin, is_current=True, is_same=True))
+        same = (each.origin.reference == digest(ref) != 0 for each, ref in zip(rows, refs, strict=False))
+        if len(rows) == len(refs) and next(found, None) is None and all(same):
+            return UntouchedShard(shard.entry, rows)
+    return None
 
 
 class KnownDigests:
@@ -175,16 +177,16 @@ class KnownDigests:
 
     def __init__(self, datasets: Iterable[ReusableDataset], seed: int) -> None:
         self._seed = seed
-        numbers, digests = [], []
-        for shard in (shard for each in datasets if each.same_source for shard in _open_dataset(each)):
-            for row, origin in _OpenShard(shard).rows(0, _MOST_HASH, seed):
+        numbers, digests = array("Q"), bytearray()
+        for shard in (shard for each in datasets if each.same_source for shard in _open_dataset(each)[0]):
+            for row, origin in _OpenShard(shard, []).rows(0, _MOST_HASH, seed):
                 if row.sha256 and origin.source:
-                    numbers.append((origin.source, order_of(seed, row.key)))
-                    digests.append(bytes.fromhex(row.sha256))
-        found = np.array(numbers, np.uint64).reshape(-1, 2)
+                    numbers.extend((origin.source, order_of(seed, row.key)))
+                    digests += bytes.fromhex(row.sha256)
+        found = np.array(numbers).reshape(-1, 2)
         order = np.argsort(found[:, 0], kind="stable")
         self._sources, self._hashes = found[order].T
-        self._digests = np.frombuffer(b"".join(digests), "V32")[order]
+        self._digests = np.frombuffer(digests, "V32")[order]
 
     def find(self, ref: ImageRef) -> str:
         """The hex digest of a reference's source, if that is known to be unchanged; otherwise the empty string."""
@@ -217,8 +219,7 @@ class _EarlierShard:
         images: the features that hold the image, see `find_images`.
         first: the least hash of a key that its sidecar may hold.
         last: the greatest.
-        versions: path of the origins of rows.
-        section: where those of this shard are; None if they are unknown.
+        number: its place in the index.
     """
 
     dataset: ReusableDataset
@@ -227,76 +228,76 @@ class _EarlierShard:
     images: dict[str, str]
     first: int
     last: int
-    versions: str
-    section: Section | None
+    number: int
+
+    def may_hold(self, orders: Sequence[int]) -> bool:
+        """Whether any of these hashes, which ascend, is in its range."""
+        return self.first <= orders[-1] and bisect_left(orders, self.first) < bisect_right(orders, self.last)
 
     def path_of(self, name: str) -> str:
         """Where a file of the dataset is."""
         return storage.join(self.dataset.folder, name)
 
 
+@contextmanager
+def _noting(damaged: list[DamagedFile], folder: str, name: str) -> Iterator[None]:
+    """Notes a file that the block finds missing or damaged; the block ends there."""
+    try:
+        yield
+    except (OSError, LoadError, DecodeError, ValueError, struct.error) as error:
+        damaged.append(DamagedFile(folder, name, isinstance(error, OSError)))
+
+
 @lru_cache(4)
-def _open_dataset(dataset: ReusableDataset) -> tuple[_EarlierShard, ...]:
-    """A dataset's shards; none if it is not there any more, or its index is damaged."""
-    folder, shards = dataset.folder, []
-    try:
+def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], tuple[DamagedFile, ...]]:
+    """A dataset's shards, none if another run has replaced it, or its index is damaged; and what is damaged."""
+    folder, shards, damaged = dataset.folder, list[_EarlierShard](), list[DamagedFile]()
+    with _noting(damaged, folder, MARKER):
         marker = read_marker(folder)
+        if marker.run.id != dataset.run:
+            return (), ()
         entries, compression, images = list_shards(marker), marker.plan.settings.compression, marker.images
-        head, index = pack_head(entries), storage.read_range(storage.join(folder, marker.index or ""))
-        if marker.run.id != dataset.run or not index.startswith(head):
-            return ()
-        hashes = parse_places(index[len(head) :])[:, 2]
-        versions = storage.join(folder, marker.run.file_versions or "")
-        sections, ends = _find_sections(versions, len(entries)), [*accumulate(each.records for each in entries)]
-        borders = {entries.index(split.shards[0]) for split in marker.splits.values() if split.shards}
-        for number, (entry, end) in enumerate(zip(entries, ends, strict=True)):
-            # What was rejected may have a hash between those of two shards' records.
-            first = 0 if number in borders else int(hashes[ends[number - 1] - 1])
-            last = _MOST_HASH if number + 1 in {*borders, len(entries)} else int(hashes[end])
-            places = (first, last, versions, sections[number])
-            shards.append(_EarlierShard(dataset, entry, compression, images, *places))
-    except (OSError, LoadError, ValueError, IndexError):
-        return ()
-    return tuple(shards)
+        head, index = pack_head(entries), marker.index or ""
+        with _noting(damaged, folder, index), storage.open_to_read(storage.join(folder, index)) as file:
+            is_whole, digest, edges = file.read(len(head)) == head, hashlib.sha256(head), []
+            for entry in entries:  # all places of a large dataset together take gigabytes
+                digest.update(places := file.read(PLACE_BYTES * entry.records))
+                edges.append((int.from_bytes(places[16:24], "little"), int.from_bytes(places[-8:], "little")))
+            found = digest.hexdigest()  # which the markers of older datasets lack
+            if not is_whole or file.read(1) or (marker.run.digests or {}).get(index, found) != found:
+                raise ValueError(index)
+            borders = {entries.index(split.shards[0]) for split in marker.splits.values() if split.shards}
+            for number, entry in enumerate(entries):
+                # What was rejected may have a hash between those of two shards' records.
+                first = 0 if number in borders else edges[number - 1][1]
+                last = _MOST_HASH if number + 1 in {*borders, len(entries)} else edges[number + 1][0]
+                shards.append(_EarlierShard(dataset, entry, compression, images, first, last, number))
+    return tuple(shards), tuple(damaged)
 
 
-def _find_sections(versions: str, count: int) -> Sequence[Section | None]:
-    try:
-        return parse_table(storage.read_range(versions, 0, count * SECTION_BYTES))
-    except (OSError, struct.error):
-        return [None] * count
+@lru_cache(4)
+def _read_lines(path: str, sha256: str, *part: int) -> list[bytes]:
+    """The lines of a whole sidecar, or of a section of the versions: parts of a shard are converted one by one.
+
+    Raises:
+        OSError: they cannot be read.
+        ValueError: they have another digest.
+    """
+    content = storage.read_range(path, *part)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise ValueError(path)
+    return content.splitlines()
 
 
-@lru_cache(2)
-def _read_sidecar(path: str, sha256: str) -> bytes:
-    """A whole sidecar, since parts of a shard are converted one after the other; empty if it is damaged."""
-    content = storage.read_range(path)
-    return content if hashlib.sha256(content).hexdigest() == sha256 else b""
+def _find_line(lines: Sequence[bytes], first: int, seed: int) -> int:
+    """The number of the first row whose key has at least this hash; all rows are in the order of the hashes."""
 
+    def order(number: int) -> int:
+        keys = (orjson.loads(lines[place])["key"] for place in range(number, len(lines)))
+        key = next(filter(None, keys), "")  # what was excluded has none
+        return order_of(seed, key) if key else _MOST_HASH + 1
 
-@lru_cache(2)
-def _read_origins(path: str, section: Section) -> tuple[bytes, NDArray[np.intp]]:
-    """The lines about all rows of a shard, and where each ends; none if they are damaged."""
-    content = storage.read_range(path, section.offset, section.length)
-    content = content if hashlib.sha256(content).digest() == section.sha256 else b""
-    return content, np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n"))
-
-
-def _find_line(content: bytes, first: int, seed: int) -> int:
-    """Where the first row begins whose key has at least this hash; all rows are in the order of the hashes."""
-    low, high = 0, len(content)
-    while low < high:
-        middle = (low + high) // 2
-        begin, end = content.rfind(b"\n", 0, middle) + 1, content.find(b"\n", middle) + 1
-        start, key = begin, orjson.loads(content[begin:end])["key"]
-        while not key and end < high:  # what was excluded has no key
-            start, end = end, content.find(b"\n", end) + 1
-            key = orjson.loads(content[start:end])["key"]
-        if key and order_of(seed, key) < first:
-            low = end
-        else:
-            high = begin
-    return low
+    return bisect_left(range(len(lines)), first, key=order)
 
 
 _unpacking: dict[str, tuple[GzipBytes, int]] = {}
@@ -306,8 +307,9 @@ _unpacking: dict[str, tuple[GzipBytes, int]] = {}
 class _OpenShard:
     """Reads the records of a shard, in their order, in blocks."""
 
-    def __init__(self, shard: _EarlierShard) -> None:
+    def __init__(self, shard: _EarlierShard, damaged: list[DamagedFile]) -> None:
         self._shard = shard
+        self._noting = partial(_noting, damaged, shard.dataset.folder)
         self._stored: StoredFile | None = None
         self._source: PlainBytes | GzipBytes | None = None
         self._block, self._start = memoryview(b""), 0
@@ -315,51 +317,45 @@ class _OpenShard:
     def rows(self, first: int, last: int, seed: int) -> Iterator[tuple[Row, RowOrigin]]:
         """The rows of a range of hashes, with what they were made from; none if the sidecar is damaged."""
         shard = self._shard
-        try:
-            content = _read_sidecar(shard.path_of(shard.entry.sidecar), shard.entry.sidecar_sha256)
-        except OSError:
-            return
-        lines = io.BytesIO(content)
-        start = lines.seek(_find_line(content, first, seed))
-        origins = self._origins(content.count(b"\n", 0, start))
-        for row, origin in zip(parse_rows(lines), origins, strict=False):
+        lines: list[bytes] = []
+        with self._noting(shard.entry.sidecar):
+            lines = _read_lines(shard.path_of(shard.entry.sidecar), shard.entry.sidecar_sha256)
+        start, end = (_find_line(lines, order, seed) for order in (first, last + 1))
+        for row, origin in zip(parse_rows(lines[start:end]), self._origins(start), strict=False):
             if row.key:  # else it was excluded
-                if order_of(seed, row.key) > last:
-                    return
                 yield row, origin
 
-    def _origins(self, number: int) -> Iterator[RowOrigin]:
+    def _origins(self, first: int) -> Iterator[RowOrigin]:
         """Those of all rows from this number on."""
-        lines, ends = b"", np.zeros(0, np.intp)
-        with suppress(OSError):
-            if self._shard.section:
-                lines, ends = _read_origins(self._shard.versions, self._shard.section)
-        if number >= len(ends):
-            return repeat(UNKNOWN)
-        return parse_origins(io.BytesIO(lines[int(ends[number - 1]) + 1 if number else 0 :]))
+        origins: Iterator[RowOrigin] = repeat(UNKNOWN)
+        path, place = self._shard.path_of(VERSIONS), SECTION_BYTES * self._shard.number
+        with self._noting(VERSIONS):
+            (section,) = parse_table(storage.read_range(path, place, SECTION_BYTES))
+            origins = parse_origins(_read_lines(path, section.sha256.hex(), section.offset, section.length)[first:])
+        return origins
 
-    def compare(self, ref: ImageRef, row: Row, origin: RowOrigin, digest: Callable[[ImageRef], int]) -> _Found | None:
+    def compare(self, row: Row, origin: RowOrigin, now: RowOrigin) -> EarlierRecord | None:
         """What a row is worth to a reference; None if it cannot be used, even if the source has not changed."""
         dataset = self._shard.dataset
-        is_current = dataset.same_source and origin.source != 0 and origin.source == source_digest_of(ref)
-        is_same = origin.reference != 0 and origin.reference == digest(ref)
+        is_current = dataset.same_source and origin.source == now.source != 0
+        is_same = origin.reference == now.reference != 0
         if not is_same and (isinstance(row, RejectedRow) or not dataset.same_images):
             return None
-        return _Found(self, row, origin, is_current, is_same)
+        return EarlierRecord(row, origin, is_current, is_same)
 
-    def read(self, found: _Found) -> EarlierRecord | None:
-        """A row with its record; None if that is damaged."""
-        earlier = EarlierRecord(found.row, found.origin, found.is_current, found.is_same)
-        if not isinstance(row := found.row, SidecarRow):
+    def read(self, earlier: EarlierRecord) -> EarlierRecord | None:
+        """The same with its record; None if that is damaged."""
+        if not isinstance(row := earlier.row, SidecarRow):
             return earlier
-        try:
-            record = self._read(row.offset + HEADER_BYTES, row.length)
-            image, rest = take_image(record, self._shard.images) if self._shard.images else (b"", b"")
-        except (OSError, DecodeError, ValueError):
-            return None
-        digests = RecordDigests.of(rest, hashlib.sha256(image).hexdigest())
-        digest = digests.record if self._shard.images else hashlib.sha256(record).hexdigest()
-        return replace(earlier, record=record, encoded=image, sha256=digests.image) if digest == row.record else None
+        whole = None
+        with self._noting(self._shard.entry.name):
+            record, images = self._read(row.offset + HEADER_BYTES, row.length), self._shard.images
+            image, rest = take_image(record, images) if images else (b"", b"")
+            digests = RecordDigests.of(rest, hashlib.sha256(image).hexdigest())
+            if row.record != (digests.record if images else hashlib.sha256(record).hexdigest()):
+                raise ValueError(row.key)
+            whole = replace(earlier, record=record, encoded=image, sha256=digests.image)
+        return whole
 
     def _read(self, offset: int, length: int) -> bytes:
         at = offset - self._start
@@ -378,10 +374,8 @@ class _OpenShard:
         source.resume(self._stored)
         return source
 
-    def __enter__(self) -> "_OpenShard":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Closes the shard's file; where the next part of it begins is kept."""
         if self._stored:
             self._stored.__exit__()
         if isinstance(self._source, GzipBytes):

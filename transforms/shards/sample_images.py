@@ -11,12 +11,14 @@ import numpy as np
 
 from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.sniff import sniff
+from recordmill.schemas.dataset.row_origins import RowOrigin
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.key_hashes import order_of
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.outcome import Price
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
+from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.record_reader import FRAMING_BYTES
@@ -24,11 +26,11 @@ from recordmill.transforms.planning.plan import ReusableDataset, class_numbers
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
 from recordmill.transforms.records.earlier_record import EarlierRecord
-from recordmill.transforms.shards.earlier_datasets import join_earlier
+from recordmill.transforms.shards.earlier_datasets import JoinedReference, join_earlier
 from recordmill.transforms.shards.processors import available_processors
 from recordmill.transforms.shards.progress import PROGRESS, peak_memory
 from recordmill.transforms.shards.read_ahead import ReadAhead
-from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
+from recordmill.transforms.shards.shard_files import Fingerprint, WrittenShard
 
 _WRITTEN_BYTES, _MOST_TIMES = 4 * 2**20, 8
 """Bytes of the sample that are written to see what that costs, and how many times at most."""
@@ -125,8 +127,8 @@ def convert_sample(
     label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers)
     decoding, layout = BoundedSemaphore(available_processors()), ExampleLayout(settings)
 
-    def convert(pair: tuple[ImageRef, EarlierRecord | None]) -> SampledImage:
-        ref, earlier = pair
+    def convert(joined: JoinedReference) -> SampledImage:
+        ref, earlier = joined.ref, joined.earlier
         if earlier and settings != asked and not _is_sampled_alike(earlier):
             earlier = None
         began = time.thread_time()
@@ -134,9 +136,10 @@ def convert_sample(
         return SampledImage(ref, converted, time.thread_time() - began)
 
     refs = sorted((ref for _, _, ref in summary.sample), key=lambda ref: order_of(settings.seed, ref.key))
-    pairs = join_earlier(reuse, refs, settings.seed)
+    references = ((ref, RowOrigin(source_digest_of(ref))) for ref in refs)
+    joined = join_earlier(reuse, references, settings.seed)  # of least hashes, so that few sidecars are read
     with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:  # stores are waited for
-        return Sample(list(pool.map(convert, pairs, lambda pair: pair[0].expected_bytes, lambda _: 0)))
+        return Sample(list(pool.map(convert, joined, lambda each: each.ref.expected_bytes, lambda _: 0)))
 
 
 def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, processes: int) -> Price | None:
@@ -181,7 +184,9 @@ def _write(images: Sequence[ConvertedImage], compression: str) -> tuple[float, f
         began = time.thread_time()
         mark = Fingerprint("0" * 64, "0" * 64)
         copies = (replace(image) for image in some)  # writing lets go of their records
-        report = write_shard(folder, "sample", 0, copies, mark, compression).finish()
+        shard = WrittenShard(folder, "sample", 0, mark, compression, 0)
+        shard.write(copies)
+        report = shard.finish({})
         seconds = time.thread_time() - began
     before = sum(image.size() + FRAMING_BYTES for image in some if image.record is not None)
     return seconds / len(some), report.bytes / before if before else 1.0

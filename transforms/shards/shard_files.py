@@ -5,26 +5,27 @@ whose note fits its references was finished by an earlier run and is not written
 """
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import orjson
 
 from recordmill import storage
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
-from recordmill.schemas.dataset.marker import MARKER_FORMAT
-from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.marker import MARKER_FORMAT, ShardEntry
+from recordmill.schemas.dataset.shard_report import DamagedFile, ShardReport
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_to_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, ImageTotals, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
 from recordmill.schemas.rejection import MAY_HEAL
 from recordmill.storage.dataset_files import shard_path
-from recordmill.storage.many_files import force_to_disk
-from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_back
+from recordmill.storage.many_files import force_to_disk, link_file
+from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.record_columns import RecordColumns, read_column
@@ -74,153 +75,148 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     return replace(report, contents=read_column(staging, split, index, report.records, "contents"))
 
 
-def write_shard(
-    staging: str,
-    split: str,
-    index: int,
-    images: Iterable[ConvertedImage],
-    mark: Fingerprint,
-    compression: str,
-    seed: int = 0,
-) -> "WrittenShard":
-    """Writes one shard's files under temporary names, streaming; `WrittenShard.finish` does the rest.
+class WrittenShard:
+    """A shard whose files are written, or being written, and not yet known to be good.
 
     Args:
         staging: the folder.
         split: the shard's split.
         index: its place in the plan.
-        images: the records made of its references, in their final order; each loses its bytes when they are written.
-        mark: their fingerprint.
+        mark: the fingerprint of its references.
         compression: `none` or `gzip`.
         seed: the dataset's, for the hashes in its index.
 
-    Raises:
-        OSError: the files cannot be written; nothing of them is left.
-    """
-    shard = WrittenShard(staging, split, index, mark, compression, seed)
-    file, sidecar = shard.temporary
-    with (
-        shard.removed_on_failure(),
-        closing(RecordSink(file, compression)) as sink,
-        storage.open_to_write(sidecar) as rows,
-    ):
-        # Rows are counted many at a time: one by one, between images, each takes more than twice as long.
-        written: list[ConvertedImage] = []
-        for image in images:
-            if image.record is not None and isinstance(image.row, SidecarRow):
-                image.row.offset, image.row.length = sink.offset, len(image.record)
-                sink.write(image.record)
-                image.record = b""  # memory is bounded by the images that are being converted
-            written.append(image)
-            if len(written) == _ROWS_AT_ONCE:
-                rows.write(shard.count(written))
-                written.clear()
-        rows.write(shard.count(written))
-    return shard
-
-
-class WrittenShard:
-    """A shard whose files are written, or being written, and not yet known to be good.
-
     Attributes:
-        split: its split.
-        index: its place in the plan.
+        report: what is known of it so far.
         temporary: the paths of its TFRecord file and its sidecar until they are finished.
-        rows: totals of the rows so far.
         changed: the key of the first image with each change of its pixels; of `reencoded`, with no other.
     """
 
     def __init__(self, staging: str, split: str, index: int, mark: Fingerprint, compression: str, seed: int) -> None:
-        self.split, self.index = split, index
-        kinds = ("tfrecord", *_BESIDES, "done.json")
-        self._file, self._sidecar, self._columns_file, self._versions, self._note = (
-            shard_path(staging, split, index, kind) for kind in kinds
-        )
-        self.temporary = (storage.temporary_name(self._file), storage.temporary_name(self._sidecar))
-        self.rows = RowTotals()
+        self.report = ShardReport(split, index, 0, RowTotals(), AnnotationTotals(), mark.digest)
+        self._path = partial(shard_path, staging, split, index)
+        self.temporary = (storage.temporary_name(self._path("tfrecord")), storage.temporary_name(self._path("jsonl")))
+        self._linked: FileContents | None = None
         self.changed: dict[str, str] = {}
         self._mark, self._compression = mark, compression
-        self._annotations = AnnotationTotals()
-        self._images = ImageTotals()
-        self._missing: Counter[str] = Counter()
-        self._excluded: Counter[str] = Counter()
-        self._positions = 0
+        self._positions = self._reused = self._disputed = 0
         self._seconds = 0.0
-        self._reused = 0
-        self._disputed = 0
+        self._damaged: set[DamagedFile] = set()
         self._origins = bytearray()
         self._columns = RecordColumns(seed)
         self._sidecar_digest = hashlib.sha256()
 
-    def count(self, images: Sequence[ConvertedImage]) -> bytes:
-        """Counts images and gives their lines of the sidecar."""
+    def write(self, images: Iterable[ConvertedImage]) -> None:
+        """Writes the files under temporary names, streaming; `finish` does the rest.
+
+        Args:
+            images: the records made of its references, in their final order; each loses its bytes when they are
+                written.
+
+        Raises:
+            OSError: the files cannot be written; nothing of them is left.
+        """
+        file, sidecar = self.temporary
+        with (
+            self.removed_on_failure(),
+            closing(RecordSink(file, self._compression)) as sink,
+            storage.open_to_write(sidecar) as rows,
+        ):
+            rows.writelines(self._count(_write_records(images, sink)))
+
+    def link(self, images: Iterable[ConvertedImage], path: str, file: ShardEntry) -> bool:
+        """Takes an earlier shard's file for its own, if that is whole, and writes the sidecar; whether it did.
+
+        Args:
+            images: those in the file, whose rows say where.
+            path: of the file.
+            file: how its dataset describes it.
+
+        Raises:
+            OSError: the sidecar cannot be written; nothing of it is left.
+        """
+        if link_file(path, file.sha256, self.temporary[0]):
+            self._linked = FileContents(file.bytes, file.sha256, file.records)
+            with self.removed_on_failure(), storage.open_to_write(self.temporary[1]) as rows:
+                rows.writelines(self._count(images))
+        return self._linked is not None
+
+    def _count(self, images: Iterable[ConvertedImage]) -> Iterator[bytes]:
+        """Counts images and gives their lines of the sidecar, many at a time: one by one takes twice as long."""
+        rest = iter(images)
+        while some := list(islice(rest, _ROWS_AT_ONCE)):
+            yield self._count_some(some)
+
+    def _count_some(self, images: Sequence[ConvertedImage]) -> bytes:
+        report = self.report
         for image in images:
             row = image.row
-            self.rows.add(row, self.split)
-            self._images.add(row)
+            report.rows.add(row, report.split)
+            report.images.add(row)
             self._seconds += image.seconds
             self._reused += image.is_reused
             self._positions += image.has_position
             self._disputed += image.is_disputed
+            self._damaged.update(image.damaged)
             if isinstance(row, SidecarRow):
                 self._columns.add(row)
                 for change in row.changes:
                     if change != "metadata_stripped" and (change != "reencoded" or len(row.changes) == 1):
                         self.changed.setdefault(change, row.key)
             if image.excluded:
-                self._excluded.update(image.excluded)
+                report.excluded.update(image.excluded)
             if image.missing:
-                self._missing.update(image.missing)
+                report.missing.update(image.missing)
             if image.annotations is not None:
-                add_image(self._annotations, row.key, image.annotations)
+                add_image(report.annotations, row.key, image.annotations)
         self._origins += b"".join([image.origin().as_line() for image in images])
         rows = [orjson.dumps(row_to_json(image.row), option=orjson.OPT_APPEND_NEWLINE) for image in images]
         lines = b"".join(rows)
         self._sidecar_digest.update(lines)
         return lines
 
-    def finish(self) -> ShardReport:
+    def finish(self, previous: Mapping[str, str]) -> ShardReport:
         """Reads the file back, has both on the disk, gives them their names, notes that they are finished, and reports.
+
+        Args:
+            previous: paths of the shards of the dataset that will be replaced, by digest. One of the same bytes becomes
+                the shard's file: it is in both datasets then, and a rename to its own name leaves it as it is.
 
         Raises:
             DamagedFileError: the file does not hold what was written.
             OSError: the files cannot be renamed or the note not written.
         """
         with self.removed_on_failure():
-            contents = read_back(self.temporary[0], self._compression)
-            if contents.records != self.rows.records:
-                there = f"{self.rows.records} records were written and {contents.records} are there"
-                raise DamagedFileError(f"{self.split}-{self.index}: {there}")
+            contents = self._linked or read_back(self.temporary[0], self._compression)
+            if contents.records != self.report.rows.records:
+                there = f"{self.report.rows.records} records were written and {contents.records} are there"
+                raise DamagedFileError(f"{self.report.split}-{self.report.index}: {there}")
+            if not self._linked and (path := previous.get(contents.sha256)):
+                link_file(path, contents.sha256, self.temporary[0])
             force_to_disk(self.temporary)
-            storage.remove_files([self._note])  # it must never describe other bytes than are there
-            for temporary, path in zip(self.temporary, (self._file, self._sidecar), strict=True):
-                storage.move_file(temporary, path)
-            storage.write_file(self._versions, bytes(self._origins))
-            storage.write_file(self._columns_file, self._columns.as_bytes())
-            report = ShardReport(
-                split=self.split,
-                index=self.index,
-                references=self.rows.references,
-                rows=self.rows,
-                annotations=self._annotations,
-                images=self._images,
+            storage.remove_files([self._path("done.json")])  # it must never describe other bytes than are there
+            for temporary, kind in zip(self.temporary, ("tfrecord", "jsonl"), strict=True):
+                storage.move_file(temporary, self._path(kind))
+            storage.write_file(self._path("versions"), bytes(self._origins))
+            storage.write_file(self._path("columns"), self._columns.as_bytes())
+            report = replace(
+                self.report,
+                references=self.report.rows.references,
                 contents=self._columns.contents,
-                digest=self._mark.digest,
                 records=contents.records,
                 bytes=contents.bytes,
                 sha256=contents.sha256,
                 sidecar_sha256=self._sidecar_digest.hexdigest(),
-                missing=self._missing,
-                excluded=self._excluded,
                 positions=self._positions,
                 milliseconds=round(1000 * self._seconds),
                 images_reused=self._reused,
                 images_disputed=self._disputed,
+                damaged=tuple(sorted(self._damaged)),
             )
             kept = to_json(replace(report, milliseconds=0))
             del kept["contents"]  # they are a column
             note = {"format": MARKER_FORMAT, "fingerprint": list(self._mark), "report": kept}
-            storage.write_file(self._note, orjson.dumps(note))
+            storage.write_file(self._path("done.json"), orjson.dumps(note))
         return report
 
     @contextmanager
@@ -231,6 +227,15 @@ class WrittenShard:
         except BaseException:
             storage.remove_files(self.temporary)
             raise
+
+
+def _write_records(images: Iterable[ConvertedImage], sink: RecordSink) -> Iterator[ConvertedImage]:
+    for image in images:
+        if image.record is not None and isinstance(image.row, SidecarRow):
+            image.row.offset, image.row.length = sink.offset, len(image.record)
+            sink.write(image.record)
+            image.record = b""  # memory is bounded by the images that are being converted
+        yield image
 
 
 def failed_report(split: str, index: int, references: int, problem: str) -> ShardReport:

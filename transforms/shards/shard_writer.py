@@ -20,14 +20,14 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.storage.dataset_files import shard_path, staging_folder
+from recordmill.storage.dataset_files import find_marker, shard_path, staging_folder
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records.change_examples import keep_examples
-from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, exclude_image
-from recordmill.transforms.records.earlier_record import EarlierRecord, ReferenceDigests
+from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, copy_earlier, exclude_image
+from recordmill.transforms.records.earlier_record import ReferenceDigests
 from recordmill.transforms.records.features.find_function import FunctionError
-from recordmill.transforms.shards.earlier_datasets import join_earlier
+from recordmill.transforms.shards.earlier_datasets import JoinedReference, find_untouched, join_earlier
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import DecodePool
 from recordmill.transforms.shards.shard_files import (
@@ -35,7 +35,6 @@ from recordmill.transforms.shards.shard_files import (
     failed_report,
     find_finished,
     fingerprint,
-    write_shard,
 )
 
 
@@ -73,10 +72,6 @@ UNSURE_NANOSECONDS = 2_000_000_000
 _DIGESTS_AT_ONCE = 256
 
 
-def _expected_bytes(item: tuple[tuple[ImageRef, EarlierRecord | None], RowOrigin]) -> int:
-    return item[0][0].expected_bytes
-
-
 class InputError(Exception):
     """An image could not be read for a reason that says nothing about it: its store is out of order."""
 
@@ -107,6 +102,7 @@ class ShardWriter:
         recipe: what the plan id stands for.
         reuse: earlier datasets whose records may be copied.
         exclusions: what is left out.
+        previous: the folder of the dataset that this one replaces.
     """
 
     count_done = staticmethod(PROGRESS.add_done)
@@ -121,6 +117,7 @@ class ShardWriter:
     recipe: Mapping[str, Any] = field(default_factory=dict)
     reuse: tuple[ReusableDataset, ...] = ()
     exclusions: Exclusions = field(default_factory=Exclusions)
+    previous: str = ""
 
     @cached_property
     def _layout(self) -> ExampleLayout:
@@ -129,6 +126,12 @@ class ShardWriter:
     @cached_property
     def _digests(self) -> ReferenceDigests:
         return ReferenceDigests(self.recipe, self._layout, self.label_map)
+
+    @cached_property
+    def _previous_shards(self) -> dict[str, str]:
+        """Paths of the previous dataset's shards by digest; none of a store's, which has no links."""
+        marker = find_marker(self.previous) if self.previous and storage.is_local(self.previous) else None
+        return {each.sha256: storage.join(self.previous, each.name) for each in marker.shards} if marker else {}
 
     @cached_property
     def readers(self) -> DecodePool:
@@ -154,10 +157,11 @@ class ShardWriter:
         if finished := find_finished(staging, split, index, mark):
             self.count_done(len(refs))
             return finished
+        shard = WrittenShard(staging, split, index, mark, self.settings.compression, self.settings.seed)
         try:
-            with closing((convert or self.convert)(refs, split)) as images:
-                settings, counted = self.settings, self._count(images)
-                shard = write_shard(staging, split, index, counted, mark, settings.compression, settings.seed)
+            if not self._link_untouched(shard, refs, split):
+                with closing((convert or self.convert)(refs, split)) as images:
+                    shard.write(self._count(images))
             if index == 0 and self.settings.report:
                 keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self.settings)
             return shard
@@ -167,15 +171,27 @@ class ShardWriter:
             problem = explain_output_error(error, self.output)
         return failed_report(split, index, len(refs), problem)
 
+    def _link_untouched(self, shard: WrittenShard, refs: list[ImageRef], split: str) -> bool:
+        """Has a shard keep its file in the previous dataset, if that would be written again; whether it does."""
+        previous, digest = self.previous, partial(self._digests.digest, split=split)
+        if not self._previous_shards or [(each.folder, each.same_files) for each in self.reuse] != [(previous, True)]:
+            return False
+        found = find_untouched(self.reuse[0], refs, self.settings.seed, digest)
+        if not found or any(self.exclusions.find(each.row.key, each.row.sha256) for each in found.rows):
+            return False
+        pairs = zip(refs, found.rows, strict=True)
+        images = (copy_earlier(ref, each, self.label_map, each.origin.source) for ref, each in pairs)
+        return shard.link(self._count(images), storage.join(previous, found.file.name), found.file)
+
     def finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
         """Reads a shard back and gives its files their names."""
         if isinstance(shard, ShardReport):
             return shard
         try:
-            return shard.finish()
+            return shard.finish(self._previous_shards)
         except OSError as error:
-            problem = explain_output_error(error, self.output)
-            return failed_report(shard.split, shard.index, shard.rows.references, problem)
+            report, problem = shard.report, explain_output_error(error, self.output)
+            return failed_report(report.split, report.index, report.rows.references, problem)
 
     def convert_run(self, refs: Sequence[ImageRef], split: str) -> list[ConvertedImage]:
         """Converts references until their records have `RUN_BYTES`: at least one."""
@@ -198,32 +214,34 @@ class ShardWriter:
         decoding = nullcontext() if in_line else self.readers.decoding
         layout, excludes = self._layout, bool(self.exclusions)
 
-        def convert(item: tuple[tuple[ImageRef, EarlierRecord | None], RowOrigin]) -> ConvertedImage:
-            (ref, earlier), origin = item
+        def convert(joined: JoinedReference) -> ConvertedImage:
+            ref, origin, earlier, damaged = joined
             try:
                 image = convert_image(ref, layout, self.label_map, decoding, split, earlier, origin)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
-            return exclude_image(ref, image, self.exclusions, self.label_map) if excludes else image
+            image = exclude_image(ref, image, self.exclusions, self.label_map) if excludes else image
+            image.damaged = damaged
+            return image
 
-        pairs = join_earlier(self.reuse, refs, self.settings.seed, partial(self._digests.digest, split=split))
-        items = zip(pairs, self._origins(refs, split), strict=True)
+        joined = join_earlier(self.reuse, self._find_origins(refs, split), self.settings.seed)
         if in_line:
-            images = (convert(item) for item in items)
+            images = (convert(each) for each in joined)
         else:
             pool = self.readers.pool_for(refs[0].uri)
-            images = pool.map(convert, items, _expected_bytes, ConvertedImage.size)
-        with storage.parts_kept_open(), closing(pairs), closing(images):
+            images = pool.map(convert, joined, lambda each: each.ref.expected_bytes, ConvertedImage.size)
+        with storage.parts_kept_open(), closing(joined), closing(images):
             yield from images
 
-    def _origins(self, refs: Iterable[ImageRef], split: str) -> Iterator[RowOrigin]:
+    def _find_origins(self, refs: Iterable[ImageRef], split: str) -> Iterator[tuple[ImageRef, RowOrigin]]:
         """Digests of references, many at a time: one by one, between images, each takes three times as long."""
         newest, rest = time.time_ns() - UNSURE_NANOSECONDS, iter(refs)
         while some := list(islice(rest, _DIGESTS_AT_ONCE)):
             sources = [
                 0 if ref.version.isdigit() and int(ref.version) > newest else source_digest_of(ref) for ref in some
             ]
-            yield from map(RowOrigin, sources, [self._digests.digest(ref, split) for ref in some])
+            references = [self._digests.digest(ref, split) for ref in some]
+            yield from zip(some, map(RowOrigin, sources, references), strict=True)
 
     def _count(self, images: Iterable[ConvertedImage]) -> Iterator[ConvertedImage]:
         for image in images:

@@ -1,3 +1,4 @@
+import errno
 import hashlib
 import io
 import os
@@ -7,7 +8,7 @@ import pytest
 from apache_beam.io.filesystem import BeamIOError
 
 from recordmill import storage
-from recordmill.storage.many_files import check_targets, digest_of, force_to_disk, map_each, move_files
+from recordmill.storage.many_files import check_targets, digest_of, force_to_disk, link_file, map_each, move_files
 
 
 def test_many_files_move_as_one_does(tmp_path):
@@ -49,6 +50,23 @@ def test_what_is_on_this_machine_is_forced_to_its_disk(tmp_path, monkeypatch):
     assert forced == [os.stat(tmp_path / "a").st_ino, os.stat(tmp_path).st_ino]
     with pytest.raises(FileNotFoundError):
         force_to_disk([str(tmp_path / "absent")])
+
+
+def test_a_file_becomes_a_link_to_another_one_only_if_that_is_whole(tmp_path, monkeypatch):
+    other, target = tmp_path / "other", tmp_path / "target"
+    other.write_bytes(b"abc")
+    target.write_bytes(b"mine")
+    digest = hashlib.sha256(b"abc").hexdigest()
+    assert not link_file(str(other), "0" * 64, str(target))
+    assert not link_file(str(tmp_path / "absent"), digest, str(target))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(PermissionError(errno.EPERM, "no links")))
+        assert not link_file(str(other), digest, str(target))
+    assert target.read_bytes() == b"mine"
+    for _ in range(2):  # the second time, both are links to one file already
+        assert link_file(str(other), digest, str(target))
+        assert os.path.samefile(other, target)
+    assert sorted(os.listdir(tmp_path)) == ["other", "target"]
 
 
 def test_files_can_be_renamed_to_free_names_and_over_files(tmp_path):

@@ -10,13 +10,15 @@ from make_marker import marker_json
 
 from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.marker import PLAN_VERSION
+from recordmill.schemas.dataset.row_origins import UNKNOWN, RowOrigin
+from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.shards import earlier_datasets
 from recordmill.transforms.shards.earlier_datasets import find_known_digests, find_reusable, join_earlier
 
 RECIPE = {"images": {"quality": 95}, "decode": "images", "features": {}, "source": {"kind": "x"}}
-RECIPE |= {"versions": imaging_versions(), "plan_version": PLAN_VERSION}
+RECIPE |= {"versions": imaging_versions(), "plan_version": PLAN_VERSION, "compression": "none"}
 IMAGE = {"image": {"kind": "bytes", "shape": [], "field": "encoded", "meaning": ""}}
 
 
@@ -35,7 +37,10 @@ def folder(tmp_path):
 
 def test_a_dataset_with_the_same_settings_for_images_is_reusable(folder):
     path = folder()
-    assert find_reusable([path, f"{path}/nowhere"], RECIPE) == ((ReusableDataset(path, "", True, True),), [])
+    assert find_reusable([path, f"{path}/nowhere"], RECIPE) == (
+        (ReusableDataset(path, "", True, True, same_files=True),),
+        [],
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,33 +59,41 @@ def test_any_other_one_is_not_and_a_note_says_why(folder, recipe, changed, new, 
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "same_files"),
     [
-        ({"compression": "gzip", "versions": imaging_versions() | {"zlib": "1"}}, {}),
-        ({"limit": 7}, {"shards": {"count": 3}}),
-        ({"source": {"kind": "y"}}, {"convention": "slim"}),
+        ({"compression": "gzip", "versions": imaging_versions() | {"zlib": "1"}}, {}, False),
+        ({"versions": imaging_versions() | {"zlib": "1"}}, {"versions": imaging_versions() | {"zlib": "2"}}, False),
+        ({"limit": 7}, {"shards": {"count": 3}}, True),
+        ({"source": {"kind": "y"}}, {"convention": "slim"}, True),
     ],
 )
-def test_datasets_with_other_images_or_shards_are_reusable(folder, old, new):
+def test_datasets_with_other_images_or_shards_are_reusable(folder, old, new, same_files):
     path = folder(RECIPE | old)
     same_source = "source" not in old
-    assert find_reusable([path], RECIPE | new) == ((ReusableDataset(path, "", same_source, True),), [])
+    assert find_reusable([path], RECIPE | new) == ((ReusableDataset(path, "", same_source, True, same_files),), [])
 
 
 def test_records_with_functions_can_be_copied_and_their_images_cannot_be_in_others(folder):
     recipe = RECIPE | {"features": {"f": 1}}
     path = folder(recipe)
-    assert find_reusable([path], recipe) == ((ReusableDataset(path, "", True, False),), [])
+    assert find_reusable([path], recipe) == ((ReusableDataset(path, "", True, False, True),), [])
 
 
 def test_without_earlier_datasets_references_come_alone():
-    refs = [ImageRef("a", "/a"), ImageRef("b", "/b")]
-    assert list(join_earlier((), refs, 0)) == [(refs[0], None), (refs[1], None)]
+    refs = [(ImageRef("a", "/a"), RowOrigin(1)), (ImageRef("b", "/b"), UNKNOWN)]
+    assert list(join_earlier((), refs, 0)) == [(*refs[0], None, ()), (*refs[1], None, ())]
 
 
 def test_a_dataset_that_is_gone_has_no_records(tmp_path):
-    ref = ImageRef("a", "/a")
-    assert list(join_earlier([ReusableDataset(str(tmp_path), "", True, True)], [ref], 0)) == [(ref, None)]
+    refs = [(ImageRef("a", "/a"), RowOrigin(1)), (ImageRef("b", "/b"), UNKNOWN)]
+    gone = DamagedFile(str(tmp_path), "recordmill.json", True)
+    joined = [(*refs[0], None, (gone,)), (*refs[1], None, ())]
+    assert list(join_earlier([ReusableDataset(str(tmp_path), "", True, True)], refs, 0)) == joined
+
+
+def test_a_dataset_that_another_run_has_replaced_has_no_records(folder):
+    ref = (ImageRef("a", "/a"), UNKNOWN)
+    assert list(join_earlier([ReusableDataset(folder(), "another", True, True)], [ref], 0)) == [(*ref, None, ())]
 
 
 def test_the_threads_of_a_process_read_the_digests_once(monkeypatch):
@@ -90,7 +103,7 @@ def test_the_threads_of_a_process_read_the_digests_once(monkeypatch):
         opened.append(dataset)
         with suppress(BrokenBarrierError):  # a second thread may come here, and must not
             both.wait(timeout=0.3)
-        return ()
+        return (), ()
 
     monkeypatch.setattr(earlier_datasets, "_open_dataset", open_slowly)
     datasets = (ReusableDataset("somewhere", "one run", True, True),)

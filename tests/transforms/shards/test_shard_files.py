@@ -7,6 +7,7 @@ from itertools import count
 
 import numpy as np
 import pytest
+from write_shard import write_shard
 
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import row_from_json
@@ -16,7 +17,7 @@ from recordmill.schemas.reference_digest import digest_of, version_digest_of
 from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_records
 from recordmill.transforms.records.convert_image import ConvertedImage
-from recordmill.transforms.shards.shard_files import Fingerprint, failed_report, find_finished, fingerprint, write_shard
+from recordmill.transforms.shards.shard_files import Fingerprint, failed_report, find_finished, fingerprint
 
 STORED = {"bytes": 5, "sha256": "0f" * 32, "class": "cat", "label": 0, "changes": ["rotated"]}
 REJECTED = {"spelling": None, "bytes": None, "sha256": None, "class": None, "stage": "read", "detail": "it is bad"}
@@ -42,7 +43,7 @@ MARK = Fingerprint("ab" * 32, "cd" * 32)
 
 
 def write(staging, images, mark=MARK, compression="none"):
-    return write_shard(str(staging), "train", 7, images, mark, compression).finish()
+    return write_shard(str(staging), "train", 7, images, mark, compression)
 
 
 IMAGES = [

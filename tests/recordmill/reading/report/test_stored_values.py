@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from make_marker import make_marker
 from make_settings import make_settings
+from write_shard import write_shard
 
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.report import stored_values
@@ -23,7 +24,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.cells import ColumnSettings
 from recordmill.transforms.records.convert_image import ConvertedImage
-from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
+from recordmill.transforms.shards.shard_files import Fingerprint
 
 TABLE = make_settings(
     convention="plain",
@@ -54,7 +55,7 @@ def staged(tmp_path):
                 for number, fields in enumerate(records)
             ]
             mark = Fingerprint("0" * 64, "0" * 64)
-            reports.append(write_shard(str(tmp_path), "train", index, images, mark, settings.compression).finish())
+            reports.append(write_shard(str(tmp_path), "train", index, images, mark, settings.compression))
         names = [str(tmp_path / f"train-{report.index:05d}.tfrecord") for report in reports]
         made = zip(names, reports, strict=True)
         stored = tuple(Shard("train", "", name, report.records, report.bytes) for name, report in made)

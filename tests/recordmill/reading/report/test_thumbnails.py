@@ -6,6 +6,7 @@ import pytest
 from make_marker import make_marker
 from make_settings import make_settings
 from PIL import Image
+from write_shard import write_shard
 
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.report import thumbnails
@@ -27,7 +28,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.cells import ColumnSettings
 from recordmill.transforms.records.convert_image import ConvertedImage
-from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
+from recordmill.transforms.shards.shard_files import Fingerprint
 
 FEATURES = ExampleLayout(make_settings()).features
 
@@ -92,7 +93,7 @@ def shard(tmp_path):
             }
             converted.append(ConvertedImage(record, row_from_json({**row, "changes": []})))
         mark = Fingerprint("0" * 64, "0" * 64)
-        write_shard(str(tmp_path), "train", 0, converted, mark, compression).finish()
+        write_shard(str(tmp_path), "train", 0, converted, mark, compression)
         stored = Shard("train", "", str(tmp_path / "train-00000.tfrecord"))
         return [(stored, image.row) for image in converted]
 
@@ -180,7 +181,7 @@ def boxed(tmp_path, draw_file):
             }
         )
         mark = Fingerprint("0" * 64, "0" * 64)
-        write_shard(str(tmp_path), "train", 0, [ConvertedImage(record, row)], mark, "none").finish()
+        write_shard(str(tmp_path), "train", 0, [ConvertedImage(record, row)], mark, "none")
         return Shard("train", "", str(tmp_path / "train-00000.tfrecord")), row
 
     return write

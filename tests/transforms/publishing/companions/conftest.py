@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from gather import gather_reports
 from make_settings import make_settings
+from write_shard import write_shard
 
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
 from recordmill.schemas.dataset.sidecar_row import row_from_json
@@ -17,7 +18,7 @@ from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publishing.companions import StagedDataset
 from recordmill.transforms.publishing.marker import build_marker, name_shards
 from recordmill.transforms.records.convert_image import ConvertedImage
-from recordmill.transforms.shards.shard_files import Fingerprint, write_shard
+from recordmill.transforms.shards.shard_files import Fingerprint
 
 IMAGES = {
     ("train", 0): ["cat", "dog", None, "emu"],
@@ -61,7 +62,7 @@ def stage(tmp_path):
                     for image, each in zip(images, classes, strict=True)
                 ]
             mark = Fingerprint("0" * 64, "0" * 64)
-            reports.append(write_shard(str(folder), split, index, images, mark, settings.compression).finish())
+            reports.append(write_shard(str(folder), split, index, images, mark, settings.compression))
         recipe = {"seed": 0, "compression": settings.compression}
         starts = {"train": [0, 2**63], "test": [0]}
         plan = Plan("0123456789abcdef", "convert", "", SplitCutoffs(), starts, LabelMap(ids), Summary(), [], recipe)

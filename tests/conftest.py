@@ -55,7 +55,7 @@ def _no_runner() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_network() -> Iterator[None]:
-    """Fails a test that asks for another machine: what it gets depends on where it runs, and it may wait for minutes."""
+    """Fails a test that asks for another machine: what it gets depends on where it runs, or it waits for minutes."""
     find = socket.getaddrinfo
 
     def find_here(host: str | bytes | None, *arguments: object, **more: object) -> object:

@@ -1,5 +1,6 @@
 """What a run finds in its output, and what it leaves there."""
 
+import errno
 import json
 import os
 import shutil
@@ -106,14 +107,14 @@ def test_a_dataset_that_lacks_a_shard_is_rebuilt_on_request(convert, photos, pub
     assert lost.read_bytes() == content
 
 
-@pytest.mark.parametrize("name", ["old.record", "labels.txt", "a.tfrecord.gz", "a.tfrec", "train-00000-of-00002"])
-def test_files_that_readers_would_mix_in_are_refused(convert, photos, tmp_path, name):
+@pytest.mark.parametrize("name", ["old.record", "labels.txt", "a.tfrec", "train-00000-of-00002", "config.yaml"])
+def test_files_that_readers_would_mix_in_or_publishing_would_replace_are_refused(convert, photos, tmp_path, name):
     (tmp_path / "dataset").mkdir()
     (tmp_path / "dataset" / name).write_bytes(b"")
     refused = convert(photos)
     assert (refused.code, os.listdir(refused.output)) == (1, [name])
     assert refused.errors == [
-        f"{refused.output} holds {name}, which belongs to no finished dataset: choose an empty folder"
+        f"{refused.output} holds {name}, which belongs to no finished dataset: move it away, or choose another output"
     ]
 
 
@@ -129,22 +130,23 @@ def test_a_users_file_with_the_name_of_a_shard_is_refused(convert, photos, tmp_p
     refused = convert(photos, *flags, settings=NAMED)
     assert (refused.code, refused.line["status"], os.listdir(refused.output)) == (1, "refused", [name])
     assert refused.errors == [
-        f"{refused.output} holds {name}, which belongs to no finished dataset: choose an empty folder"
+        f"{refused.output} holds {name}, which belongs to no finished dataset: move it away, or choose another output"
     ]
     assert mine.read_text() == "mine"
 
 
 @pytest.mark.parametrize("flag", ["--overwrite", "--update"])
-def test_a_users_file_next_to_a_dataset_with_the_name_of_a_new_shard_is_refused(
-    convert, photos, published, state_of, flag
+@pytest.mark.parametrize("name", ["my-all-1-2.bin", "label_map.pbtxt"])
+def test_a_users_file_next_to_a_dataset_with_the_name_of_a_new_file_is_refused(
+    convert, photos, published, state_of, flag, name
 ):
-    mine = published.output / "my-all-1-2.bin"
+    mine = published.output / name
     mine.write_text("mine")
     before = state_of(published.output)
     refused = convert(photos, flag, settings=NAMED)
     assert (refused.code, refused.line["status"]) == (1, "refused")
     assert refused.errors == [
-        f"{refused.output} holds {mine.name}, which belongs to no finished dataset: choose an empty folder"
+        f"{refused.output} holds {name}, which belongs to no finished dataset: move it away, or choose another output"
     ]
     assert state_of(published.output) == before
     mine.rename(published.output / "my-all.bin")
@@ -209,14 +211,15 @@ def test_a_wrong_setting_is_not_in_the_way_of_the_right_one(convert, photos):
     assert (done.code, done.line["status"]) == (0, "published")
 
 
-def test_finished_shards_of_another_plan_stay_and_are_reported(convert, photos, tmp_path):
-    # A folder has the name of a file, so that the first run fails when its shards are finished.
-    taken = tmp_path / "dataset" / "config.yaml"
-    taken.mkdir(parents=True)
-    failed = convert(photos, settings=TWO)
+def test_finished_shards_of_another_plan_stay_and_are_reported(convert, photos, monkeypatch):
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("recordmill.transforms.publish_dataset.stage_dataset", fail)
+        failed = convert(photos, settings=TWO)
     (stays,) = failed.staging
     assert (failed.code, failed.errors[0].endswith(f"; finished shards are in {stays}")) == (1, True)
-    taken.rmdir()
     done = convert(photos, settings={**TWO, "seed": 1})
     assert (done.code, done.line["status"], done.staging) == (0, "published", [stays])
     assert done.line["notes"] == [
@@ -391,22 +394,18 @@ def test_moving_a_dataset_keeps_it_whole(convert, photos, published, tmp_path):
     assert convert(photos, settings=TWO, output=tmp_path / "moved").line["status"] == "kept"
 
 
-@pytest.mark.parametrize("overwriting", [False, True])
-def test_a_name_that_a_folder_has_keeps_a_dataset_from_being_published_until_it_is_free(
-    convert, photos, tmp_path, overwriting
-):
+def test_a_name_that_a_folder_has_keeps_a_dataset_from_being_published_until_it_is_free(convert, photos, tmp_path):
     output = tmp_path / "dataset"
     taken = output / "config.yaml"
-    if overwriting:
-        assert convert(photos, settings={"seed": 1}).code == 0
-        taken.unlink()
-    taken.mkdir(parents=True)
-    before, flags = {path.name for path in output.iterdir()}, ["--overwrite"] if overwriting else []
+    assert convert(photos, settings={"seed": 1}).code == 0
+    taken.unlink()
+    taken.mkdir()
+    before = {path.name for path in output.iterdir()}
     for _ in range(2):
-        failed = convert(photos, *flags, settings=TWO)
+        failed = convert(photos, "--overwrite", settings=TWO)
         assert failed.code == 1
         assert failed.errors[0].startswith(f"the output {output} cannot be written: is a directory ({taken}); finished")
         assert {path.name for path in output.iterdir()} == before | {failed.staging[0].name}
     taken.rmdir()
-    done = convert(photos, *flags, settings=TWO)
+    done = convert(photos, "--overwrite", settings=TWO)
     assert (done.code, done.line["status"], done.staging) == (0, "published", [])

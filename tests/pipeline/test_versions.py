@@ -83,7 +83,9 @@ def test_a_users_file_in_the_folder_of_a_version_is_not_overwritten(tonight, tmp
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
     refused = tonight(settings=named)
-    sentence = f"{mine.parent} holds {mine.name}, which belongs to no finished dataset: choose an empty folder"
+    sentence = (
+        f"{mine.parent} holds {mine.name}, which belongs to no finished dataset: move it away, or choose another output"
+    )
     assert (refused.code, refused.errors) == (1, [sentence])
     assert (os.listdir(refused.output), os.listdir(mine.parent), mine.read_text()) == ([version], [mine.name], "mine")
 

@@ -10,6 +10,7 @@ import orjson
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import (
+    CONFIGURATION,
     DUPLICATES,
     INDEX,
     MARKER,
@@ -35,7 +36,7 @@ from recordmill.transforms.planning.output_lock import find_busy, other_stagings
 from recordmill.transforms.planning.plan import Action
 
 _COMPANIONS = ("README.md", "croissant.json", "dataset_info.json", "features.json", "label_map.pbtxt", "schema.pbtxt")
-_OURS = frozenset((MARKER, INDEX, VERSIONS, REJECTED, DUPLICATES, REPORT, REPORT_DATA, SIDECARS, *_COMPANIONS))
+_OURS = frozenset((MARKER, INDEX, VERSIONS, CONFIGURATION, REJECTED, DUPLICATES, REPORT, REPORT_DATA, SIDECARS))
 """Names in an output, besides shards, that publishing would take, but not other files by accident."""
 
 _DERIVED = ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "split_order")
@@ -228,7 +229,8 @@ def decide_to_convert(state: OutputState) -> tuple[Action, str]:
         return "refuse", f"{state.output}/{MARKER} cannot be read: choose another output, or delete that folder"
     if not (names := _find_strangers(state)):
         return "convert", ""
-    return "refuse", f"{state.output} holds {names[0]}, which belongs to no finished dataset: choose an empty folder"
+    what = f"{names[0]}, which belongs to no finished dataset"
+    return "refuse", f"{state.output} holds {what}: move it away, or choose another output"
 
 
 def _decide_on_the_same(state: OutputState, marker: Marker, overwrite: bool) -> tuple[Action, str]:
@@ -252,8 +254,8 @@ def _find_strangers(state: OutputState) -> list[str]:
     How many shards and records there will be is not known yet, so that each number stands for all of them.
     """
     shards = "|".join(re.sub(r"(\\ )*\d+", r" *[\\da-fA-F,_]+", re.escape(name)) for name in state.file_names)
-    fitting = [name for name in state.names if re.fullmatch(shards, name)]
+    fitting = {name for name in state.names if re.fullmatch(shards, name) or name in _COMPANIONS}
     if state.marker is not None:
-        return sorted({*fitting} - {*_OURS, *state.marker.files, *(shard.name for shard in state.marker.shards)})
-    ours = {*_OURS, *fitting}
+        return sorted(fitting - {*_OURS, *state.marker.files, *(shard.name for shard in state.marker.shards)})
+    ours = _OURS | fitting
     return [name for name in state.names if looks_like_shard(name) or name.endswith("labels.txt") or name in ours]

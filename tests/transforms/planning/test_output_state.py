@@ -207,7 +207,7 @@ def test_a_switch_that_was_cut_is_finished(names, marker):
 def test_files_that_look_like_a_datasets_are_refused_without_a_marker(name, overwrite):
     assert decide(OutputState("/out", ["NOTES.md", name]), overwrite=overwrite) == (
         "refuse",
-        f"/out holds {name}, which belongs to no finished dataset: choose an empty folder",
+        f"/out holds {name}, which belongs to no finished dataset: move it away, or choose another output",
     )
 
 
@@ -228,7 +228,7 @@ def test_files_that_look_like_a_datasets_are_refused_without_a_marker(name, over
 )
 def test_files_with_names_of_new_shards_are_refused(pattern, name, is_refused, marker):
     state = OutputState("/out", ["NOTES.md", name], marker, file_names=["other", pattern.format(0, 1)])
-    sentence = f"/out holds {name}, which belongs to no finished dataset: choose an empty folder"
+    sentence = f"/out holds {name}, which belongs to no finished dataset: move it away, or choose another output"
     assert decide(state, "bbb", overwrite=True) == (("refuse", sentence) if is_refused else ("convert", ""))
 
 

@@ -6,8 +6,8 @@ unchanged. A digest over all bytes of the record would be computed from the same
 
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 from recordmill.schemas.example_proto import Example
 
@@ -15,8 +15,7 @@ STORED_IMAGE = ("encoded", "pixels_base64")
 """The fields that hold an image as it is stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordDigests:
+class RecordDigests(NamedTuple):
     """The digests of one record, in hex.
 
     Attributes:

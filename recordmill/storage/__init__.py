@@ -38,7 +38,7 @@ def _find_store(path: str) -> "Store":
 
 def is_local(path: str) -> bool:
     """Whether a path is a local path, not a URL."""
-    return _URL.match(path) is None
+    return "://" not in path or _URL.match(path) is None  # the first takes a quarter of the time
 
 
 def join(folder: str, *names: str) -> str:

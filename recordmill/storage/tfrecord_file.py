@@ -27,7 +27,7 @@ class RecordSink:
 
     def write(self, record: bytes) -> None:
         """Appends one record."""
-        self._sink.write_record(self._file, record)
+        self._sink.write_encoded_record(self._file, record)
         self.offset += len(record) + FRAMING_BYTES
 
     def close(self) -> None:

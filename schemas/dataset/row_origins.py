@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -11,8 +10,7 @@ import orjson
 _SECTION = Struct("<2Q32s")
 
 
-@dataclass(frozen=True, slots=True)
-class RowOrigin:
+class RowOrigin(NamedTuple):
     """What a row of a sidecar was made from.
 
     Attributes:

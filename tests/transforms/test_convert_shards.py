@@ -21,7 +21,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.tfrecord_file import read_records
 from recordmill.transforms import convert_shards
 from recordmill.transforms.convert_shards import ConvertShards, _ConvertShard
-from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.plan import Plan, ReusableDataset
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.shards import shard_writer
@@ -30,6 +30,7 @@ from recordmill.transforms.shards.shard_files import WrittenShard
 from recordmill.transforms.shards.shard_writer import order_references
 
 SETTINGS = make_settings(seed=3)
+EARLIER = ReusableDataset("/earlier", "run", same_source=True, same_images=True)
 PLAN = Plan("id", "convert", "", SplitCutoffs(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})
 
 
@@ -225,12 +226,19 @@ def test_processors_are_shared_by_processes_and_their_threads(
 
 
 @pytest.mark.parametrize(
-    ("check", "processes", "is_worthwhile"), [("decode", 2, True), ("header", 3, False), ("header", 4, True)]
+    ("check", "reuse", "processes", "is_worthwhile"),
+    [
+        ("decode", (), 2, True),
+        ("decode", (EARLIER,), 2, False),
+        ("decode", (EARLIER,), 4, True),
+        ("header", (), 3, False),
+        ("header", (), 4, True),
+    ],
 )
 def test_workers_convert_images_for_others_if_that_is_cheaper_or_they_have_no_shard(
-    run, check, processes, is_worthwhile
+    run, check, reuse, processes, is_worthwhile
 ):
-    plan = replace(PLAN, starts={"train": [0, 9], "test": [0]})
+    plan = replace(PLAN, starts={"train": [0, 9], "test": [0]}, reuse=reuse)
     step = _ConvertShard(replace(SETTINGS, images=ImageSettings(check=check)), replace(run, processes=processes))
     assert step._is_help_worthwhile(plan) is is_worthwhile
 

@@ -68,11 +68,12 @@ class ConvertedImage:
 
     def origin(self) -> RowOrigin:
         """What a later run needs besides the row, so that it can copy both."""
-        if self.record is None:  # the reference says the rest
-            return RowOrigin(self.source, self.reference)
-        annotations = None if self.annotations is None else self.annotations.as_json()
-        counts = {"missing": self.missing, "has_position": self.has_position, "annotations": annotations}
-        return RowOrigin(self.source, self.reference, {key: each for key, each in counts.items() if each})
+        counts = None
+        if self.record is not None and (self.missing or self.has_position or self.annotations):
+            annotations = self.annotations and self.annotations.as_json()
+            values = {"missing": self.missing, "has_position": self.has_position, "annotations": annotations}
+            counts = {key: each for key, each in values.items() if each}
+        return RowOrigin(self.source, self.reference, counts)
 
 
 @dataclass(slots=True)
@@ -263,7 +264,8 @@ def prepare_loaded(
             raster = image.raster
         if raster is not None:
             check_kept(raster, settings.keep, ref.key, twice)
-        return image, compute_features(settings.features, raster, content.data, ref.key, ref.uri)
+        features = settings.features
+        return image, compute_features(features, raster, content.data, ref.key, ref.uri) if features else {}
     except Rejected as rejected:
         rejected.sha256 = rejected.sha256 or hashlib.sha256(content.data).hexdigest()
         raise

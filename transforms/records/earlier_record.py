@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.imaging.prepare import holds_position
@@ -75,8 +75,7 @@ class ReferenceDigests:
         return 0 if isinstance(ref, Notice) else int.from_bytes(sha256(text.encode()).digest()[:8])
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRecord:
+class EarlierRecord(NamedTuple):
     """What an earlier dataset says of an image.
 
     Attributes:

@@ -9,7 +9,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import repeat
 from threading import Lock
@@ -135,7 +135,7 @@ def join_earlier(
                 shard, best = max(rows, key=lambda each: (each[1].is_current, each[1].is_same))
                 record = shard.read(best)
                 if record is not None and any(best.contradicts(each) for _, each in rows):
-                    record = replace(record, is_disputed=True)
+                    record = record._replace(is_disputed=True)
             yield JoinedReference(ref, origin, record, tuple(damaged))
             damaged.clear()
 
@@ -354,7 +354,7 @@ class _OpenShard:
             digests = RecordDigests.of(rest, hashlib.sha256(image).hexdigest())
             if row.record != (digests.record if images else hashlib.sha256(record).hexdigest()):
                 raise ValueError(row.key)
-            whole = replace(earlier, record=record, encoded=image, sha256=digests.image)
+            whole = earlier._replace(record=record, encoded=image, sha256=digests.image)
         return whole
 
     def _read(self, offset: int, length: int) -> bytes:

@@ -75,7 +75,11 @@ def run(command: Sequence[str]) -> Run:
     os.sync()  # pages that the previous contender left to write are not this one's cost
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         busy, started = _busy(), time.perf_counter()
-        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
+        # Compiled modules are kept, as on a user's machine: a container may ask Python not to.
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
+        )
         tree = _Tree(process.pid)
         tree.start()
         _, status, usage = os.wait4(process.pid, 0)

@@ -76,9 +76,11 @@ def _attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termin
         # What is imported by now stays: the collector need not look through it again and again (0.4 s of a run of 100
         # images).
         gc.freeze()
+        gc.set_threshold(5_000)  # a conversion leaves little garbage: a hundredth of a run of thumbnails
         gc.enable()
         return built
 
+    threshold = gc.get_threshold()
     gc.disable()  # collecting garbage during imports takes 0.1 s
     try:
         from recordmill.pipeline.attempt import attempt
@@ -86,6 +88,7 @@ def _attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termin
         signal.signal(signal.SIGTERM, stop)
         return attempt(options, build_at_last, terminal)
     finally:
+        gc.set_threshold(*threshold)
         gc.enable()
 
 

@@ -88,12 +88,20 @@ class RowTotals(Totals):
             AttributeError, KeyError, TypeError, ValueError: Recordmill did not write them.
         """
         totals = cls()
-        for row in rows:
-            totals.add(row, split)
+        totals.add(rows, split)
         return totals
 
-    def add(self, row: Row, split: str) -> None:
-        """Adds one row of a split."""
+    def add(self, rows: Iterable[Row], split: str) -> None:
+        """Adds rows of a split."""
+        digests: Counter[str] = Counter()  # sums of integers: in hex, each addition takes a microsecond
+        for row in rows:
+            self._add(row)
+            if isinstance(row, SidecarRow) and row.record:
+                digests[row.class_name or ""] += record_digest_of(split, row.key, row.record)
+        for name, digest in digests.items():
+            self.fingerprints[name] = add_hex(self.fingerprints.get(name, "0"), digest)
+
+    def _add(self, row: Row) -> None:
         boxes = row.boxes
         if boxes is not None:
             self.boxes.update(boxes)
@@ -106,13 +114,9 @@ class RowTotals(Totals):
             return
         self.records += 1
         self.input_bytes += row.bytes
-        name = row.class_name or ""
-        self.classes[name] += 1
-        if row.record:
-            digest = record_digest_of(split, row.key, row.record)
-            self.fingerprints[name] = add_hex(self.fingerprints.get(name, "0"), digest)
-        if row.changes:
-            self.changes.update(row.changes)
+        self.classes[row.class_name or ""] += 1
+        for change in row.changes:  # of one or two: `update` takes six times as long
+            self.changes[change] += 1
         if row.classes:
             self.instances.update(row.classes)
         if boxes is not None:
@@ -226,7 +230,9 @@ class ImageTotals:
             if row.rejected is not None:
                 self._add_rejected(row.rejected, (row.key,))
         elif row.height and row.width:
-            self._add_sizes(((row.width, row.height),), (row.channels or 0,))
+            size = (row.width, row.height)
+            if row.channels not in self.channels or (len(self.sizes) < 2 and size not in self.sizes):
+                self._add_sizes((size,), (row.channels or 0,))
             if "reencoded" in row.changes:
                 self.reencoded.add(row)
                 if row.key.lower().endswith(LOSSLESS):

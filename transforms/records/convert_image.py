@@ -44,8 +44,7 @@ class ConvertedImage:
         is_reused: whether the image was taken from an earlier dataset.
         is_disputed: whether earlier datasets disagreed on it.
         damaged: files of earlier datasets that were found damaged when it was looked for.
-        source: see `RowOrigin`.
-        reference: see `RowOrigin`.
+        made_from: the digests of its source and of its reference.
         excluded: the lines of `exclude` that it fits; see `Exclusions.find`.
     """
 
@@ -58,8 +57,7 @@ class ConvertedImage:
     is_reused: bool = False
     is_disputed: bool = False
     damaged: tuple[DamagedFile, ...] = ()
-    source: int = 0
-    reference: int = 0
+    made_from: RowOrigin = UNKNOWN
     excluded: tuple[str, ...] = ()
 
     def size(self) -> int:
@@ -68,12 +66,11 @@ class ConvertedImage:
 
     def origin(self) -> RowOrigin:
         """What a later run needs besides the row, so that it can copy both."""
-        counts = None
-        if self.record is not None and (self.missing or self.has_position or self.annotations):
-            annotations = self.annotations and self.annotations.as_json()
-            values = {"missing": self.missing, "has_position": self.has_position, "annotations": annotations}
-            counts = {key: each for key, each in values.items() if each}
-        return RowOrigin(self.source, self.reference, counts)
+        if self.record is None or not (self.missing or self.has_position or self.annotations):
+            return self.made_from
+        annotations = self.annotations and self.annotations.as_json()
+        counts = {"missing": self.missing, "has_position": self.has_position, "annotations": annotations}
+        return self.made_from._replace(counts={key: each for key, each in counts.items() if each})
 
 
 @dataclass(slots=True)
@@ -126,7 +123,7 @@ def convert_image(
     """
     if earlier is not None and earlier.is_current and earlier.is_same:
         return copy_earlier(ref, earlier, label_map, origin.source)
-    made_from = RowOrigin(0, origin.reference)  # a label in the source is not known yet
+    made_from = None
     try:
         loaded = load_image(ref, layout.settings, label_map, split, earlier)
         content = loaded.content
@@ -150,7 +147,7 @@ def convert_image(
             return converted
     else:
         converted.seconds, converted.is_reused = seconds, is_reused
-    converted.source, converted.reference = made_from.source, made_from.reference
+    converted.made_from = made_from or RowOrigin(0, origin.reference)  # the label in its source is not known
     converted.is_disputed = earlier is not None and earlier.is_disputed
     return converted
 
@@ -170,7 +167,7 @@ def copy_earlier(ref: ImageRef, earlier: EarlierRecord, label_map: LabelMap, sou
             counts.get("has_position", False),
             is_reused=True,
         )
-    copied.source, copied.reference, copied.is_disputed = source, earlier.origin.reference, earlier.is_disputed
+    copied.made_from, copied.is_disputed = RowOrigin(source, earlier.origin.reference), earlier.is_disputed
     return copied
 
 

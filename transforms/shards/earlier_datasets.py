@@ -114,8 +114,11 @@ def join_earlier(
             it is read.
         seed: of the dataset; the earlier ones have the same.
     """
-    items = list(references) if datasets else references
-    by_key = {ref.key: origin for ref, origin in items if not isinstance(ref, Notice)} if datasets else {}
+    if not datasets:
+        yield from (JoinedReference(ref, origin, None, ()) for ref, origin in references)
+        return
+    items = list(references)
+    by_key = {ref.key: origin for ref, origin in items if not isinstance(ref, Notice)}
     orders = [order_of(seed, key) for key in by_key]
     found: dict[str, list[tuple[_OpenShard, EarlierRecord]]] = {}
     damaged: list[DamagedFile] = []

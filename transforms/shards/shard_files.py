@@ -149,15 +149,16 @@ class WrittenShard:
 
     def _count_some(self, images: Sequence[ConvertedImage]) -> bytes:
         report = self.report
+        report.rows.add([image.row for image in images], report.split)
         for image in images:
             row = image.row
-            report.rows.add(row, report.split)
             report.images.add(row)
             self._seconds += image.seconds
             self._reused += image.is_reused
             self._positions += image.has_position
             self._disputed += image.is_disputed
-            self._damaged.update(image.damaged)
+            if image.damaged:
+                self._damaged.update(image.damaged)
             if isinstance(row, SidecarRow):
                 self._columns.add(row)
                 for change in row.changes:

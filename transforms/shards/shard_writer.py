@@ -71,6 +71,8 @@ UNSURE_NANOSECONDS = 2_000_000_000
 
 _DIGESTS_AT_ONCE = 256
 
+_SECONDS_BETWEEN_COUNTS = 0.1
+
 
 class InputError(Exception):
     """An image could not be read for a reason that says nothing about it: its store is out of order."""
@@ -244,6 +246,11 @@ class ShardWriter:
             yield from zip(some, map(RowOrigin, sources, references), strict=True)
 
     def _count(self, images: Iterable[ConvertedImage]) -> Iterator[ConvertedImage]:
+        done, due = 0, 0.0
         for image in images:
-            self.count_done(1)
+            done += 1
+            if (now := time.monotonic()) >= due:  # for each image, it would take a fiftieth of a thumbnail's time
+                self.count_done(done)
+                done, due = 0, now + _SECONDS_BETWEEN_COUNTS
             yield image
+        self.count_done(done)

@@ -1,6 +1,9 @@
+import sys
+
 import pytest
 from jinja2 import UndefinedError
 
+from recordmill.schemas.dataset import templates
 from recordmill.schemas.dataset.templates import load_template
 
 
@@ -36,3 +39,12 @@ def test_a_block_leaves_no_line_in_a_text(render):
 def test_a_value_that_is_missing_is_an_error(render):
     with pytest.raises(UndefinedError, match="'nothing' is undefined"):
         render("a.md.jinja", "{{ nothing }}", {})
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_templates_are_compiled_once_where_python_keeps_compiled_modules(render, tmp_path, monkeypatch, keeps):
+    monkeypatch.setattr(sys, "dont_write_bytecode", not keeps)
+    monkeypatch.setattr(templates, "cache_from_source", lambda _: str(tmp_path / "templates.pyc"))
+    text = f"{tmp_path.name} {{{{ n|number }}}}\n"
+    assert render("b.md.jinja", text, {"n": 1000}) == f"{tmp_path.name} 1,000\n"
+    assert len(list(tmp_path.glob("__jinja2_*.cache"))) == keeps

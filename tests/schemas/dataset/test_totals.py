@@ -93,10 +93,8 @@ EXPECTED = RowTotals(
 @pytest.mark.parametrize("cut", range(len(ROWS) + 1))
 def test_rows_add_up_in_any_parts(cut):
     one, other = RowTotals(), RowTotals()
-    for row in ROWS[:cut]:
-        one.add(row_from_json(row), "train")
-    for row in ROWS[cut:]:
-        other.add(row_from_json(row), "train")
+    one.add(map(row_from_json, ROWS[:cut]), "train")
+    other.add(map(row_from_json, ROWS[cut:]), "train")
     one.merge(other)
     assert one == EXPECTED
 

@@ -23,7 +23,6 @@ class SourceSettings(Protocol):
         classes_from: where the user names its classes, in words.
         short_forms: settings that are mappings of mappings. Each inner mapping may be written as one text instead, as
             the value of the key given here.
-        late_labels: whether labels are read with the images: splits cannot be stratified then.
         split_settings: settings that find a word for each image's split, and do nothing else.
         group_setting: the setting that names each image's group; empty: there is none.
         gives_pixels: whether `read` gives pixels, so that there is nothing to decode.
@@ -39,7 +38,6 @@ class SourceSettings(Protocol):
     is_about_boxes: ClassVar[bool] = False
     classes_from: ClassVar[str] = "the annotations"
     short_forms: ClassVar[Mapping[str, str]] = {}
-    late_labels: ClassVar[bool] = False
     split_settings: ClassVar[tuple[str, ...]] = ()
     group_setting: ClassVar[str] = ""
     gives_pixels: ClassVar[bool] = False
@@ -89,6 +87,11 @@ class SourceSettings(Protocol):
     def gives_labels(self) -> bool:
         """Whether any image may have a class, or a box of one."""
         return True
+
+    @property
+    def late_labels(self) -> bool:
+        """Whether labels are read with the images: splits cannot be stratified then, nor records copied unread."""
+        return False
 
     @property
     def may_give_pixels(self) -> bool:

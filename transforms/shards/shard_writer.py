@@ -11,7 +11,7 @@ from unicodedata import normalize
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import EXAMPLES
-from recordmill.schemas.dataset.row_origins import RowOrigin
+from recordmill.schemas.dataset.row_origins import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import ImageRef
@@ -237,6 +237,9 @@ class ShardWriter:
 
     def _find_origins(self, refs: Iterable[ImageRef], split: str) -> Iterator[tuple[ImageRef, RowOrigin]]:
         """Digests of references, many at a time: one by one, between images, each takes three times as long."""
+        if self.settings.source.late_labels:  # no record is copied then, see `convert_image`
+            yield from ((ref, UNKNOWN) for ref in refs)
+            return
         newest, rest = time.time_ns() - UNSURE_NANOSECONDS, iter(refs)
         while some := list(islice(rest, _DIGESTS_AT_ONCE)):
             sources = [

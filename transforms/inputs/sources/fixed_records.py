@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -79,8 +79,6 @@ class FixedRecords(ArraySource):
     order: Literal["planar", "interleaved"] = "planar"
     class_names_file: str = ""
     class_names: tuple[str, ...] | int = ()
-
-    late_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises ValueError where the layout, with what the preset says, is incomplete or impossible."""
@@ -166,6 +164,11 @@ class FixedRecords(ArraySource):
                 classes = number_classes(known)
             yield ClassNames.of(file, classes)
         yield from list_ranges(file, file.key, self.header, self.record_bytes, count, split=file.split or word)
+
+    @property
+    def late_labels(self) -> bool:
+        """Whether records have label bytes."""
+        return bool(self.labels)
 
     def _count_records(self, size: int) -> int:
         """How many records are in a file of that many bytes; Rejected where it does not hold whole ones."""

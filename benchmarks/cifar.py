@@ -16,7 +16,7 @@ from benchmarks import convert, measure
 from benchmarks.convert import Case, Target
 
 PIPELINE = f"{shlex.quote(sys.executable)} -m pipeline.run --runner=DirectRunner --config configs/cifar10.yaml"
-CASE = Case(60_000, (), "uint8", (Target("cifar_loop", "whole", 3.0), Target("cifar_loop", "apart", 1.0)))
+CASE = Case(60_000, (), "uint8", (Target("cifar_loop", "cpu_whole", 1.0), Target("cifar_loop", "cpu_apart", 0.7)))
 FILES = (*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin")
 NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 

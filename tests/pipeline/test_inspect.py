@@ -26,6 +26,17 @@ def test_what_is_in_a_dataset(ours, capsys):
     assert line["first_record"]["features"]["image/encoded"]["values"][0]["bytes"] > 100
 
 
+def test_all_records_are_read_on_request(ours, capsys):
+    (train,) = ours.glob("train-*.tfrecord")
+    content = train.read_bytes()
+    train.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    note = "note: the dataset is damaged: recordmill verify lists the damage\n"
+    for more, scanned in (([], False), (["--scan"], True)):
+        assert main([str(ours), "--json", *more]) == 0
+        captured = capsys.readouterr()
+        assert (json.loads(captured.out)["scanned"], note in captured.err) == (scanned, scanned)
+
+
 def test_one_record_and_its_source(ours, capsys):
     assert main([str(ours), "--record", "train:2", "--json"]) == 0
     captured = capsys.readouterr()

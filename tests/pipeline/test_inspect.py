@@ -130,6 +130,7 @@ def test_the_report_is_made_again(ours, capsys):
         (["--where", "nothing.jpg"], 1, "error: no record of "),
         (["--report", "--record", "train:1"], 2, "error: --report makes a page of the whole dataset: leave out --rec"),
         (["--extract", "x", "--limit", "0"], 2, "error: argument --limit: 0 is not a number of 1 or more: see --help"),
+        (["--index", "x", "--where", "x"], 2, "error: --index only writes indexes: leave out --record, --where, "),
     ],
 )
 def test_errors_are_one_sentence(ours, capsys, more, code, sentence):

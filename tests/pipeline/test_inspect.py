@@ -26,6 +26,17 @@ def test_what_is_in_a_dataset(ours, capsys):
     assert line["first_record"]["features"]["image/encoded"]["values"][0]["bytes"] > 100
 
 
+def test_all_records_are_read_on_request(ours, capsys):
+    (train,) = ours.glob("train-*.tfrecord")
+    content = train.read_bytes()
+    train.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    note = "note: the dataset is damaged: recordmill verify lists the damage\n"
+    for more, scanned in (([], False), (["--scan"], True)):
+        assert main([str(ours), "--json", *more]) == 0
+        captured = capsys.readouterr()
+        assert (json.loads(captured.out)["scanned"], note in captured.err) == (scanned, scanned)
+
+
 def test_one_record_and_its_source(ours, capsys):
     assert main([str(ours), "--record", "train:2", "--json"]) == 0
     captured = capsys.readouterr()
@@ -119,6 +130,7 @@ def test_the_report_is_made_again(ours, capsys):
         (["--where", "nothing.jpg"], 1, "error: no record of "),
         (["--report", "--record", "train:1"], 2, "error: --report makes a page of the whole dataset: leave out --rec"),
         (["--extract", "x", "--limit", "0"], 2, "error: argument --limit: 0 is not a number of 1 or more: see --help"),
+        (["--index", "x", "--where", "x"], 2, "error: --index only writes indexes: leave out --record, --where, "),
     ],
 )
 def test_errors_are_one_sentence(ours, capsys, more, code, sentence):

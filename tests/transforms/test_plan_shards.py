@@ -183,6 +183,14 @@ def test_no_image_is_read_where_its_size_decides_nothing(pictures):
     assert estimate_growth(summary_of(pictures(6)), sized(count=3)) == 1.0
 
 
+def test_a_run_has_a_price_from_a_thousand_references_on(pictures, run):
+    (ref,) = pictures(1)
+    refs = [replace(ref, key=f"cat/{number}.jpg") for number in range(1_000)]
+    few, many = (summary_of(refs[:count], SETTINGS_OF_ONE) for count in (999, 1_000))
+    assert plan_from(few, SETTINGS_OF_ONE, run).price is None
+    assert plan_from(many, SETTINGS_OF_ONE, run).price is not None
+
+
 def test_nothing_is_read_where_bytes_are_stored_untouched():
     never = replace(SETTINGS, images=ImageSettings(reencode="never"))
     assert estimate_growth(summary_of(REFS), never) == 1.0

@@ -27,6 +27,7 @@ def errors_of(override):
         ("images.resize.exact=224x192", "images.resize.exact is '224x192': write [224, 192]"),
         ("images.resize.exact=224 × 192", "images.resize.exact is '224 × 192': write [224, 192]"),  # noqa: RUF001
         ("images.resize.exact=224,192", "images.resize.exact is '224,192': write [224, 192]"),
+        ("images.resize.exact=224xwide", "images.resize.exact is '224xwide': write a list of 2 whole numbers"),
         ("images.resize.exact=small", "images.resize.exact is 'small': write a list of 2 whole numbers"),
         ("images.resize.exact=[224]", "images.resize.exact is [224]: write a list of 2 whole numbers"),
         ("images.resize.exact=[1, 2, 3]", "images.resize.exact is [1, 2, 3]: write a list of 2 whole numbers"),

@@ -71,6 +71,16 @@ def test_what_could_not_be_read_may_be_tried_again(dataset):
     assert decide(state, overwrite=True) == ("convert", "")
 
 
+def test_a_single_file_that_could_not_be_read_is_not_forgotten(dataset):
+    ledger = {**LEDGER, "rejected": {"unreadable": 1}}
+    (dataset / "recordmill.json").write_text(json.dumps({**STORED, "ledger": ledger}))
+    assert decide(read_output(str(dataset), "aaa")) == (
+        "keep",
+        f"{dataset} already holds this dataset, without the files that could not be read then "
+        "(1 unreadable): --overwrite tries them again",
+    )
+
+
 def test_another_dataset_is_refused_with_the_differences_or_overwritten():
     state = OutputState("/out", ["recordmill.json"], MARKER)
     assert decide(state, "bbb") == (

@@ -91,6 +91,12 @@ def test_boxes_by_their_share_of_the_image(staged, convention):
     assert gather_values(replace(dataset, marker=make_marker())).records == 0
 
 
+def test_boxes_without_one_of_their_sides_are_left_out(staged):
+    sides = {"ymin": [0.0], "xmin": [0.0], "xmax": [1.0]}
+    found = gather_values(staged(make_settings(convention="tf_object_detection"), [[sides]], boxes={"listed": 1}))
+    assert (found.records, int(found.areas.sum())) == (1, 0)
+
+
 def test_images_without_boxes_or_columns_are_not_read():
     features = ExampleLayout(make_settings()).features
     dataset = Dataset("", "recordmill", (Shard("train", "", "/nowhere", 1, 9),), features, marker=make_marker())

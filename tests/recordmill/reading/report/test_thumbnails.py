@@ -1,5 +1,6 @@
 import base64
 import io
+import threading
 from dataclasses import replace
 
 import pytest
@@ -147,6 +148,18 @@ def test_raw_pixels_are_shown_by_their_shape(shard, channels, colour):
     picture = shown(uri)
     assert picture.size == (30, 20)
     assert all(abs(a - b) <= 4 for a, b in zip(picture.convert("RGB").getpixel((5, 5)), colour, strict=True))
+
+
+def test_a_store_is_asked_for_several_images_at_once(shard, draw_file, monkeypatch):
+    places = shard([draw_file((1, 2, 3))] * 8)
+    all_asked, read = threading.Barrier(8, timeout=20), thumbnails.storage.read_range
+
+    def read_with_others(*wanted):
+        all_asked.wait()
+        return read(*wanted)
+
+    monkeypatch.setattr(thumbnails.storage, "read_range", read_with_others)
+    assert all(thumbnails_of(places))
 
 
 def test_a_compressed_shard_is_read_from_its_start_and_not_far(shard, draw_file, monkeypatch):

@@ -4,6 +4,7 @@ import pytest
 from PIL import Image
 
 from recordmill.reading.dataset import open_dataset
+from recordmill.reading.verify import verify_dataset as module
 from recordmill.reading.verify.verify_dataset import verify_dataset
 
 COMMENT = "the image in image/encoded has metadata: comment"
@@ -63,6 +64,14 @@ def test_records_without_images_prove_nothing(store):
     assert found(store({"label": 1}, {"image/encoded": b"text"})) == [
         "no record has an encoded image, so metadata cannot be ruled out"
     ]
+
+
+def test_metadata_are_found_in_files_that_are_large_enough_for_processes(tmp_path, example, frame, monkeypatch):
+    for name in "ab":
+        (tmp_path / f"{name}.tfrecord").write_bytes(frame(example({"image/encoded": encode(comment=b"by")})))
+    monkeypatch.setattr(module, "_WORTH_PROCESSES", 0)
+    findings = verify_dataset(open_dataset(str(tmp_path)), "frames", threads=2, no_metadata=True).findings
+    assert [str(each).partition(", ")[2].partition(": ")[2] for each in findings] == [COMMENT, COMMENT]
 
 
 def test_nothing_is_looked_for_unasked(store):

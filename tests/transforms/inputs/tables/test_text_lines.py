@@ -100,6 +100,16 @@ def test_a_line_without_end_is_not_kept_in_memory(ends, monkeypatch):
         next(lines)
 
 
+def test_a_row_may_have_just_as_many_bytes_as_are_kept(monkeypatch):
+    monkeypatch.setattr(text_lines, "MAX_ROW_BYTES", 4)
+    lines = text_lines_of(b"abc\nabcd\n", "utf-8")
+    assert lines.begin_row() == (0, 1)
+    assert next(lines) == "abc\n"
+    assert lines.begin_row() == (4, 2)
+    with pytest.raises(UnreadableTableError, match=r"^row 2 has over 0 MiB: is a quote not closed\?$"):
+        next(lines)
+
+
 def test_an_encoding_that_is_none():
     check_encoding("cp1252", "source.encoding")
     for name in ("utf-99", "hex", "rot13"):

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import signal
 import time
 from collections import Counter
 from types import SimpleNamespace
@@ -169,6 +170,52 @@ def test_untouched_shards_are_copied_by_the_store(folder, pictures, calls, flags
     assert here["run"]["images_reused"] == 59 - is_damaged
     assert {**here, "run": None} == {**there, "run": None}
     assert not [name for name in folder.files() if ".staging-" in name or ".tmp" in name]
+
+
+DIES_AFTER_A_COPY = """
+import os, runpy, signal, sys
+from recordmill.storage.stores import find_store
+
+make = find_store._make_store
+
+def make_store(*arguments):
+    store = make(*arguments)
+    copy = type(store).copy
+
+    def copy_and_die(source, target):
+        copy(store, source, target)
+        if ".staging-" not in source:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    store.copy = copy_and_die
+    return store
+
+find_store._make_store = make_store
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+
+
+def test_an_update_that_is_killed_after_a_copy_is_resumed(folder, pictures):
+    settings = ["--set=shards={count: 4, cuts: fixed}", "--set=report=false"]
+    assert folder.convert(*settings).returncode == 0
+    before = folder.files()
+    storage.write_file(f"{folder.url}photos/cat/03.jpg", (pictures / "cat/05.jpg").read_bytes())
+    (folder.cwd / "dies.py").write_text(DIES_AFTER_A_COPY)
+    process = folder.start(*settings, "--update", "--processes=1", script=str(folder.cwd / "dies.py"))
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    there = folder.files()
+    left = {name: content for name, content in there.items() if name not in before}
+    assert {name: there.get(name) for name in before} == before
+    (copied,) = (name for name in left if ".tfrecord." in name and left[name] in before.values())
+    assert copied.endswith(".tmp")
+    assert folder.convert(*settings, "--update").returncode == 0
+    files = folder.files()
+    folder.places[1] = f"--output={folder.url}rebuilt"
+    assert folder.convert(*settings).returncode == 0
+    rebuilt = folder.files("rebuilt")
+    assert {*files} == {*rebuilt}
+    assert [name for name in files if files[name] != rebuilt[name]] == ["recordmill.json"]
 
 
 def test_a_second_run_keeps_another_is_refused_and_overwriting_replaces(folder):

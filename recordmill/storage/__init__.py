@@ -136,6 +136,18 @@ def move_file(source: str, target: str) -> None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source) from error
 
 
+def link_or_copy(source: str, target: str) -> None:
+    """Puts a file under another name, too, on the same store: as a hard link on this machine, else as the store's copy.
+
+    Raises:
+        OSError: it cannot be done there; on this machine also if the name is taken, which a store replaces.
+    """
+    if is_local(source):
+        os.link(source, target)
+    else:
+        _find_store(source).copy(source, target)
+
+
 def remove_files(paths: Iterable[str]) -> None:
     """Deletes those of the files that exist; all must be on one store."""
     ordered = list(paths)

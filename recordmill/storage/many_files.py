@@ -21,20 +21,27 @@ def move_files(pairs: Iterable[tuple[str, str]]) -> None:
     map_each(lambda source: storage.move_file(source, targets[source]), targets)
 
 
-def link_file(path: str, sha256: str, target: str) -> bool:
-    """Replaces a file of this machine by a hard link to another file of this digest, in one step.
+def keep_file(path: str, sha256: str, target: str) -> bool:
+    """Puts another file of this digest under a name: on this machine by a hard link, elsewhere by the store's copy.
+
+    On this machine, a file of this name is replaced in one step, or stays. On a store, there is none if this fails. The
+    digest is taken of what gets the name: the other file may change meanwhile.
 
     Returns:
-        Whether it did: the other file may be missing or damaged, or the file system may have no links to it.
+        Whether it did: the other file may be missing or damaged, or the file system or store may have no links or
+        copies.
     """
-    temporary = storage.temporary_name(target)
+    is_here = storage.is_local(target)
+    other = storage.temporary_name(target) if is_here else target
     try:
-        os.link(path, temporary)
-        if is_whole := digest_of(temporary) == sha256:
-            os.replace(temporary, target)
+        storage.link_or_copy(path, other)
+        is_whole = digest_of(other) == sha256
+        if is_whole and is_here:
+            os.replace(other, target)
     except OSError:
         is_whole = False
-    storage.remove_files([temporary])  # which is still there if both were links to one file already
+    if is_here or not is_whole:
+        storage.remove_files([other])  # which is still there if both were links to one file already
     return is_whole
 
 

@@ -694,7 +694,7 @@ FIXED = SETTINGS | {"shards.count": 4, "shards.cuts": "fixed", "labels.classes":
 def noted_shards():
     """The keys of each shard that is converted, and whether it kept the file of the previous dataset; all reports."""
     linked, reports = {}, {}
-    link, finish = ShardWriter._link_untouched, ShardWriter.finish
+    link, finish = ShardWriter._keep_untouched, ShardWriter.finish
 
     def note_link(writer, shard, refs, split):
         keys = frozenset(ref.key for ref in refs)
@@ -707,7 +707,7 @@ def noted_shards():
         return report
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ShardWriter, "_link_untouched", note_link)
+        patch.setattr(ShardWriter, "_keep_untouched", note_link)
         patch.setattr(ShardWriter, "finish", note_report)
         yield linked, reports
 

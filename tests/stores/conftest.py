@@ -53,9 +53,10 @@ class Folder:
         captured = self.capsys.readouterr()
         return Ended(code, captured.out, captured.err)
 
-    def start(self, *flags: str) -> subprocess.Popen[str]:
-        """Begins a conversion in a process of its own, which can be killed."""
-        command = [sys.executable, self.offline, str(REPO / "pipeline" / "run.py"), *self.places, *flags]
+    def start(self, *flags: str, script: str = "") -> subprocess.Popen[str]:
+        """Begins a conversion in a process of its own, which can be killed; a script may run it in its own way."""
+        scripts = [*filter(None, [script]), str(REPO / "pipeline" / "run.py")]
+        command = [sys.executable, self.offline, *scripts, *self.places, *flags]
         environment = {**self.served.environment, "PYTHONPATH": str(REPO)}
         pipe = subprocess.PIPE
         return subprocess.Popen(command, cwd=self.cwd, env=environment, stdout=pipe, stderr=pipe, text=True)

@@ -1,8 +1,12 @@
 """From and to a store: the same bytes as here, one request an image, resumed, replaced and refused as on a disk."""
 
 import json
+import re
 import shutil
+import signal
 import time
+from collections import Counter
+from types import SimpleNamespace
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
@@ -13,6 +17,8 @@ from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.pipeline.versions import main as versions
 from recordmill.schemas.dataset.row_origins import SECTION_BYTES, parse_origins, parse_table
+from recordmill.storage.stores.find_store import find_store
+from recordmill.storage.stores.store import BLOCK_BYTES
 
 pytestmark = pytest.mark.slow
 
@@ -94,6 +100,122 @@ def test_an_update_asks_for_changed_objects_only(folder, pictures):
         name = str(file.relative_to(folder.cwd / "here"))
         if name not in ("recordmill.json", "records.versions", "rejected.jsonl", "report.html"):  # places and times
             assert files[name] == file.read_bytes(), name
+
+
+@pytest.fixture
+def calls(folder, monkeypatch):
+    """Copies as (source, target), what is uploaded, and ranges that are read, by paths below the folder."""
+    store, found = type(find_store(folder.url)), SimpleNamespace(copies=[], uploads=[], reads=[])
+
+    def note(name, into):
+        method = getattr(store, name)
+
+        def noted(self, *arguments):
+            into.append(tuple(each.removeprefix(folder.url) if isinstance(each, str) else each for each in arguments))
+            return method(self, *arguments)
+
+        monkeypatch.setattr(store, name, noted)
+
+    for name in ("write", "open_to_write"):
+        note(name, found.uploads)
+    for name, into in (("copy", found.copies), ("read", found.reads)):
+        note(name, into)
+    return found
+
+
+@pytest.mark.parametrize(("flags", "is_damaged"), [([], False), (["--versions"], True)], ids=["in place", "versions"])
+def test_untouched_shards_are_copied_by_the_store(folder, pictures, calls, flags, is_damaged):
+    for name in ("dataset", "rebuilt"):  # of the test's other cases
+        storage.remove_folder(f"{folder.url}{name}")
+    settings = ["--set=shards={count: 4, cuts: fixed}", "--set=report=false"]
+    first = json.loads(folder.convert(*settings, *flags).stdout)
+    old = "/".join(["dataset", *filter(None, [first.get("version")])])
+    before = folder.files(old)
+    splits = orjson.loads(before["recordmill.json"])["splits"].values()
+    sidecars = {shard["name"]: before[shard["sidecar"]] for split in splits for shard in split["shards"]}
+    untouched = [name for name, rows in sidecars.items() if b'"cat/03.jpg"' not in rows]
+    assert len(untouched) == len(sidecars) - 1 >= 3
+    written = {*sidecars} - {*untouched}
+    storage.write_file(f"{folder.url}photos/cat/03.jpg", (pictures / "cat/05.jpg").read_bytes())
+    if is_damaged:
+        content = before[untouched[0]]
+        storage.write_file(f"{folder.url}{old}/{untouched[0]}", content[:60] + b"x" + content[61:])
+        written.add(untouched[0])
+    for each in vars(calls).values():
+        each.clear()
+    line = json.loads(folder.convert(*settings, *flags, "--update").stdout)
+    assert line["status"] == "published", line
+    copies, uploads, reads = ([*each] for each in (calls.copies, calls.uploads, calls.reads))
+
+    def shard_of(path):
+        """The shard whose file this is until it is finished."""
+        found = re.fullmatch(r"dataset/(?:.+/)?\.staging-[^/]+/\.(\w+-\d+)\.tfrecord\.[0-9a-f]{12}\.tmp", path)
+        return found and next(name for name in sidecars if name.startswith(found[1]))
+
+    kept = [(source, target) for source, target in copies if ".staging-" not in source]  # the others are moves
+    assert sorted(source for source, _ in kept) == sorted(f"{old}/{name}" for name in untouched)
+    assert all(source == f"{old}/{shard_of(target)}" for source, target in kept)
+    assert {shard_of(path) for path, *_ in uploads} - {None} == written
+    expected = Counter({(path, 0, BLOCK_BYTES): 1 + (shard_of(path) in written) for _, path in kept})
+    assert Counter(each for each in reads if shard_of(each[0]) in untouched) == expected  # what is written is read, too
+    assert {name for name in untouched if any(each[0] == f"{old}/{name}" for each in reads)} <= written
+
+    files = folder.files("/".join(["dataset", *filter(None, [line.get("version")])]))
+    folder.places[1] = f"--output={folder.url}rebuilt"
+    assert folder.convert(*settings).returncode == 0
+    rebuilt = folder.files("rebuilt")
+    assert {*files} == {*rebuilt}
+    assert [name for name in files if files[name] != rebuilt[name]] == ["recordmill.json"]
+    here, there = (orjson.loads(each["recordmill.json"]) for each in (files, rebuilt))
+    assert here["run"]["images_reused"] == 59 - is_damaged
+    assert {**here, "run": None} == {**there, "run": None}
+    assert not [name for name in folder.files() if ".staging-" in name or ".tmp" in name]
+
+
+DIES_AFTER_A_COPY = """
+import os, runpy, signal, sys
+from recordmill.storage.stores import find_store
+
+make = find_store._make_store
+
+def make_store(*arguments):
+    store = make(*arguments)
+    copy = type(store).copy
+
+    def copy_and_die(source, target):
+        copy(store, source, target)
+        if ".staging-" not in source:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    store.copy = copy_and_die
+    return store
+
+find_store._make_store = make_store
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+
+
+def test_an_update_that_is_killed_after_a_copy_is_resumed(folder, pictures):
+    settings = ["--set=shards={count: 4, cuts: fixed}", "--set=report=false"]
+    assert folder.convert(*settings).returncode == 0
+    before = folder.files()
+    storage.write_file(f"{folder.url}photos/cat/03.jpg", (pictures / "cat/05.jpg").read_bytes())
+    (folder.cwd / "dies.py").write_text(DIES_AFTER_A_COPY)
+    process = folder.start(*settings, "--update", "--processes=1", script=str(folder.cwd / "dies.py"))
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    there = folder.files()
+    left = {name: content for name, content in there.items() if name not in before}
+    assert {name: there.get(name) for name in before} == before
+    (copied,) = (name for name in left if ".tfrecord." in name and left[name] in before.values())
+    assert copied.endswith(".tmp")
+    assert folder.convert(*settings, "--update").returncode == 0
+    files = folder.files()
+    folder.places[1] = f"--output={folder.url}rebuilt"
+    assert folder.convert(*settings).returncode == 0
+    rebuilt = folder.files("rebuilt")
+    assert {*files} == {*rebuilt}
+    assert [name for name in files if files[name] != rebuilt[name]] == ["recordmill.json"]
 
 
 def test_a_second_run_keeps_another_is_refused_and_overwriting_replaces(folder):

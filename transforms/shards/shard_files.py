@@ -24,7 +24,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
 from recordmill.schemas.rejection import MAY_HEAL
 from recordmill.storage.dataset_files import shard_path
-from recordmill.storage.many_files import force_to_disk, link_file
+from recordmill.storage.many_files import force_to_disk, keep_file
 from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage
@@ -96,7 +96,7 @@ class WrittenShard:
         self.report = ShardReport(split, index, 0, RowTotals(), AnnotationTotals(), mark.digest)
         self._path = partial(shard_path, staging, split, index)
         self.temporary = (storage.temporary_name(self._path("tfrecord")), storage.temporary_name(self._path("jsonl")))
-        self._linked: FileContents | None = None
+        self._kept: FileContents | None = None
         self.changed: dict[str, str] = {}
         self._mark, self._compression = mark, compression
         self._positions = self._reused = self._disputed = 0
@@ -124,7 +124,7 @@ class WrittenShard:
         ):
             rows.writelines(self._count(_write_records(images, sink)))
 
-    def link(self, images: Iterable[ConvertedImage], path: str, file: ShardEntry) -> bool:
+    def keep(self, images: Iterable[ConvertedImage], path: str, file: ShardEntry) -> bool:
         """Takes an earlier shard's file for its own, if that is whole, and writes the sidecar; whether it did.
 
         Args:
@@ -135,11 +135,11 @@ class WrittenShard:
         Raises:
             OSError: the sidecar cannot be written; nothing of it is left.
         """
-        if link_file(path, file.sha256, self.temporary[0]):
-            self._linked = FileContents(file.bytes, file.sha256, file.records)
+        if keep_file(path, file.sha256, self.temporary[0]):
+            self._kept = FileContents(file.bytes, file.sha256, file.records)
             with self.removed_on_failure(), storage.open_to_write(self.temporary[1]) as rows:
                 rows.writelines(self._count(images))
-        return self._linked is not None
+        return self._kept is not None
 
     def _count(self, images: Iterable[ConvertedImage]) -> Iterator[bytes]:
         """Counts images and gives their lines of the sidecar, many at a time: one by one takes twice as long."""
@@ -180,20 +180,21 @@ class WrittenShard:
         """Reads the file back, has both on the disk, gives them their names, notes that they are finished, and reports.
 
         Args:
-            previous: paths of the shards of the dataset that will be replaced, by digest. One of the same bytes becomes
-                the shard's file: it is in both datasets then, and a rename to its own name leaves it as it is.
+            previous: paths of the shards of the dataset that will be replaced, by digest, if links to them can be made.
+                One of the same bytes becomes the shard's file: it is in both datasets then, and a rename to its own
+                name leaves it as it is.
 
         Raises:
             DamagedFileError: the file does not hold what was written.
             OSError: the files cannot be renamed or the note not written.
         """
         with self.removed_on_failure():
-            contents = self._linked or read_back(self.temporary[0], self._compression)
+            contents = self._kept or read_back(self.temporary[0], self._compression)
             if contents.records != self.report.rows.records:
                 there = f"{self.report.rows.records} records were written and {contents.records} are there"
                 raise DamagedFileError(f"{self.report.split}-{self.report.index}: {there}")
-            if not self._linked and (path := previous.get(contents.sha256)):
-                link_file(path, contents.sha256, self.temporary[0])
+            if not self._kept and (path := previous.get(contents.sha256)):
+                keep_file(path, contents.sha256, self.temporary[0])
             force_to_disk(self.temporary)
             storage.remove_files([self._path("done.json")])  # it must never describe other bytes than are there
             for temporary, kind in zip(self.temporary, ("tfrecord", "jsonl"), strict=True):

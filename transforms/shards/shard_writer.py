@@ -131,7 +131,7 @@ class ShardWriter:
 
     @cached_property
     def _previous_shards(self) -> dict[str, str]:
-        """Paths of the previous dataset's shards by digest; none of a store's, which has no links."""
+        """Paths of the previous dataset's shards by digest; none of a store's: copies of what is there save nothing."""
         marker = find_marker(self.previous) if self.previous and storage.is_local(self.previous) else None
         return {each.sha256: storage.join(self.previous, each.name) for each in marker.shards} if marker else {}
 
@@ -161,7 +161,7 @@ class ShardWriter:
             return finished
         shard = WrittenShard(staging, split, index, mark, self.settings.compression, self.settings.seed)
         try:
-            if not self._link_untouched(shard, refs, split):
+            if not self._keep_untouched(shard, refs, split):
                 with closing((convert or self.convert)(refs, split)) as images:
                     shard.write(self._count(images))
             if index == 0 and self.settings.report:
@@ -173,17 +173,17 @@ class ShardWriter:
             problem = explain_output_error(error, self.output)
         return failed_report(split, index, len(refs), problem)
 
-    def _link_untouched(self, shard: WrittenShard, refs: list[ImageRef], split: str) -> bool:
+    def _keep_untouched(self, shard: WrittenShard, refs: list[ImageRef], split: str) -> bool:
         """Has a shard keep its file in the previous dataset, if that would be written again; whether it does."""
         previous, digest = self.previous, partial(self._digests.digest, split=split)
-        if not self._previous_shards or [(each.folder, each.same_files) for each in self.reuse] != [(previous, True)]:
+        if [(each.folder, each.same_files) for each in self.reuse] != [(previous, True)]:
             return False
         found = find_untouched(self.reuse[0], refs, self.settings.seed, digest)
         if not found or any(self.exclusions.find(each.row.key, each.row.sha256) for each in found.rows):
             return False
         pairs = zip(refs, found.rows, strict=True)
         images = (copy_earlier(ref, each, self.label_map, each.origin.source) for ref, each in pairs)
-        return shard.link(self._count(images), storage.join(previous, found.file.name), found.file)
+        return shard.keep(self._count(images), storage.join(previous, found.file.name), found.file)
 
     def finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
         """Reads a shard back and gives its files their names."""

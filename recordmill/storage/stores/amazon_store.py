@@ -92,11 +92,10 @@ class AmazonStore(Store):
         """A stream that becomes an object when it is closed."""
         return cast(BinaryIO, _Upload(self._client, uri))
 
-    def move(self, source: str, target: str) -> None:
-        """Copies, then deletes the source."""
+    def copy(self, source: str, target: str) -> None:
+        """Copies an object, in parts if it is large."""
         with _systems_errors(source):
-            self._client.copy(_place(source), *split_uri(target))  # in parts if it is large
-            self._client.delete_object(**_place(source))
+            self._client.copy(_place(source), *split_uri(target))
 
     def delete(self, uris: list[str]) -> None:
         """Deletes objects."""

@@ -89,15 +89,14 @@ class GoogleStore(Store):
         """A stream that becomes an object when it is closed."""
         return BeamBlobWriter(self._blob(uri), _TYPE, chunk_size=BLOCK_BYTES, retry=DEFAULT_RETRY)
 
-    def move(self, source: str, target: str) -> None:
-        """Copies, then deletes the source."""
+    def copy(self, source: str, target: str) -> None:
+        """Copies an object."""
         old, new, token = self._blob(source), self._blob(target), None
         with _systems_errors(source):
             while True:  # a large object takes several requests
                 token, _, _ = new.rewrite(old, token=token, retry=DEFAULT_RETRY)
                 if token is None:
                     break
-        self.delete([source])
 
     def delete(self, uris: list[str]) -> None:
         """Deletes objects."""

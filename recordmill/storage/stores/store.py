@@ -60,8 +60,18 @@ class Store(Protocol):
     def open_to_write(self, uri: str) -> BinaryIO:
         """A stream that becomes an object only when it is closed; holds about a block in memory."""
 
+    def copy(self, source: str, target: str) -> None:
+        """Copies an object of any size within the store, replacing any other.
+
+        Raises:
+            OSError: also if the store cannot do it.
+        """
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP), source)
+
     def move(self, source: str, target: str) -> None:
-        """Copies an object of any size within the store, then deletes the source; an interruption leaves both."""
+        """Copies an object, then deletes the source; an interruption leaves both."""
+        self.copy(source, target)
+        self.delete([source])
 
     def delete(self, uris: list[str]) -> None:
         """Deletes those of the objects that exist."""

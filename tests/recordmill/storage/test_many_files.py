@@ -8,7 +8,7 @@ import pytest
 from apache_beam.io.filesystem import BeamIOError
 
 from recordmill import storage
-from recordmill.storage.many_files import check_targets, digest_of, force_to_disk, link_file, map_each, move_files
+from recordmill.storage.many_files import check_targets, digest_of, force_to_disk, keep_file, map_each, move_files
 
 
 def test_many_files_move_as_one_does(tmp_path):
@@ -57,16 +57,26 @@ def test_a_file_becomes_a_link_to_another_one_only_if_that_is_whole(tmp_path, mo
     other.write_bytes(b"abc")
     target.write_bytes(b"mine")
     digest = hashlib.sha256(b"abc").hexdigest()
-    assert not link_file(str(other), "0" * 64, str(target))
-    assert not link_file(str(tmp_path / "absent"), digest, str(target))
+    assert not keep_file(str(other), "0" * 64, str(target))
+    assert not keep_file(str(tmp_path / "absent"), digest, str(target))
     with monkeypatch.context() as patch:
         patch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(PermissionError(errno.EPERM, "no links")))
-        assert not link_file(str(other), digest, str(target))
+        assert not keep_file(str(other), digest, str(target))
     assert target.read_bytes() == b"mine"
     for _ in range(2):  # the second time, both are links to one file already
-        assert link_file(str(other), digest, str(target))
+        assert keep_file(str(other), digest, str(target))
         assert os.path.samefile(other, target)
     assert sorted(os.listdir(tmp_path)) == ["other", "target"]
+
+
+def test_nothing_is_kept_where_a_store_has_no_copies(monkeypatch):
+    removed = []
+    monkeypatch.setattr(storage, "remove_files", removed.extend)
+    with pytest.raises(OSError, match="not supported") as raised:
+        storage.link_or_copy("shelf://a/b", "shelf://a/c")
+    assert (raised.value.errno, raised.value.filename) == (errno.ENOTSUP, "shelf://a/b")
+    assert not keep_file("shelf://a/b", "0" * 64, "shelf://a/c")
+    assert removed == ["shelf://a/c"]
 
 
 def test_files_can_be_renamed_to_free_names_and_over_files(tmp_path):

@@ -1,10 +1,12 @@
 import errno
+import hashlib
 import random
 
 import pytest
 
 from recordmill import storage
-from recordmill.storage.many_files import map_each, move_files
+from recordmill.storage.many_files import keep_file, map_each, move_files
+from recordmill.storage.stores.find_store import find_store
 from recordmill.storage.stores.store import BLOCK_BYTES, in_parallel, open_to_read, split_uri, system_error
 
 
@@ -149,6 +151,55 @@ def test_moves_replace_and_may_be_done_twice(either):
     assert storage.folder_names(folder) == sorted(f"new{number}" for number in range(20))
     with pytest.raises(FileNotFoundError):
         storage.move_file(f"{folder}absent", f"{folder}absent too")
+
+
+def test_a_file_is_kept_as_a_copy_only_if_the_copy_is_whole(either, monkeypatch):
+    _, folder = either
+    source, target, digest = f"{folder}a", f"{folder}b", hashlib.sha256(CONTENT).hexdigest()
+    storage.write_file(source, CONTENT)
+    assert not keep_file(f"{folder}absent", digest, target)
+    assert not keep_file(source, "0" * 64, target)
+    assert storage.folder_names(folder) == ["a"]
+    store = type(find_store(source))
+    copy = store.copy
+
+    def change_and_copy(self, *names):
+        self.write(source, b"x" + CONTENT[1:])
+        copy(self, *names)
+
+    def copy_and_change(self, *names):
+        copy(self, *names)
+        self.write(source, b"other")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "copy", change_and_copy)
+        assert not keep_file(source, digest, target)
+        assert storage.folder_names(folder) == ["a"]
+        storage.write_file(source, CONTENT)
+        patch.setattr(store, "copy", copy_and_change)
+        assert keep_file(source, digest, target)
+    assert (storage.read_range(source), storage.read_range(target)) == (b"other", CONTENT)
+    assert storage.folder_names(folder) == ["a", "b"]
+
+
+def test_a_copy_of_a_large_object_is_whole_and_replaces(either):
+    _, folder = either
+    content = random.Random(7).randbytes(2 * BLOCK_BYTES + 12_345)
+    storage.write_file(f"{folder}a", content)
+    storage.write_file(f"{folder}b", b"in the way")
+    find_store(folder).copy(f"{folder}a", f"{folder}b")
+    assert storage.read_range(f"{folder}a") == storage.read_range(f"{folder}b") == content
+    with pytest.raises(FileNotFoundError):
+        find_store(folder).copy(f"{folder}absent", f"{folder}b")
+
+
+def test_a_copy_downloads_nothing(either):
+    served, folder = either
+    storage.write_file(f"{folder}a", CONTENT)
+    before = len(served.requests())
+    storage.link_or_copy(f"{folder}a", f"{folder}b")
+    methods = [method for method, _ in served.requests()[before:]]
+    assert methods == (["POST"] if folder.startswith("gs") else ["HEAD", "PUT"])
 
 
 def test_sizes_take_a_request_each(either):

@@ -167,8 +167,8 @@ class FixedRecords(ArraySource):
 
     @property
     def late_labels(self) -> bool:
-        """Whether records have label bytes."""
-        return bool(self.labels)
+        """Whether records have label bytes: by default, those of the preset."""
+        return self.labels != ()
 
     def _count_records(self, size: int) -> int:
         """How many records are in a file of that many bytes; Rejected where it does not hold whole ones."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from dataclasses import replace
@@ -23,6 +24,8 @@ def collection(class_folders, picture, tmp_path_factory):
     (root / "cat/alpha.png").write_bytes(picture("alpha", kind="PNG", mode="RGBA"))
     (root / "dog/text.jpg").write_bytes(b"no picture")
     (root / ".DS_Store").write_bytes(b"x")
+    for file in root.rglob("*.*"):  # of files younger than two seconds, no version is kept
+        os.utime(file, (1_700_000_000, 1_700_000_000))
     return root
 
 
@@ -100,6 +103,18 @@ def test_the_bytes_of_direct_runner(
     job = newest_job()
     assert {vertex["parallelism"] for vertex in job["vertices"]} == {parallelism}
     assert 0 < shuffled_bytes(job, "GroupByShard") <= 500 * 302
+
+
+def test_an_update(flink, on_flink, convert, reference, collection, picture, through, in_workers, tmp_path):
+    root, output = shutil.copytree(collection, tmp_path / "photos"), shutil.copytree(reference.output, tmp_path / "old")
+    (root / "cat" / "new.jpg").write_bytes(picture("new"))
+    os.utime(root / "cat" / "new.jpg", (1_700_000_000, 1_700_000_000))
+    rebuilt = convert(root, settings=SETTINGS, output=tmp_path / "rebuilt")
+    flags = [*through("PortableRunner"), *in_workers["LOOPBACK"], "--parallelism=2", "--update"]
+    code, line, stderr = on_flink(root, output, *flags)
+    assert (code, line["status"]) == (0, "published"), stderr
+    marker = assert_same(output, rebuilt)
+    assert marker["run"]["images_reused"] == marker["ledger"]["written"] - 1
 
 
 def test_workers_have_what_setup_file_ships(flink):

@@ -250,7 +250,7 @@ def _read_subsampling(components: int, factors: bytes) -> Subsampling:
 def _icc_profile(segments: list[tuple[int, bytes]]) -> bytes | None:
     """The profile, joined: it comes in chunks of up to 64 KB, each with its number and their count (ICC.1, B.4)."""
     bodies = [payload[len(_ICC) :] for marker, payload in segments if marker == _APP2 and payload.startswith(_ICC)]
-    chunks = {body[0]: body[2:] for body in bodies if len(body) > 2} if bodies else None
+    chunks = {body[0]: body[2:] for body in bodies if len(body) > 2}
     if not chunks or sorted(chunks) != list(range(1, bodies[0][1] + 1)):
         return None
     return b"".join(chunks[number] for number in sorted(chunks))

@@ -661,16 +661,13 @@ NAMES = st.sampled_from(
 CHANGES = st.dictionaries(NAMES, st.sampled_from(["remove", "write", "touch"]), max_size=6)
 
 
-@settings(max_examples=settings().max_examples // 3)  # each takes three conversions
-@given(CHANGES, st.integers(1, 4), st.sampled_from([0.5, 0.7]))
-def test_drawn_edits_give_what_a_rebuild_gives(tmp_path_factory, request, edits, shards, share):
-    tmp_path = tmp_path_factory.mktemp("drawn")
-    convert, picture = (request.getfixturevalue(name) for name in ("convert", "picture"))
-    folder = tmp_path / "input"
+def write_pictures(folder, picture):
     for number in range(4):
         write(folder, f"cat/{number}.jpg", picture(("cat", number)))
         write(folder, f"dog/{number}.png", picture(("dog", number), kind="PNG"))
-    first = convert(folder, settings=SETTINGS, output=tmp_path / "dataset")
+
+
+def make_edits(folder, edits, picture):
     for name, edit in edits.items():
         path = folder / name
         if edit == "write":
@@ -679,6 +676,17 @@ def test_drawn_edits_give_what_a_rebuild_gives(tmp_path_factory, request, edits,
             path.unlink(missing_ok=True)
         elif path.exists():
             os.utime(path, (TIME + 5, TIME + 5))
+
+
+@settings(max_examples=settings().max_examples // 3)  # each takes three conversions
+@given(CHANGES, st.integers(1, 4), st.sampled_from([0.5, 0.7]))
+def test_drawn_edits_give_what_a_rebuild_gives(tmp_path_factory, request, edits, shards, share):
+    tmp_path = tmp_path_factory.mktemp("drawn")
+    convert, picture = (request.getfixturevalue(name) for name in ("convert", "picture"))
+    folder = tmp_path / "input"
+    write_pictures(folder, picture)
+    first = convert(folder, settings=SETTINGS, output=tmp_path / "dataset")
+    make_edits(folder, edits, picture)
     other = SETTINGS | {"shards.count": shards, "splits.fractions": {"train": share, "test": 1 - share}}
     rebuilt = convert(folder, settings=other, output=tmp_path / "rebuilt")
     updated = convert(folder, "--update", settings=other, output=tmp_path / "dataset")
@@ -725,21 +733,12 @@ def test_drawn_edits_leave_the_files_of_untouched_shards(tmp_path_factory, reque
     convert, picture = (request.getfixturevalue(name) for name in ("convert", "picture"))
     folder, flags = tmp_path / "input", ["--versions"] * has_versions
     chosen = FIXED | {"compression": compression, "max_rejected": {"lost_classes": 1}}
-    for number in range(4):
-        write(folder, f"cat/{number}.jpg", picture(("cat", number)))
-        write(folder, f"dog/{number}.png", picture(("dog", number), kind="PNG"))
+    write_pictures(folder, picture)
     first = convert(folder, *flags, settings=chosen, output=tmp_path / "dataset")
     old = replace(first, output=first.output / first.line.get("version", ""))
     before = {path.name: path.stat().st_ino for path in old.shards()}.values()
     keys = keys_of(old)
-    for name, edit in edits.items():
-        path = folder / name
-        if edit == "write":
-            write(folder, name, picture((name, "new"), kind="JPEG" if name.endswith("jpg") else "PNG"), TIME + 7)
-        elif edit == "remove":
-            path.unlink(missing_ok=True)
-        elif path.exists():
-            os.utime(path, (TIME + 5, TIME + 5))
+    make_edits(folder, edits, picture)
     with noted_shards() as (_, reports):
         rebuilt = convert(folder, settings=chosen, output=tmp_path / "rebuilt")
     with noted_shards() as (linked, reports_of_update):
@@ -858,7 +857,7 @@ def test_where_no_file_can_be_linked_shards_are_written(photos, convert, picture
     rebuilt = convert(photos, settings=FIXED, output=tmp_path / "rebuilt")
 
     def refuse(*_):
-        raise OSError(errno.EPERM, "there are no links here")
+        raise OSError(errno.EPERM, "this file system has no links")
 
     monkeypatch.setattr(os, "link", refuse)
     with noted_shards() as (linked, _):

@@ -395,7 +395,7 @@ def test_a_damaged_pointer_is_one_sentence_with_the_remedy(two, tonight, convert
 
 @pytest.fixture
 def damaged(two):
-    """As `two`, but nobody can read the marker of the current version."""
+    """The same as `two`, with a damaged marker in the current version."""
     output, _, new = two
     (output / new / "recordmill.json").write_text("{")
     return two

@@ -36,8 +36,10 @@ from recordmill.transforms.planning.output_lock import find_busy, other_stagings
 from recordmill.transforms.planning.plan import Action
 
 _COMPANIONS = ("README.md", "croissant.json", "dataset_info.json", "features.json", "label_map.pbtxt", "schema.pbtxt")
+"""Names of descriptions in an output. If the dataset there does not list one, the file is a user's."""
+
 _OURS = frozenset((MARKER, INDEX, VERSIONS, CONFIGURATION, REJECTED, DUPLICATES, REPORT, REPORT_DATA, SIDECARS))
-"""Names in an output, besides shards, that publishing would take, but not other files by accident."""
+"""Other names in an output, besides shards, that publishing would take."""
 
 _DERIVED = ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "split_order")
 """Parts of a recipe that follow from others: they are named as differences only where nothing else differs."""

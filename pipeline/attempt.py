@@ -1,6 +1,6 @@
 """Runs one conversion, from flags to an outcome, whatever goes wrong.
 
-Beam is imported as late as can be: that takes two seconds, for which an error in the configuration has no use.
+Beam is imported as late as can be: that takes a second or two, for which an error in the configuration has no use.
 """
 
 import os
@@ -23,6 +23,7 @@ from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, Launch
 from recordmill.pipeline.configuration.read_exclusions import read_exclusions
 from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
+from recordmill.pipeline.import_beam import import_beam_for_local_files
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
@@ -56,7 +57,7 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
     job = None
     try:
         job = prepare_job(options, terminal)
-        # With these comes Beam, which takes two seconds: an error in the configuration is reported without it.
+        # These import Beam: an error in the configuration is reported without that.
         from recordmill.pipeline.analyze_output import analyze_output
         from recordmill.pipeline.runners.run_job import run_job
 
@@ -123,7 +124,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     exclusions = read_exclusions(settings.exclude)
     recipe = make_recipe(settings, finder.comment or loaded.comment, exclusions)
     if not needs_beam:
-        _meet_beam(options, inputs, output)
+        _meet_beam(options, inputs, output, import_beam_for_local_files if options.alone else None)
     # These need Beam.
     from recordmill.pipeline.analyze_output import check_analysis_is_possible
     from recordmill.pipeline.discard import discard_staging
@@ -206,8 +207,15 @@ def _read_earlier(flag: str, folder: str, output: str = "") -> Marker:
         raise UsageError(f"{flag}: {error}: {advice}") from None
 
 
-def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> None:
+def _meet_beam(
+    options: LaunchOptions,
+    inputs: Sequence[Input],
+    output: str,
+    import_beam: Callable[[], None] | None = None,
+) -> None:
     """Has Beam's own definitions look at its flags, and its file systems take them before there is a pipeline."""
+    if import_beam:
+        import_beam()
     from apache_beam.io.filesystems import FileSystems
     from apache_beam.options.pipeline_options import PipelineOptions
 

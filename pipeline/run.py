@@ -1,13 +1,11 @@
 """`python -m pipeline.run`, and `recordmill`: the chain of steps, and the ways in.
 
-Beam and the steps are imported where they are used: the import takes two seconds, which `--help` does not need.
+Beam and the steps are imported where they are used: the import takes a second or two, which `--help` does not need.
 """
 
+import os
 import sys
 from typing import TYPE_CHECKING
-
-from recordmill.pipeline.command import run_command
-from recordmill.pipeline.launch import launch
 
 if TYPE_CHECKING:
     import apache_beam as beam
@@ -56,8 +54,23 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
 
 def main() -> None:
     """The command `recordmill`; exits with the code of its subcommand."""
+    _use_one_thread_for_algebra()
+    from recordmill.pipeline.command import run_command
+
     sys.exit(run_command(sys.argv[1:], build))
 
 
+def _use_one_thread_for_algebra() -> None:
+    """Stops OpenBLAS, which comes with numpy, from starting a thread for each processor when it is imported.
+
+    They would use 0.1 s of processor time doing nothing, and would be there when processes are forked. Sums would
+    depend on their number.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 if __name__ == "__main__":
+    _use_one_thread_for_algebra()
+    from recordmill.pipeline.launch import launch
+
     sys.exit(launch(sys.argv[1:], build))

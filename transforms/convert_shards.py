@@ -119,7 +119,7 @@ class _ConvertShard(beam.DoFn):
             plan.plan_id,
             plan.label_map,
             threads,
-            in_line=not run.threads and (with_workers or self._settings.decodes_nothing),
+            in_line=run.threads < 2 if with_workers else (self._settings.decodes_nothing and not run.threads),
             recipe=plan.recipe,
             reuse=plan.reuse,
             exclusions=run.exclusions,
@@ -127,7 +127,7 @@ class _ConvertShard(beam.DoFn):
         )
         if with_workers:
             threads = run.threads or max(1, threads // run.processes)
-            there = replace(writer, threads=threads, in_line=not run.threads and threads == 1)
+            there = replace(writer, threads=threads, in_line=threads == 1)
             self._workers = WorkerProcesses(writer, there, run.processes - 1, references)
         return writer
 

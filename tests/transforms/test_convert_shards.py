@@ -208,6 +208,8 @@ def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
         ({}, 0, 8, (8, True), (1, True)),
         ({"check": "header"}, 0, 2, (1, True), (1, True)),
         ({}, 3, 2, (3, False), (3, False)),
+        ({}, 1, 2, (1, True), (1, True)),
+        ({}, 1, 1, (1, False), None),
     ],
 )
 def test_processors_are_shared_by_processes_and_their_threads(

@@ -250,7 +250,7 @@ class WorkerProcesses:
         return self._writing.submit(self._write, Task(split, index, _encode(refs)), len(refs))
 
     def convert(self, refs: Sequence[ImageRef], split: str) -> Generator[ConvertedImage, None, None]:
-        """Converts references in order, in this process and in workers without a shard."""
+        """Converts references in order, in this process, and in workers from the time when one is without a shard."""
 
         def run(some: Sequence[ImageRef]) -> list[ConvertedImage]:
             with self._borrow(for_shard=False) as worker:
@@ -258,7 +258,11 @@ class WorkerProcesses:
                     return self._here.convert_run(some, split)
                 return self._ask(worker, Task(split, None, _encode(some)))
 
-        return self._ahead.map_runs(run, refs, attrgetter("expected_bytes"), ConvertedImage.size)
+        at = 0
+        while at < len(refs) and (self._waiting or not self._idle):
+            yield from self._here.convert(refs[at : at + RUN_ITEMS], split)
+            at += RUN_ITEMS
+        yield from self._ahead.map_runs(run, refs[at:], attrgetter("expected_bytes"), ConvertedImage.size)
 
     def close(self) -> None:
         """Ends them when they have written their shards."""

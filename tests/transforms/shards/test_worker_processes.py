@@ -93,6 +93,32 @@ def test_a_single_shard_is_converted_by_all_processes_in_order(writer, pictures,
     assert os.getpid() in processes()
 
 
+def test_workers_help_from_the_time_when_one_is_without_a_shard(writer, pictures, monkeypatch, tmp_path):
+    gate, here = tmp_path / "gate", os.getpid()
+    os.mkfifo(gate)
+    processes = note_process(monkeypatch, tmp_path / "processes")
+    noted = shard_writer.convert_image
+
+    def convert(ref, *arguments):
+        if ref.key.startswith("first"):
+            gate.read_bytes()
+        return noted(ref, *arguments)
+
+    monkeypatch.setattr(shard_writer, "convert_image", convert)
+    refs = shard_writer.order_references(pictures(600), 0)
+    with begin(writer, references=1202) as workers:
+        held = workers.submit("train", 0, [replace(refs[0], key="first")])
+        images = workers.convert(refs, "train")
+        found = [next(images) for _ in range(300)]
+        assert processes() == {here}
+        gate.write_bytes(b"")
+        assert held.result(timeout=60).records == 1
+        (tmp_path / "processes").unlink()
+        found += images
+    assert [image.row.key for image in found] == [ref.key for ref in refs]
+    assert len(processes()) == 2
+
+
 def test_what_workers_have_done_is_part_of_the_progress(writer, pictures):
     PROGRESS.reset()
     with begin(writer) as workers:

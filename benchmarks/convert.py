@@ -50,7 +50,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A job, how the contenders are told to do it, and what is expected of us."""
+    """A job, the flags for the contenders, and what is expected of us."""
 
     count: int
     settings: Sequence[str]

@@ -1,4 +1,4 @@
-"""One run of the pipeline from this process, its costs told by stage: CPU, memory, bytes read, written and passed on.
+"""One run of the pipeline from this process, its costs by stage: CPU, memory, bytes read, written and passed on.
 
     python -m benchmarks.stages --input photos --output dataset
 

@@ -32,19 +32,19 @@ def discard_staging(output: str) -> list[str]:
 
 def _discard(output: str, name: str) -> str:
     staging, plan_id = storage.join(output, name), name.removeprefix(STAGING_PREFIX)
-    pending, told = storage.join(staging, MARKER), f"deleted the unfinished work {name}"
+    pending, done = storage.join(staging, MARKER), f"deleted the unfinished work {name}"
     if storage.exists(pending):
         try:
             publish_staged(output, plan_id)
         except (OSError, ValueError) as error:
-            told = f"deleted {name}, whose dataset was complete and cannot be published: {_why(error)}"
+            done = f"deleted {name}, whose dataset was complete and cannot be published: {_why(error)}"
         else:
             return f"{name} held a complete dataset, whose publishing had been cut: it is now in place"
     if storage.exists(pending):
         with suppress(ValueError):  # which does not list its files in the output
             roll_back(output, plan_id)
     storage.remove_folder(staging)
-    return told
+    return done
 
 
 def _why(error: OSError | ValueError) -> str:

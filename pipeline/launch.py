@@ -113,13 +113,13 @@ def _write_files(outcome: Outcome, job: "Job | None", options: LaunchOptions, li
 
     The job writes the outcome file, unless it crashed or never began.
     """
-    told = as_json({**to_json(outcome), "run_id": job.run.run_id if job else ""})
+    content = as_json({**to_json(outcome), "run_id": job.run.run_id if job else ""})
     outcome_file = options.outcome_file if outcome.status not in ("submitted", "built") else None
     written = True
-    for what, path, content in (("summary", options.summary_json, line), ("outcome", outcome_file, told)):
+    for what, path, data in (("summary", options.summary_json, line), ("outcome", outcome_file, content)):
         try:
             if path:
-                storage.write_file(path, content)
+                storage.write_file(path, data)
         except Exception as error:  # noqa: BLE001  # stores raise errors of any class
             why = getattr(error, "strerror", None) or last_line(error)
             terminal.say(f"error: the {what} {path} cannot be written: {why.lower()}")

@@ -8,5 +8,5 @@ AtLeastOne = Annotated[int, Ge(1)]
 Count = Annotated[int, Ge(0)]
 ClassId = Annotated[int, Interval(ge=-(2**62), le=2**62)]
 """The id of a first class: all others still fit in 64 bits."""
-Percent = Annotated[float, Ge(0)]
+Percent = Annotated[float, Interval(ge=0, le=1_000_000)]
 Share = Annotated[float, Interval(ge=0, le=1)]

@@ -19,6 +19,7 @@ from recordmill.pipeline.runners import job_server
 from recordmill.pipeline.runners.dataflow import explain_built, is_dataflow, name_job
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.schemas.dataset.json_values import from_json
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.outcome import FAILED, Outcome, Terminated
 from recordmill.transforms.planning.output_lock import release_claims
@@ -166,13 +167,12 @@ def _cancel(result: Any, runner: str, options: PipelineOptions, resumes: bool = 
 
 def _read_outcome(job: Job, runner: str, state: Any, keep: bool) -> Outcome:
     path = job.run.outcome_file
-    told = orjson.loads(storage.read_range(path)) if storage.exists(path) else {}
-    if told.get("run_id") != job.run.run_id:  # none, or an earlier run's
+    found = orjson.loads(storage.read_range(path)) if storage.exists(path) else {}
+    if found.get("run_id") != job.run.run_id:  # none, or an earlier run's
         sentence = f"the job on {runner} ended ({state}) without saying how: its outcome was expected in {path}"
         if storage.is_local(path) and runner not in LOCAL_RUNNERS:
             sentence += ", which must be a folder that its workers and this machine share"
         return Outcome("failed", sentence, FAILED)
     if not keep:
         storage.remove_files([path])
-    fields = {key: told[key] for key in ("status", "sentence", "exit_code", "plan_id", "numbers")}
-    return Outcome(**fields, notes=tuple(told["notes"]))
+    return from_json(Outcome, found)

@@ -60,7 +60,7 @@ def check(rival: str, mode: str, folder: Path, output: Path) -> None:
     paths = sorted(folder.rglob("*.jpg"), key=lambda path: path.name)
     assert records == [expected(path, mode) for path in paths]
     assert (summary["records"], summary["bytes"]) == frames.count(output)
-    assert 0 < summary["seconds_working"] < 60
+    assert summary["seconds_working"] > 0
 
 
 @pytest.mark.slow

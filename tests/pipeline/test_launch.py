@@ -59,7 +59,7 @@ def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(spawn, conversi
         name: {"images": split["records"], "shards": len(split["shards"]), "bytes": split["bytes"]}
         for name, split in done.marker["splits"].items()
     }
-    assert 0 < done.line["seconds"]["total"] < 60
+    assert done.line["seconds"]["total"] > 0
     assert "note: bird: the folder is empty" in done.stderr
     assert re.search(r"^train +9 +1 +", done.stderr, re.M) or re.search(r"^train +\d+ +1 +", done.stderr, re.M)
     assert "10 images are in" in done.stderr

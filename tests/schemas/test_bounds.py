@@ -14,6 +14,7 @@ from recordmill.schemas.errors import UsageError
         ("max_rejected.share=1.1", "max_rejected.share is 1.1: give at most 1"),
         ("max_rejected.boxes.share=-0.1", "max_rejected.boxes.share is -0.1: give at least 0"),
         ("max_rejected.boxes.share=.nan", "max_rejected.boxes.share is nan: give at most 1"),
+        ("expect.images={train: {change: .inf}}", "expect.images.train.change is inf: give at most 1,000,000"),
         ("splits.fractions.train=0", "splits.fractions.train is 0: give a share above 0 and at most 1"),
         ("splits.fractions.train=1.5", "splits.fractions.train is 1.5: give a share above 0 and at most 1"),
         ("source={kind: archives, max_members: 0}", "source.max_members is 0: give at least 1"),

@@ -6,17 +6,20 @@ import shutil
 import signal
 import time
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 import pytest
 
+import recordmill
 from recordmill import open_dataset, storage
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.pipeline.versions import main as versions
 from recordmill.schemas.dataset.row_origins import SECTION_BYTES, parse_origins, parse_table
+from recordmill.schemas.example_proto import Example
 from recordmill.storage.stores.find_store import find_store
 from recordmill.storage.stores.store import BLOCK_BYTES
 
@@ -260,6 +263,24 @@ def test_a_run_that_is_killed_is_resumed(folder):
     assert "had been finished by an earlier run" in resumed.stderr
     assert len(images_read(folder.served.requests()[before:])) < 62
     assert not [name for name in folder.files() if ".staging" in name or ".tmp" in name]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_local_table_may_name_images_on_a_store(folder, pictures, tmp_path, processes):
+    """The command imports Beam without its own clients of stores then."""
+    paths = sorted(pictures.rglob("*.jpg"))
+    rows = [f"{folder.url}photos/{path.relative_to(pictures)},{path.parent.name}\n" for path in paths]
+    (tmp_path / "table.csv").write_text("".join(["image,label\n", *rows]))
+    local = replace(folder, places=[f"--input={tmp_path / 'table.csv'}", f"--output={tmp_path / 'dataset'}"])
+    source = f"--set=source={{kind: manifest, columns: {{uri: image, label: label}}, root: '{folder.url}'}}"
+    child = local.start(source, f"--processes={processes}")
+    out, err = child.communicate()
+    assert child.returncode == 0, err
+    assert json.loads(out)["ledger"] == {**LEDGER, "listed": 60, "rejected": {}}
+    records = recordmill.open(str(tmp_path / "dataset"), form="raw")
+    examples = [Example.FromString(record) for split in ("train", "test") for record in records[split]]
+    found = Counter(example.features.feature["image/encoded"].bytes_list.value[0] for example in examples)
+    assert found == Counter(path.read_bytes() for path in paths)
 
 
 def test_a_switch_that_was_cut_is_finished(folder):

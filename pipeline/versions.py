@@ -18,6 +18,7 @@ from recordmill.schemas.errors import LoadError, UsageError
 from recordmill.schemas.formatting import format_size
 from recordmill.storage.versions import current_folder, find_pointer, point_to, read_versions
 from recordmill.transforms.planning.output_lock import find_busy
+from recordmill.transforms.planning.output_state import find_fault
 
 EPILOG = """\
 examples:
@@ -95,6 +96,12 @@ def _choose(
     chosen: str | None = pointer.previous if flags.rollback and pointer else flags.use
     if chosen is not None and versions.get(chosen) is None:
         raise UsageError(f"{output} has no complete version {chosen}: choose one that is listed without the flag")
+    if (
+        chosen
+        and (marker := versions[chosen])
+        and (fault := find_fault(folder := storage.join(output, chosen), marker))
+    ):
+        raise LoadError(f"{folder} {fault}, against its {MARKER}: choose another version with --use")
     return chosen
 
 

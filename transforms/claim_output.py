@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import apache_beam as beam
 
@@ -27,6 +28,7 @@ from recordmill.transforms.planning.plan import Action, Plan
 from recordmill.transforms.publishing.publish_staged import publish_staged
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.shard_writer import UNSURE_NANOSECONDS
 
 
 def settle_action(plan: Plan, run: RunSettings) -> Plan:
@@ -115,9 +117,9 @@ def _claim_or_look(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, s
         state, action, sentence = _decide(plan, run)
     if action == "convert" and not claimed:  # the dataset has been deleted meanwhile
         return _claim_or_look(plan, run)
-    if action == "convert":
+    if claimed and action in ("convert", "keep"):
         plan.run_notes.extend(make_room(state))
-    elif claimed:
+    if claimed and action != "convert":
         release_claim(run.output, plan.plan_id, run.run_id)
     return state, action, sentence
 
@@ -132,9 +134,19 @@ def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
     """What the output holds, and what may be done there."""
     state = read_output(run.output, plan.plan_id, plan.recipe["file_names"])
     action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
-    if action == "keep" and run.overwrite and _find_outdated(state, plan):
+    if action == "keep" and (
+        (run.overwrite and _find_outdated(state, plan)) or (run.reuse and _is_unsure(state, plan))
+    ):
         return state, *decide_to_convert(state)
     return state, action, sentence
+
+
+def _is_unsure(state: OutputState, plan: Plan) -> bool:
+    """Whether a file may have changed since the dataset of the same plan was made, and kept its modification time."""
+    if state.marker is None or state.marker.run.started is None:
+        return False
+    started = datetime.fromisoformat(state.marker.run.started).timestamp()
+    return plan.summary.newest > 1_000_000_000 * int(started) - UNSURE_NANOSECONDS
 
 
 def _find_outdated(state: OutputState, plan: Plan) -> str:

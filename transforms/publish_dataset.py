@@ -81,7 +81,7 @@ def publish(
         _claim_version(plan, whole)
         if plan.action == "convert":
             plan = replace(plan, run_notes=[*plan.run_notes, *_note_damages(finished)])
-            outcome = _join_others(plan, run) or _publish_converted(finished, copies, plan, settings, run)
+            outcome = _join_others(plan, settings, run) or _publish_converted(finished, copies, plan, settings, run)
         else:
             outcome = _end_without_converting(plan, settings, run)
     except (LedgerError, ValueError) as error:
@@ -89,7 +89,9 @@ def publish(
     except OSError as error:
         outcome = _failed(explain_output_error(error, run.output), plan, run)
     if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
-        outcome = _join_others(plan, run) or outcome  # files that were gone are where another run has moved them
+        outcome = (
+            _join_others(plan, settings, run) or outcome
+        )  # files that were gone are where another run has moved them
     outcome = tell_acted(outcome, settings)
     if plan.price and outcome.status in ("planned", "published"):
         outcome = replace(outcome, numbers={**outcome.numbers, "price": {"predicted": to_json(plan.price)}})
@@ -166,7 +168,7 @@ def _end_without_converting(plan: Plan, settings: DatasetSettings, run: RunSetti
     if plan.action == "preview":
         return _preview(plan, settings)
     if plan.action == "keep":
-        return _keep(plan.sentence, plan, run)
+        return _keep(plan.sentence, plan, settings, run)
     if plan.action == "finish":
         marker = publish_staged(run.output, plan.plan_id, _own_claim(plan, run))
         notes = (*marker.notes, *(marker.run.notes or ()))
@@ -225,10 +227,8 @@ def _publish_converted(
         moved = compare_splits(previous, replaced, folder, reports, settings.unit)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates)
     before = find_marker(run.against) if run.against else replaced
-    if breaches := find_breaches(marker, before, settings.expect):
-        breaches.append("nothing was published: correct the input, or change expect and run again")
-        numbers = {"ledger": to_json(ledger)}
-        return Outcome("failed", "\n".join(breaches), NOT_AS_EXPECTED, plan.plan_id, numbers, tuple(plan.notes))
+    if failure := _compare_with_contract(marker, before, plan, settings):
+        return failure
     remarks = find_remarks(marker, images, settings)
     marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
     dataset = StagedDataset(marker, settings, plan.config_text, shards, reports, folder, images, remarks)
@@ -362,7 +362,7 @@ def _move_written(
     return {key: value for key, value in marker.numbers().items() if key != "duplicates"}
 
 
-def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:
+def _join_others(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome | None:
     """Keeps what another run of the same plan has published since this one looked, or is publishing; None if none is.
 
     A dataset that is complete in staging is put in place together with that run: each step may be done by both. What
@@ -375,14 +375,34 @@ def _join_others(plan: Plan, run: RunSettings) -> Outcome | None:
         return None
     if find_fault(run.output, marker):
         return None
-    return _keep(f"another run has meanwhile put this dataset in {run.output}", plan, run)
+    return _keep(f"another run has meanwhile put this dataset in {run.output}", plan, settings, run)
 
 
-def _keep(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
-    """The dataset is there already; what a cut clean-up, or a second run, has left in staging goes."""
+def _keep(sentence: str, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
+    """The dataset is there already; what a cut clean-up, or a second run, has left in staging goes.
+
+    The limits apply as if it had been converted now: they may have changed, and an earlier version may be chosen again.
+    """
+    marker, notes = read_marker(run.output), tuple(plan.notes)
+    failure = None
+    if problem := check_limits(marker.ledger, [], settings, {}):
+        failure = Outcome("failed", problem, TOO_MANY_REJECTED, plan.plan_id, {"ledger": to_json(marker.ledger)}, notes)
+    before = find_marker(run.against or plan.previous or run.output)
+    failure = failure or _compare_with_contract(marker, before, plan, settings)
     if not run.preview:
-        remove_staging(run.output, plan.plan_id, _own_claim(plan, run))
-    return Outcome("kept", sentence, DONE, plan.plan_id, read_marker(run.output).numbers(), tuple(plan.notes))
+        remove_staging(run.output, plan.plan_id, run.run_id if failure else _own_claim(plan, run))
+    return failure or Outcome("kept", sentence, DONE, plan.plan_id, marker.numbers(), notes)
+
+
+def _compare_with_contract(
+    marker: Marker, before: Marker | None, plan: Plan, settings: DatasetSettings
+) -> Outcome | None:
+    """How a run ends whose dataset is not as `expect` says; None if it is."""
+    if not (breaches := find_breaches(marker, before, settings.expect)):
+        return None
+    breaches.append("nothing was published: correct the input, or change expect and run again")
+    numbers = {"ledger": to_json(marker.ledger)}
+    return Outcome("failed", "\n".join(breaches), NOT_AS_EXPECTED, plan.plan_id, numbers, tuple(plan.notes))
 
 
 def _failed(sentence: str, plan: Plan, run: RunSettings) -> Outcome:

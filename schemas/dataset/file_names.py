@@ -26,6 +26,9 @@ REPORT_HEAD = (
 )
 """The first lines of every report. A user's own page hardly begins with them."""
 
+FOR_PEOPLE = frozenset({"README.md", "croissant.json", REPORT})
+"""Files that people edit by hand (a licence, a citation), and that no reader of records needs."""
+
 REPORT_DATA = "report.json"
 """What the report shows and no other file has, if the settings request a report."""
 

@@ -250,6 +250,47 @@ def test_the_night_after_a_breach_needs_nothing_done(convert, photos, tmp_path):
     assert repaired.line["notes"] == [f"deleted {staging.name}, which another run had left: it was not as expect says"]
 
 
+@pytest.mark.parametrize(
+    ("settings", "answer"),
+    [
+        (
+            {"expect.classes": ["cat"]},
+            (
+                4,
+                "the class dog is not in expect.classes",
+                "nothing was published: correct the input, or change expect and run again",
+            ),
+        ),
+        (
+            {"max_rejected.count": 0, "max_rejected.share": 0.01},
+            (
+                3,
+                "1 of 11 images was rejected (1 unknown_format), which is over max_rejected.count (0) and "
+                "max_rejected.share (1.00%); name such files in ignore or raise one of the limits",
+            ),
+        ),
+    ],
+)
+@pytest.mark.parametrize("flags", [[], ["--overwrite"], ["--plan"]])
+def test_a_dataset_that_is_there_is_held_to_the_limits_too(convert, photos, settings, answer, flags):
+    (photos / "cat/broken.jpg").write_bytes(b"no picture")
+    first = convert(photos, settings={"report": False})
+    before = snapshot(first.output)
+    again = convert(photos, *flags, settings={"report": False, **settings})
+    assert again.answer == answer
+    assert (again.line["status"], snapshot(first.output)) == ("failed", before)
+
+
+def test_a_kept_dataset_is_rid_of_the_work_of_a_breach(convert, photos):
+    convert(photos, settings=CLASSES)
+    (photos / "dog" / "new.jpg").write_bytes(encode_picture("new"))
+    (staging,) = convert(photos, "--overwrite", settings={"expect.classes": ["cat"]}).staging
+    (photos / "dog" / "new.jpg").unlink()
+    kept = convert(photos, "--overwrite", settings=CLASSES)
+    assert (kept.line["status"], kept.staging) == ("kept", [])
+    assert f"deleted {staging.name}, which another run had left: it was not as expect says" in kept.line["notes"]
+
+
 def test_the_contract_changes_no_plan(convert, photos, tmp_path):
     plain = convert(photos, settings={})
     held = convert(photos, output=tmp_path / "held", settings={**CLASSES, "expect.rejected": 0})

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections import Counter
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -149,6 +150,20 @@ EDITS = {
     "a limit": (unchanged, {"limit": 13}, 0),
     "compressed": (grown, {"compression": "gzip"}, 2),
 }
+
+
+@pytest.mark.parametrize("flags", [["--update"], ["--versions", "--update"]])
+def test_a_file_that_changed_in_the_moment_it_was_converted_is_read_again(convert, photos, picture, tmp_path, flags):
+    now, other = time.time() + 60, picture("other")
+    size = max(len(other), (photos / "cat/3.jpg").stat().st_size)
+    write(photos, "cat/3.jpg", (photos / "cat/3.jpg").read_bytes().ljust(size, b"\0"), now)
+    convert(photos, *flags, settings=SETTINGS)
+    write(photos, "cat/3.jpg", other.ljust(size, b"\0"), now)
+    updated = convert(photos, *flags, settings=SETTINGS)
+    assert updated.line["status"] == "published"
+    fresh = convert(photos, settings=SETTINGS, output=tmp_path / "fresh")
+    for path in fresh.shards():
+        assert (updated.output / updated.line.get("version", "") / path.name).read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize("edit", EDITS)

@@ -269,6 +269,60 @@ def test_the_night_after_a_breach_runs_and_deletes_the_work_of_the_breach(two, t
     assert any("it was not as expect says" in note for note in night.line["notes"])
 
 
+@pytest.mark.parametrize(
+    ("settings", "code", "said"),
+    [
+        ({"expect.images": {"*": {"change": 5}}}, 4, "the previous dataset has 4, and expect.images.*.change is 5 %"),
+        ({"expect.images": {"train": {"at_least": 9}}}, 4, "and expect.images.train.at_least is 9"),
+        (
+            {"max_rejected": {"count": 0, "share": 0}},
+            3,
+            "1 of 11 images was rejected (1 unknown_format), which is over",
+        ),
+    ],
+)
+def test_an_earlier_version_becomes_current_again_only_within_the_limits(
+    tonight, photos, picture, tree, settings, code, said
+):
+    (photos / "cat/broken.jpg").write_bytes(b"no picture")
+    (photos / "cat/new.jpg").write_bytes(picture("new"))
+    for path in photos.rglob("*.jpg"):  # files that have just been written are read again
+        os.utime(path, (1, 1))
+    (photos / "cat/new.jpg").rename(photos.parent / "new")
+    tonight()
+    (photos.parent / "new").rename(photos / "cat/new.jpg")
+    current = tonight("--update").line["version"]
+    (photos / "cat/new.jpg").unlink()
+    output = (refused := tonight("--update", settings=settings)).output
+    before = tree(output)
+    for flags in (["--update"], ["--update", "--plan"], []):
+        refused = tonight(*flags, settings=settings)
+        assert (refused.code, refused.line["status"]) == (code, "failed")
+        assert said in refused.line["sentence"]
+    assert (tree(output), pointer(output)["current"]) == (before, current)
+    assert tonight("--update").line["status"] == "kept"
+
+
+@pytest.mark.parametrize("flags", [["--rollback"], ["--use"]])
+def test_a_version_without_a_file_does_not_become_current(two, capsys, flags):
+    output, old, new = two
+    (output / old / "train-00000-of-00002.tfrecord").unlink()
+    capsys.readouterr()
+    assert versions([str(output), *flags, *([old] if flags == ["--use"] else [])]) == 1
+    fault = f"{output}/{old} lacks train-00000-of-00002.tfrecord, against its recordmill.json"
+    assert capsys.readouterr().err == f"error: {fault}: choose another version with --use\n"
+    assert pointer(output)["current"] == new
+
+
+def test_a_damaged_version_does_not_become_current_again(two, tonight, photos, picture):
+    output, old, _ = two
+    (output / old / "labels.txt").write_text("0:ca")
+    (photos / "cat/new.jpg").unlink()
+    again = tonight("--update")
+    assert (again.line["status"], again.line["version"]) == ("published", f"{old}-2")
+    assert verify([str(output)]) == 0
+
+
 def test_after_a_breach_a_higher_limit_publishes_the_finished_shards(two, tonight, photos, picture):
     for number in range(12):
         (photos / f"cat/more{number}.jpg").write_bytes(picture(("more", number)))

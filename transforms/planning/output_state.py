@@ -12,6 +12,7 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import (
     CONFIGURATION,
     DUPLICATES,
+    FOR_PEOPLE,
     INDEX,
     MARKER,
     OUTCOME,
@@ -29,7 +30,7 @@ from recordmill.schemas.formatting import format_count
 from recordmill.schemas.outcome import DONE, NOT_AS_EXPECTED, TOO_MANY_REJECTED
 from recordmill.schemas.rejection import MAY_HEAL
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, staging_folder
-from recordmill.storage.many_files import map_each
+from recordmill.storage.many_files import digest_of, map_each
 from recordmill.storage.record_reader import looks_like_shard
 from recordmill.storage.versions import current_folder, split_version
 from recordmill.transforms.planning.output_lock import find_busy, other_stagings
@@ -164,16 +165,24 @@ def find_other_use(output: str) -> str:
 
 
 def find_fault(output: str, marker: Marker) -> str:
-    """What is wrong with the files that a marker lists, in a few words; the empty string if nothing is."""
-    sizes: dict[str, int | None] = {shard.name: shard.bytes for shard in marker.shards}
-    sizes |= dict.fromkeys([*(shard.sidecar for shard in marker.shards), *marker.files])
-    found = map_each(storage.size_of, (storage.join(output, name) for name in sizes))
-    for (name, size), there in zip(sizes.items(), found, strict=True):
-        if there is None:
+    """What is wrong with the files that a marker lists, in a few words; the empty string if nothing is.
+
+    Shards are compared by size, and other files by SHA-256, unless people may edit them.
+    """
+    expected: dict[str, int | str | None] = {shard.name: shard.bytes for shard in marker.shards}
+    expected |= {shard.sidecar: shard.sidecar_sha256 for shard in marker.shards}
+    digests = marker.run.digests or {}
+    expected |= {name: None if name in FOR_PEOPLE else digests.get(name) for name in marker.files}
+
+    def check(name: str) -> str:
+        path, wanted = storage.join(output, name), expected[name]
+        if (size := storage.size_of(path)) is None:
             return f"lacks {name}"
-        if size not in (None, there):
-            return f"holds {name} with {there:,} bytes instead of {size:,}"
-    return ""
+        if isinstance(wanted, int):
+            return f"holds {name} with {size:,} bytes instead of {wanted:,}" if size != wanted else ""
+        return f"holds {name} with another sha256" if wanted and digest_of(path) != wanted else ""
+
+    return next(filter(None, map_each(check, expected)), "")
 
 
 def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], overwrite: bool) -> tuple[Action, str]:

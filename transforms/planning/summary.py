@@ -61,6 +61,7 @@ class Summary:
         digest: `schemas.reference_digest.digest_of` all that was listed and not ignored, added up.
         planned_digest: the same of what goes to shards: images that are not left out, and rejected things.
         versions: `version_digest_of` the same as in `digest`, added up.
+        newest: the last time, in nanoseconds, at which one of these files was modified; 0 if none has a time.
         sample: (order hash, key and place, reference) of some images, chosen by hash.
         warnings: messages for the user, sorted; the first few.
         problems: things that fail the run, sorted; the first few.
@@ -82,6 +83,7 @@ class Summary:
     digest: int = 0
     planned_digest: int = 0
     versions: int = 0
+    newest: int = 0
     sample: list[tuple[int, str, ImageRef]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -115,6 +117,7 @@ class Summary:
         self.listed += len(digests)
         self.digest = add_digests(self.digest, *digests)
         self.versions = add_digests(self.versions, *map(version_digest_of, refs))
+        self.newest = max([self.newest, *(int(ref.version) for ref in refs if ref.version.isdigit())])
         return digests
 
     def _add_notice(self, notice: Notice) -> None:
@@ -205,6 +208,7 @@ class Summary:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("digest", "planned_digest", "versions"):
             setattr(self, name, add_digests(getattr(self, name), getattr(other, name)))
+        self.newest = max(self.newest, other.newest)
         self.labels |= other.labels
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
         _keep_first(self.first_boxes, other.first_boxes)

@@ -6,14 +6,11 @@ from itertools import zip_longest
 from recordmill import storage
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.verify.finding import Finding
-from recordmill.schemas.dataset.file_names import LABELS, REPORT
+from recordmill.schemas.dataset.file_names import FOR_PEOPLE, LABELS
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.label_map import LabelMap, tfds_names
 from recordmill.storage.many_files import digest_of
 from recordmill.storage.stores.store import in_parallel
-
-FOR_PEOPLE = frozenset({"README.md", "croissant.json", REPORT})
-"""Files that people edit by hand (a licence, a citation), and that no reader of records needs."""
 
 
 def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:

@@ -1,3 +1,4 @@
+import hashlib
 import json
 import shutil
 from functools import partial
@@ -112,6 +113,22 @@ def test_a_shard_of_another_size_is_rebuilt_only_when_asked(dataset, size, said)
         "run again with --overwrite to rebuild it",
     )
     assert decide(state, overwrite=True) == ("convert", "")
+
+
+@pytest.mark.parametrize(("name", "is_judged"), [("labels.txt", True), ("README.md", False), ("x.jsonl", True)])
+def test_small_files_are_compared_unless_people_may_edit_them(tmp_path, name, is_judged):
+    digest = hashlib.sha256(b"whole").hexdigest()
+    shard = {**SHARDS[0], "bytes": 0, "sidecar": "x.jsonl", "sidecar_sha256": digest}
+    files = ["labels.txt", "README.md"]
+    stored = marker_json({}, splits={"train": {"records": 2, "bytes": 0, "shards": [shard]}}, files=files)
+    stored["run"]["digests"] = dict.fromkeys(files, digest)
+    (tmp_path / shard["name"]).touch()
+    for each in (*files, "x.jsonl"):
+        (tmp_path / each).write_bytes(b"whole")
+    marker = Marker.from_json(stored)
+    assert find_fault(str(tmp_path), marker) == ""
+    (tmp_path / name).write_bytes(b"other")
+    assert find_fault(str(tmp_path), marker) == (f"holds {name} with another sha256" if is_judged else "")
 
 
 def test_a_whole_dataset_has_no_fault(dataset):

@@ -8,6 +8,7 @@ from recordmill.schemas.dataset.marker import Marker, SameBytes
 from recordmill.schemas.dataset.side_files import Remark
 from recordmill.schemas.dataset.totals import ImageTotals, Reencoded
 from recordmill.schemas.formatting import format_count, show_names
+from recordmill.schemas.rejection import OF_WHOLE_FILES
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.sources.class_folders import READERS
 
@@ -27,7 +28,7 @@ def find_remarks(marker: Marker, images: ImageTotals, settings: DatasetSettings)
         *_find_positions(marker),
         *_find_lossy(images, settings),
         *_find_one_size(marker, images, settings),
-        *_find_rejected(marker),
+        *_find_rejected(marker, images),
         *_find_annotations(images, settings),
     ]
 
@@ -114,7 +115,14 @@ def _find_one_size(marker: Marker, images: ImageTotals, settings: DatasetSetting
         yield Remark(f"All images have one size, {width:,} x {height:,} pixels.", "sizes")
 
 
-def _find_rejected(marker: Marker) -> Iterator[Remark]:
+def _find_rejected(marker: Marker, images: ImageTotals) -> Iterator[Remark]:
+    for reason in sorted(OF_WHOLE_FILES & images.rejected.keys()):
+        count, name = marker.ledger.rejected[reason], images.rejected[reason][0]
+        files = f"{name} was" if count == 1 else f"{count:,} files, such as {name}, were"
+        yield Remark(
+            f"{files} rejected ({reason}): the {marker.unit}s in {'it' if count == 1 else 'them'} are missing.",
+            "rejected",
+        )
     if rejected := sum(marker.ledger.rejected.values()):
         verb = "was" if rejected == 1 else "were"
         thing = "row" if marker.unit == "row" else "file"

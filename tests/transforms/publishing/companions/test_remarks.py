@@ -144,3 +144,13 @@ def test_annotations_that_folders_do_not_have_are_reported(source, remarks):
     rejected = {"empty": ["a/b/labels/1.txt"], "unknown_format": ["a/b/2.XML", "a/3.jpg"]}
     found = find_remarks(marker(), ImageTotals(rejected=rejected), make_settings(source=source))
     assert [remark.text for remark in found] == remarks
+
+
+def test_rejected_files_of_many_images_are_named():
+    ledger = {"listed": 9, "written": 5, "rejected": {"bad_archive": 2, "bad_array": 1, "empty": 1}, "ignored": {}}
+    rejected = {"empty": ["a.jpg"], "bad_array": ["x.npy"], "bad_archive": ["a.tar", "b.tar"]}
+    assert texts(marker(ledger={**ledger, "left_out": {}}), ImageTotals(rejected=rejected)) == [
+        "2 files, such as a.tar, were rejected (bad_archive): the images in them are missing.",
+        "x.npy was rejected (bad_array): the images in it are missing.",
+        "4 files were rejected.",
+    ]

@@ -3,11 +3,10 @@
 import posixpath
 import re
 import shlex
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
-
-import orjson
 
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count
@@ -16,7 +15,7 @@ from recordmill.schemas.label_map import is_integer_label
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits, split_pattern
-from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, read_sibling
+from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, read_json
 from recordmill.transforms.inputs.listing.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 
@@ -92,7 +91,7 @@ class Coco(Source):
             yield file.notice("ignored", "not_annotations")
             return
         try:
-            annotations = Annotations(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
+            annotations = Annotations(read_json(file.uri, MAX_JSON_BYTES))
         except ValueError as error:
             raise bad_annotations(f"not COCO annotations: {error}") from None
         word = match.groupdict().get("split") or ""
@@ -185,7 +184,7 @@ def _looks_like_coco(head: bytes) -> bool:
     keys = (b"images", b"annotations", b"categories", b"info", b"licenses")
     found = [b'"%s"' % key in head for key in keys]
     is_known = sum(found) > 1 or (any(found[:2]) and b'_id"' in head) or b'"file_name"' in head
-    return is_known and head.lstrip().startswith(b"{")
+    return is_known and head.removeprefix(BOM_UTF8).lstrip().startswith(b"{")
 
 
 def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:

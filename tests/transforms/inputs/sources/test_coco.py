@@ -60,6 +60,10 @@ def test_every_image_has_its_boxes_in_the_order_of_their_ids(collection):
     }
 
 
+def test_a_byte_order_mark_is_not_part_of_a_file(collection):
+    assert refer(collection, f"\ufeff{json.dumps(ANNOTATIONS)}") == refer(collection, ANNOTATIONS)
+
+
 STRAY = {"id": 3, "image_id": 9, "category_id": 17}
 
 

@@ -1,5 +1,7 @@
 """Boxes and labels that are lost for their faults fail a run; those that the settings leave out do not."""
 
+import json
+
 import pytest
 
 from tests.pipeline.conftest import encode_picture
@@ -89,6 +91,47 @@ def test_a_plan_foresees_boxes_of_unknown_classes_as_the_run_finds_them(convert,
 def test_a_plan_foresees_no_loss_of_classes_that_are_not_chosen(convert, ships):
     root = ships({"a": GOOD + "1 0.5 0.5 0.5 0.5\n"})
     assert convert(root, "--plan", settings={**SETTINGS, "labels.classes": ["ship"]}).code == 0
+
+
+@pytest.fixture
+def pets(tmp_path):
+    """`pets([[18], [77, 18]])`: a collection in COCO's layout; for each image the categories of its boxes."""
+
+    def write(categories):
+        root = tmp_path / "pets"
+        for folder in ("annotations", "train"):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+        images, boxes = [], []
+        for number, own in enumerate(categories):
+            (root / "train" / f"{number}.jpg").write_bytes(encode_picture(str(number)))
+            images.append({"id": number, "file_name": f"{number}.jpg"})
+            boxes += [{"image_id": number, "category_id": each, "bbox": [1, 1, 4, 4]} for each in own]
+        annotations = [{"id": number, **box} for number, box in enumerate(boxes)]
+        data = {"images": images, "annotations": annotations, "categories": [{"id": 18, "name": "dog"}]}
+        (root / "annotations" / "instances_train2017.json").write_text(json.dumps(data), encoding="utf-8")
+        return root
+
+    return write
+
+
+OF_COCO = {**SETTINGS, "source.kind": "coco"}
+
+
+def test_boxes_of_categories_that_a_coco_file_does_not_list_are_lost_boxes(convert, pets):
+    done = convert(pets([[77], [0, 77], []]), settings={**OF_COCO, **NO_LIMITS})
+    assert (done.code, done.line["boxes"]) == (3, {"listed": 3, "unknown_class": 3})
+    assert done.errors[0].startswith(
+        "no box is left: all 3 were dropped (3 unknown_class: 77, 0), such as box 1 of 1 of train/0.jpg (class 77): "
+        "name such classes in the categories of the annotations"
+    )
+    root = pets([[18], [18, 77], [77], []])
+    done = convert(root, settings={**OF_COCO, **NO_LIMITS})
+    assert (done.code, done.line["boxes"]) == (3, {"listed": 4, "unknown_class": 2, "written": 2})
+    assert done.errors[0].startswith("all boxes of 1 class (77) were dropped (2 unknown_class: 77), such as box 2 of 2")
+    chosen = convert(root, settings={**OF_COCO, "labels.classes": ["dog"]})
+    assert (chosen.code, chosen.marker["boxes"]) == (0, {"listed": 4, "unknown_class": 2, "written": 2})
+    causes = "1 has an annotation without objects, 1 lost all boxes (unknown_class: 77)"
+    assert f"2 images have no box: {causes}." in chosen.marker["remarks"]
 
 
 TAGS = {

@@ -56,7 +56,7 @@ def place_boxes(
             boxes were drawn on an image of another shape.
     """
     drawn_on, size = _frame(given, geometry, settings)
-    names, ids, kept, placed, dropped = [], [], [], [], []
+    names, ids, kept, placed, dropped, most_areas = [], [], [], [], [], []
     shapes = given.get("boxes_shapes", {})
     counts: Counter[str] = Counter(shapes, listed=len(given["boxes"]) + shapes.get("other_shape", 0))
     for index, (box, label) in enumerate(zip(given["boxes"], given["boxes_labels"], strict=True)):
@@ -74,7 +74,9 @@ def place_boxes(
         if inside[0] >= inside[2] or inside[1] >= inside[3]:
             dropped.append(DroppedBox("cropped_away", name, index + 1, is_faulty=False))
             continue
-        counts["clipped"] += bool(fault) or cut
+        is_clipped = bool(fault) or cut
+        counts["clipped"] += is_clipped
+        most_areas.append(_pixels(inside, geometry.stored_size) if is_clipped else math.inf)
         kept.append(index)
         placed.append(inside)
         names.append(name.encode())
@@ -84,7 +86,8 @@ def place_boxes(
     values = {key: [each[index] for index in kept] for key, each in given["boxes_values"].items()}
     if "area" in values:
         scale = geometry.area_scale
-        values["area"] = [math.nan if area is None else area * scale for area in values["area"]]
+        areas = (math.nan if area is None else area * scale for area in values["area"])
+        values["area"] = list(map(min, areas, most_areas))
     xmin, ymin, xmax, ymax = ([box[side] for box in placed] for side in range(4))
     fields: dict[str, Any] = {"xmin": xmin, "xmax": xmax, "ymin": ymin, "ymax": ymax}
     fields["bbox"] = [side for left, top, right, bottom in placed for side in (top, left, bottom, right)]
@@ -106,6 +109,12 @@ def _frame(
         if len(fitting) == 1:
             return fitting[0], stated  # type: ignore[return-value]
     return settings.drawn_on, sizes[settings.drawn_on]
+
+
+def _pixels(box: Box, size: Sequence[int]) -> float:
+    """The area of a box in fractions of an image of that size."""
+    left, top, right, bottom = box
+    return (right - left) * size[0] * (bottom - top) * size[1]
 
 
 def _find_fault(box: Sequence[float]) -> str:

@@ -149,6 +149,11 @@ def test_data_yaml_says_which_folders_around_images_are_splits(fill_in):
     assert filled["splits"] == {"from_source": {"one": "train", "val": "validation"}}
 
 
+def test_a_coco_file_may_begin_with_a_byte_order_mark(fill_in):
+    filled, _ = fill_in({"in/pets.json": b"\xef\xbb\xbf" + COCO, "in/images/1.jpg": b""})
+    assert filled["source"] == {"kind": "coco", "split": r"pets\.json", "images": "images"}
+
+
 NOTES = b'{"categories": [{"id": 0, "name": "cat"}], "info": {"year": 2024, "contributor": "Label Studio"}}'
 
 

@@ -105,6 +105,19 @@ def test_what_a_crop_cuts_away_is_dropped_and_counted():
     assert placed.fields["area"] == [0.5, 1.0]
 
 
+def test_the_area_of_a_box_that_was_cut_is_at_most_that_of_its_rest():
+    values = {"area": [5000.0, 300.0, 9000.0, math.nan]}
+    stuck_out = place([(-100, 0, 100, 50), (-10, 0, 10, 50), (0, 0, 100, 50), (-1, 0, 9, 9)], values=values)
+    assert stuck_out.fields["area"][:3] == [5000.0, 300.0, 9000.0]
+    assert math.isnan(stuck_out.fields["area"][3])
+    stuck_out = place([(-100, 0, 100, 50), (-10, 0, 10, 50)], values={"area": [9000.0, 1000.0]})
+    assert stuck_out.fields["area"] == [5000.0, 500.0]
+    square = Geometry((80, 40), 1, False, Resize(exact=(40, 40), fit="crop"), (40, 40))
+    cropped = place([(8, 4, 32, 20), (32, 4, 56, 20)], geometry=square, values={"area": [384.0, 384.0]})
+    assert cropped.fields["bbox"] == [0.1, 0.0, 0.5, 0.3, 0.1, 0.3, 0.5, 0.9]
+    assert cropped.fields["area"] == pytest.approx([192.0, 384.0])
+
+
 def test_the_size_that_annotators_state_says_which_way_up_the_image_was():
     turned = Geometry((200, 100), 6, True, None, (100, 200))
     upright = place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(100, 200), drawn_on="stored")

@@ -4,6 +4,7 @@ import os
 import posixpath
 import stat
 import unicodedata
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -166,6 +167,16 @@ def read_sibling(uri: str, max_bytes: int = MAX_BYTES) -> bytes:
         why = _WHY.get(rejected.reason, rejected.detail).format(max_bytes)
         kind = NoFileError if rejected.reason == "vanished" else Rejected
         raise kind("list", "bad_annotations", f"{uri.rpartition('/')[2]}: {why}") from None
+
+
+def read_json(uri: str, max_bytes: int) -> Any:
+    """The contents of a JSON file that describes images; a byte order mark is not part of it.
+
+    Raises:
+        ValueError: it is not JSON.
+        Exception: what `read_sibling` raises.
+    """
+    return orjson.loads(read_sibling(uri, max_bytes).removeprefix(BOM_UTF8))
 
 
 def parse_sibling(uri: str, parse: Callable[[bytes], T]) -> T | None:

@@ -3,18 +3,19 @@
 import posixpath
 import re
 import shlex
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import orjson
-
 from recordmill.imaging.geometry import Box
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.formatting import format_count
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Status
+from recordmill.schemas.label_map import is_integer_label
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits, split_pattern
-from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, read_sibling
+from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, read_json
 from recordmill.transforms.inputs.listing.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 
@@ -42,6 +43,7 @@ class Coco(Source):
     gives_words: ClassVar[bool] = True
     other_files: ClassVar[str] = "taken_only_by_name"
     is_about_boxes: ClassVar[bool] = True
+    classes_from: ClassVar[str] = "the categories of the annotations"
 
     def __post_init__(self) -> None:
         """Raises ValueError where the pattern is none, or the folder's."""
@@ -89,14 +91,14 @@ class Coco(Source):
             yield file.notice("ignored", "not_annotations")
             return
         try:
-            annotations = Annotations(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
+            annotations = Annotations(read_json(file.uri, MAX_JSON_BYTES))
         except ValueError as error:
             raise bad_annotations(f"not COCO annotations: {error}") from None
         word = match.groupdict().get("split") or ""
         yield ClassNames.of(file, annotations.classes)
         if annotations.strays:
-            detail = f"{annotations.strays} annotations are of images or categories that the file does not list"
-            yield file.notice("warning", "stray_annotations", detail)
+            status: Status = "fatal" if annotations.are_all_stray else "warning"
+            yield file.notice(status, "stray_annotations", annotations.describe_strays())
         named_by = DataFile(path, file.replace(split=word))
         folder = self.images.format(split=word, folder=named_by.folder).strip("/")
         for image in annotations.images:
@@ -110,7 +112,8 @@ class Annotations:
     Attributes:
         images: as the file has them: `id`, `file_name` and, mostly, `width` and `height`.
         classes: categories by name.
-        strays: annotations of images or categories that are not listed.
+        strays: annotations of images that are not listed.
+        are_all_stray: whether there are annotations, and all of them are such.
 
     Raises:
         ValueError: something lacks a key or is of another kind than COCO's, or two categories or two images have one
@@ -122,24 +125,39 @@ class Annotations:
             raise ValueError("it is not a JSON object with images, categories and annotations")
         self.images = sorted(_entries(data, "images", "id", "file_name"), key=lambda image: image["file_name"])
         categories = _entries(data, "categories", "id", "name")
-        names = {category["id"]: str(category["name"]) for category in categories}
-        self.classes = {name: _category_number(number) for number, name in names.items()}
+        names = {_category_number(category["id"]): str(category["name"]) for category in categories}
+        if texts := [number for number in names if isinstance(number, str)]:
+            raise ValueError(f"the id of a category is not a whole number: {texts[0]!r:.60}")
+        self.classes = {name: int(number) for number, name in names.items()}
         if len(self.classes) < len(categories):
             raise ValueError("two categories have one name or one id")
         self._sizes = {image["id"]: _size_of(image) for image in self.images}
         if len(self._sizes) < len(self.images):
             raise ValueError("two images have one id")
-        self._boxes: dict[Any, list[tuple[Box, str, int, float]]] = {key: [] for key in self._sizes}
-        self.strays = 0
+        self._boxes: dict[Any, list[tuple[Box, str | int, int, float]]] = {key: [] for key in self._sizes}
+        self.strays: list[dict[str, Any]] = []
         annotations = _entries(data, "annotations", "id", "image_id", "category_id") if "annotations" in data else []
         for each in sorted(annotations, key=lambda each: (isinstance(each["id"], str), each["id"])):
-            boxes, label = self._boxes.get(each["image_id"]), names.get(each["category_id"])
-            if boxes is None or label is None:
-                self.strays += 1
+            boxes, category = self._boxes.get(each["image_id"]), _category_number(each["category_id"])
+            if boxes is None:
+                self.strays.append(each)
                 continue
             x, y, width, height = _numbers(each, "bbox", 4)
             (area,) = _numbers(each, "area", 1) if "area" in each else (width * height,)
+            label = names.get(category, category)
             boxes.append(((x, y, x + width, y + height), label, int(bool(each.get("iscrowd"))), area))
+        self.are_all_stray = 0 < len(annotations) == len(self.strays)
+
+    def describe_strays(self) -> str:
+        """What is wrong with the strays and, if there is nothing else, what to do."""
+        wrong_id = self.strays[0]["image_id"]
+        such = f"such as annotation {self.strays[0]['id']!r:.60} of image {wrong_id!r:.60}"
+        if not self.are_all_stray:
+            return f"the file lists no image for {format_count(len(self.strays), 'annotation')}, {such}"
+        alike = [key for key in self._boxes if str(key) == str(wrong_id)]
+        such += f" (there is an image {alike[0]!r:.60})" if alike else ""
+        remedy = "write all ids as numbers, or all as texts" if alike else "correct each image_id, or list the images"
+        return f"the file lists no image for any annotation, {such}: {remedy}"
 
     def boxes(self, image: dict[str, Any]) -> dict[str, Any]:
         """An image's boxes, as `schemas.reference_boxes.boxes_of` gives them."""
@@ -166,7 +184,7 @@ def _looks_like_coco(head: bytes) -> bool:
     keys = (b"images", b"annotations", b"categories", b"info", b"licenses")
     found = [b'"%s"' % key in head for key in keys]
     is_known = sum(found) > 1 or (any(found[:2]) and b'_id"' in head) or b'"file_name"' in head
-    return is_known and head.lstrip().startswith(b"{")
+    return is_known and head.removeprefix(BOM_UTF8).lstrip().startswith(b"{")
 
 
 def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
@@ -233,11 +251,9 @@ def _entries(data: dict[str, Any], key: str, *needed: str) -> list[dict[str, Any
     return entries
 
 
-def _category_number(number: int | str) -> int:
-    try:
-        return int(number)
-    except ValueError:
-        raise ValueError(f"the id of a category is not a whole number: {number!r:.60}") from None
+def _category_number(category_id: int | str) -> int | str:
+    """A category's id as the number that it is or says; else as it is."""
+    return int(category_id) if isinstance(category_id, int) or is_integer_label(category_id) else category_id
 
 
 def _numbers(annotation: dict[str, Any], key: str, count: int) -> list[float]:

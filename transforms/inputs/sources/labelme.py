@@ -14,7 +14,7 @@ from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, given_splits
-from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, read_sibling
+from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, read_json
 from recordmill.transforms.inputs.sources.source import Source
 
 MAX_JSON_BYTES = 512 * 2**20
@@ -61,7 +61,7 @@ class LabelMe(Source):
         """The image that one file is about, with its boxes."""
         annotation = DataFile(path, file)
         try:
-            name, fields = self.read_annotation(orjson.loads(read_sibling(file.uri, MAX_JSON_BYTES)))
+            name, fields = self.read_annotation(read_json(file.uri, MAX_JSON_BYTES))
             place = find_image(annotation, name)
         except ValueError as error:
             raise bad_annotations(f"not a LabelMe annotation: {error}") from None

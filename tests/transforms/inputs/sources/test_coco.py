@@ -60,11 +60,48 @@ def test_every_image_has_its_boxes_in_the_order_of_their_ids(collection):
     }
 
 
-def test_annotations_of_unlisted_images_are_reported(collection):
-    strays = [{"id": 3, "image_id": 9, "category_id": 17}, {"id": 4, "image_id": 7, "category_id": 1}]
+def test_a_byte_order_mark_is_not_part_of_a_file(collection):
+    assert refer(collection, f"\ufeff{json.dumps(ANNOTATIONS)}") == refer(collection, ANNOTATIONS)
+
+
+STRAY = {"id": 3, "image_id": 9, "category_id": 17}
+
+
+@pytest.mark.parametrize(
+    ("strays", "count"), [([STRAY], "1 annotation"), ([STRAY, {**STRAY, "id": 4, "category_id": 1}], "2 annotations")]
+)
+def test_annotations_of_unlisted_images_are_reported(collection, strays, count):
     refs = refer(collection, {**ANNOTATIONS, "annotations": [*ANNOTATIONS["annotations"], *strays]})
-    assert [ref.status for ref in refs] == ["classes", "warning", "", ""]
-    assert refs[1].detail == "2 annotations are of images or categories that the file does not list"
+    assert [(ref.status, getattr(ref, "key", "")) for ref in refs] == [
+        ("classes", ""),
+        ("warning", f"pets/{PATH}"),
+        ("", "pets/train/a.jpg"),
+        ("", "pets/train/b.jpg"),
+    ]
+    assert refs[1].detail == f"the file lists no image for {count}, such as annotation 3 of image 9"
+
+
+@pytest.mark.parametrize(
+    ("image_id", "why"),
+    [
+        (9, "annotation 3 of image 9: correct each image_id, or list the images"),
+        ("7", "annotation 3 of image '7' (there is an image 7): write all ids as numbers, or all as texts"),
+    ],
+)
+def test_a_file_without_an_annotation_of_its_images_is_an_error(collection, image_id, why):
+    _, error, *images = refer(collection, {**ANNOTATIONS, "annotations": [{**STRAY, "image_id": image_id}]})
+    assert (error.status, error.reason, error.key) == ("fatal", "stray_annotations", f"pets/{PATH}")
+    assert [(image.status, image.key) for image in images] == [("", "pets/train/a.jpg"), ("", "pets/train/b.jpg")]
+    assert error.detail == f"the file lists no image for any annotation, such as {why}"
+
+
+def test_a_box_of_an_unlisted_category_has_the_number_as_its_class(collection):
+    unlisted = [
+        {"id": number, "image_id": 7, "category_id": category, "bbox": [1, 2, 3, 4]}
+        for number, category in enumerate((77, "18", "x", "77", "9" * 30), start=10)
+    ]
+    _, _, image = refer(collection, {**ANNOTATIONS, "annotations": [*ANNOTATIONS["annotations"], *unlisted]})
+    assert orjson.loads(image.features)["boxes_labels"] == ["dog", "cat", 77, "dog", "x", 77, "9" * 30]
 
 
 def test_other_files_do_not_concern_us(collection):

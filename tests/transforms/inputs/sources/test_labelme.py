@@ -140,6 +140,11 @@ def test_a_size_that_is_not_said_is_not_known(tmp_path, size):
     assert (ref.status, orjson.loads(ref.features)) == ("", boxes_of([], []))
 
 
+def test_a_byte_order_mark_is_not_part_of_a_file(tmp_path):
+    marked = f"\ufeff{json.dumps(annotation(shape()))}"
+    assert boxes_in(refer(tmp_path, marked.encode())) == [(RECTANGLE, "dog")]
+
+
 def test_an_image_in_the_file_is_not_looked_at_however_long(tmp_path):
     (ref,) = refer(tmp_path, annotation(imageData="A" * (17 * 2**20)))
     assert orjson.loads(ref.features) == boxes_of([], [], drawn_on_size=(40, 30))

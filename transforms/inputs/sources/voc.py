@@ -54,8 +54,8 @@ class Voc(Source):
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """XML files of annotations in a folder next to that of the images, or next to the images."""
-        annotated = [folder for folder in sketch.names if sketch.first_head(folder, ".xml").find(b"<annotation") >= 0]
-        annotated = [folder for folder in annotated if b"<annotations" not in sketch.first_head(folder, ".xml")]
+        heads = {folder: sketch.first_head(folder, ".xml", sign=b"<annotation") for folder in sketch.names}
+        annotated = [folder for folder, head in heads.items() if head and b"<annotations" not in head]
         for images, folders in _group_folders(sketch, annotated).items():
             source: dict[str, Any] = {"kind": "voc"}
             if images != cls().images:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
-from defusedxml.common import DefusedXmlException
+from defusedxml.common import DefusedXmlException, EntitiesForbidden
 from defusedxml.ElementTree import fromstring
 
 from recordmill import storage
@@ -105,6 +105,8 @@ class Voc(Source):
             annotation = DataFile(path, file)
         try:
             name, fields = read_annotation(fromstring(read_sibling(file.uri)))
+        except EntitiesForbidden as error:
+            raise bad_annotations(f"the XML declares the entity {error.name!r:.60}, which is not accepted") from None
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             raise bad_annotations(f"not a VOC annotation: {error}") from None
         image = posixpath.join(above, self.images.format(folder=folder), name)

@@ -170,6 +170,39 @@ def test_images_without_annotation_are_counted_separately(tmp_path, picture, con
     assert "2 images have no annotation: they are ignored" in marker["notes"]
 
 
+def test_names_on_vocs_lists_are_those_of_images(tmp_path, picture, convert):
+    folder = write_voc(tmp_path / "collection", picture)
+    write(folder, "ImageSets/Main/train.txt", "\ufeffa\r\nb.jpg\r\n")
+    write(folder, "ImageSets/Main/val.txt", "c.JPG\nx.jpg\ny\n")
+    write(folder, "Annotations/e.xml", "")
+    write(folder, "JPEGImages/e.jpg", picture("e"))
+    sets = ["source.sets=ImageSets/Main", "splits.from_source={train: train, val: validation}"]
+    marker, examples = convert("voc.yaml", folder, *(f"--set={each}" for each in sets))
+    names = {split: sorted(each["image/filename"][0] for each in found) for split, found in examples.items()}
+    assert names == {"train": [b"a.jpg", b"b.jpg"], "validation": [b"c.jpg"]}
+    assert marker["ledger"] == {
+        "listed": 7, "written": 3, "rejected": {}, "ignored": {"in_no_set": 2, "without_annotation": 2}, "left_out": {}
+    }  # fmt: skip
+    assert [note for note in marker["notes"] if "name" in note or "list" in note] == [
+        "ImageSets/Main/val.txt: 2 names, such as 'x.jpg', match no XML file",
+        "2 images have no annotation, or one in no list in source.sets: they are ignored",
+    ]
+
+
+def test_a_list_of_other_names_is_refused(tmp_path, picture, convert, capsys):
+    folder = write_voc(tmp_path / "collection", picture)
+    write(folder, "ImageSets/Main/train.txt", "a\nb\nc")
+    write(folder, "ImageSets/Main/val.txt", "d.x\n")
+    flags = [f"--input={folder}", f"--output={tmp_path / 'output'}"]
+    assert launch(flags, build) == 1
+    problem = "none of the names in it, such as 'd.x', matches an XML file: correct the list, or add it to ignore"
+    assert f"error: {folder}/ImageSets/Main/val.txt: {problem}\n" in capsys.readouterr().err
+    assert launch([*flags, "--set=ignore=[val.txt]"], build) == 0
+    assert (
+        "note: 1 image has no annotation, or one in no list in source.sets: it is ignored\n" in capsys.readouterr().err
+    )
+
+
 def test_yolo_text_files_without_an_image_are_counted_separately(tmp_path, picture, convert):
     folder = write_yolo(tmp_path / "collection", picture)
     write(folder, "labels/train/gone.txt", "0 0.5 0.5 0.1 0.1\n")
@@ -264,6 +297,7 @@ def test_labelme_shapes_move_with_resized_pixels_and_are_counted(tmp_path, pictu
     assert marker["boxes"] == {"clipped": 1, "empty": 1, "listed": 6, "outside": 1, "written": 4}
     assert marker["ledger"]["rejected"] == {"bad_annotations": 1, "size_mismatch": 1, "vanished": 1}
     assert marker["ledger"]["ignored"] == {"without_annotation": 1}
+    assert "1 image has no annotation, or a rejected one: it is ignored" in marker["notes"]
     found = {each["image/filename"][0]: each for each in examples["train"]}
     assert set(found) == {b"a.jpg", b"c.jpg"}
     a = found[b"a.jpg"]

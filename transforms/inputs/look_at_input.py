@@ -65,7 +65,7 @@ ANNOTATION_FOLDERS = frozenset(
 """Folders, in lower case, that hold annotations or lists: they are looked into below other folders too."""
 
 _TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
-_HEADS = ((2, ".json"), (1, ".xml"), (1, ".yaml", ".yml"), (4, *_TABLES), (1, ".names", ".labels"), (3, ".txt"))
+_HEADS = ((2, ".json"), (2, ".xml"), (1, ".yaml", ".yml"), (4, *_TABLES), (1, ".names", ".labels"), (3, ".txt"))
 """How many files of a folder are looked into, and their endings; the first kinds come first."""
 
 

@@ -225,7 +225,9 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         yield f"{what}: the convention ({layout.convention.title}) stores no boxes, tf_object_detection and tfds do"
     if count := summary.ignored["without_annotation"]:
         has, it = ("has", "it is") if count == 1 else ("have", "they are")
-        yield f"{format_count(count, 'image')} {has} no annotation: {it} ignored"
+        unused = ", or a rejected one" if summary.rejected else ""
+        unused += ", or one in no list in source.sets" if summary.ignored["in_no_set"] else ""
+        yield f"{format_count(count, 'image')} {has} no annotation{unused}: {it} ignored"
 
 
 def _find_problem(summary: Summary, settings: DatasetSettings) -> str:

@@ -49,7 +49,8 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
         if one.key != other.key:
             continue
         if (one.uri, one.offset) == (other.uri, other.offset):
-            return f"the {unit} {one.key!r} is listed twice ({one.uri}): remove one, or give each a key of its own"
+            twice = f"the {unit} {one.key!r} is listed twice ({one.uri}), by two rows, annotation files or inputs"
+            return f"{twice}: remove one, or give each row a key of its own"
         if one.uri == other.uri:
             return f"two {unit}s in {one.uri} have the key {one.key!r}: give each a key of its own"
         what = f"two {unit}s have the key {one.key!r}"

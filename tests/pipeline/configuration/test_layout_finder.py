@@ -204,6 +204,13 @@ def test_a_kind_whose_files_give_no_words_has_no_usual_ones(fill_in):
     assert fill_in({"in/a/b/c/1.json": LABELME, "in/a/b/c/1.jpg": b""}, written)[0] == written
 
 
+@pytest.mark.parametrize("first", [b"", XML.decode().encode("utf-16")])
+def test_a_first_xml_file_that_says_nothing_hides_no_others(fill_in, first):
+    files = {f"in/{path}": b"" for path in ("JPEGImages/1.jpg", "JPEGImages/2.jpg")}
+    files |= {"in/Annotations/1.xml": first, "in/Annotations/2.xml": XML}
+    assert fill_in(files)[0] == {"source": {"kind": "voc"}, "convention": "tf_object_detection"}
+
+
 OLD = {
     "coco": (
         [f"annotations/instances_{word}2017.json" for word in ("train", "val")] + ["train/1.jpg", "val/1.jpg"],

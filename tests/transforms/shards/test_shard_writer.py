@@ -32,6 +32,7 @@ def test_ranges_of_one_file_with_one_key_are_duplicates():
     inside = find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)], "row")
     assert inside == "two rows in /x/a have the key 'a': give each a key of its own"
     twice = find_duplicate_key([ImageRef("a", "/x/a"), ImageRef("a", "/x/a")], "file")
-    assert twice == "the file 'a' is listed twice (/x/a): remove one, or give each a key of its own"
+    by = "by two rows, annotation files or inputs"
+    assert twice == f"the file 'a' is listed twice (/x/a), {by}: remove one, or give each row a key of its own"
     apart = [ImageRef("a/0", "/x/a", offset=0), ImageRef("a/1", "/x/a", offset=9)]
     assert find_duplicate_key(apart, "image") == ""

@@ -148,9 +148,9 @@ class FolderSketch:
         found = [re.search(_WORDS, name, re.IGNORECASE) for name in self.all_ending(*ARCHIVE_ENDINGS)]
         return {match[0] if match else "" for match in found}
 
-    def first_head(self, folder: str, *endings: str) -> bytes:
-        """How the first file of an ending in a folder begins, of those that were looked into."""
-        named = {path: head for path, head in self.heads.items() if path.lower().endswith(endings)}
+    def first_head(self, folder: str, *endings: str, sign: bytes = b"") -> bytes:
+        """How the first file of an ending in a folder begins, of those that were looked into and hold a sign."""
+        named = {path: head for path, head in self.heads.items() if path.lower().endswith(endings) and sign in head}
         return next((head for path, head in named.items() if posixpath.dirname(path) == folder), b"")
 
     def below(self, folder: str) -> "FolderSketch":

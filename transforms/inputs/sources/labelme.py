@@ -52,7 +52,7 @@ class LabelMe(Source):
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """JSON files with shapes next to images."""
         folders = [folder for folder, names in sketch.names.items() if names.beside_images(".json")]
-        if any(b'"shapes"' in sketch.first_head(folder, ".json") for folder in folders):
+        if any(sketch.first_head(folder, ".json", sign=b'"shapes"') for folder in folders):
             settings = {"source": {"kind": "labelme"}, "convention": "tf_object_detection"}
             splits = given_splits("from_folders", sketch.split_folders) if sketch.splits_by_folder(folders) else {}
             yield Recognised({**settings, **splits}, "LabelMe's JSON files next to images")

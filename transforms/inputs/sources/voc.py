@@ -2,18 +2,27 @@
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
-from defusedxml.common import DefusedXmlException
+from defusedxml.common import DefusedXmlException, EntitiesForbidden
 from defusedxml.ElementTree import fromstring
 
+from recordmill import storage
 from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef, Listed
+from recordmill.schemas.formatting import format_count
+from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.schemas.reference_boxes import boxes_of
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, split_of, stems_of
+from recordmill.transforms.inputs.listing.folder_sketch import (
+    IMAGE_ENDINGS,
+    FolderSketch,
+    Recognised,
+    split_of,
+    stems_of,
+)
 from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, parse_sibling, read_sibling
 from recordmill.transforms.inputs.listing.patterns import check_template
 from recordmill.transforms.inputs.sources.source import Source
@@ -32,21 +41,21 @@ class Voc(Source):
             each image is next to its XML file.
         sets: the folder of the lists that give splits, in the same way: `ImageSets/Main`. Its `train.txt`, `val.txt`,
             `test.txt` and `trainval.txt` name images, and their own names are the words for `splits.from_source`; of
-            an image on several lists the first of these counts. Images on none are ignored. Empty: no lists are read.
+            an image on several lists the first of these counts. Names may have the extensions of the images. Images on
+            none are ignored. Empty: no lists are read.
     """
 
     images: str = "JPEGImages"
     sets: str = added_setting("")
 
-    files: ClassVar[tuple[str, ...]] = ("*.xml",)
     other_files: ClassVar[str] = "taken_only_by_name"
     is_about_boxes: ClassVar[bool] = True
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """XML files of annotations in a folder next to that of the images, or next to the images."""
-        annotated = [folder for folder in sketch.names if sketch.first_head(folder, ".xml").find(b"<annotation") >= 0]
-        annotated = [folder for folder in annotated if b"<annotations" not in sketch.first_head(folder, ".xml")]
+        heads = {folder: sketch.first_head(folder, ".xml", sign=b"<annotation") for folder in sketch.names}
+        annotated = [folder for folder, head in heads.items() if head and b"<annotations" not in head]
         for images, folders in _group_folders(sketch, annotated).items():
             source: dict[str, Any] = {"kind": "voc"}
             if images != cls().images:
@@ -70,6 +79,11 @@ class Voc(Source):
         check_template(self.images, "source.images", "folder")
 
     @property
+    def files(self) -> tuple[str, ...]:  # type: ignore[override]
+        """XML files, and the lists, whose names must be those of XML files."""
+        return ("*.xml", *(f"**/{self.sets}/{word}.txt" for word in SETS if self.sets))
+
+    @property
     def remedies(self) -> Mapping[str, str]:
         """For images that are not where they should be."""
         where = "the folder of the images, next to that of the XML files; '{folder}' stands for the latter"
@@ -77,6 +91,9 @@ class Voc(Source):
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """The image that one file is about, with its boxes."""
+        if self.sets and f"/{path}".endswith(tuple(f"/{self.sets}/{word}.txt" for word in SETS)):
+            yield from _check_set(file, file.uri.removesuffix(f"/{self.sets}/{posixpath.basename(path)}"))
+            return
         annotation = DataFile(path, file)
         above, folder = posixpath.split(annotation.folder)
         if self.sets:
@@ -88,6 +105,8 @@ class Voc(Source):
             annotation = DataFile(path, file)
         try:
             name, fields = read_annotation(fromstring(read_sibling(file.uri)))
+        except EntitiesForbidden as error:
+            raise bad_annotations(f"the XML declares the entity {error.name!r:.60}, which is not accepted") from None
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             raise bad_annotations(f"not a VOC annotation: {error}") from None
         image = posixpath.join(above, self.images.format(folder=folder), name)
@@ -137,10 +156,7 @@ def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
     """
     found = False
     for word in SETS:
-        try:
-            names = parse_sibling(f"{sets}/{word}.txt", _parse_set) or frozenset()
-        except UnicodeDecodeError as error:
-            raise bad_annotations(f"{word}.txt is not UTF-8, from byte {error.start} on") from None
+        names = _read_set(f"{sets}/{word}.txt")
         if name in names:
             return file.replace(split=word)
         found = found or bool(names)
@@ -150,9 +166,47 @@ def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
     return file.notice("ignored", "in_no_set")
 
 
-def _parse_set(data: bytes) -> frozenset[str]:
-    """The names on a list, one per line."""
-    return frozenset(words[0] for words in map(str.split, data.decode().splitlines()) if words)
+def _check_set(file: ImageRef, above: str) -> Iterator[Notice]:
+    """Reports names on a list that are not those of XML files in the folders next to that of the lists.
+
+    Raises:
+        Rejected: the list cannot be read.
+    """
+    names = _read_set(file.uri)
+    folders = [above, *(f"{above}/{each}" for each in storage.folder_entries(above) if each.endswith("/"))]
+    stems: set[str] = set()
+    for folder in folders:
+        with suppress(PermissionError):  # the listing reports it
+            stems |= stems_of(name for name in storage.folder_names(folder) if name.endswith(".xml"))
+    wrong = sorted(set(names.values()) - {names[stem] for stem in names.keys() & stems})
+    if wrong and names.keys().isdisjoint(stems):
+        detail = f"none of the names in it, such as {wrong[0]!r:.100}, matches an XML file"
+        yield file.notice("fatal", "bad_annotations", f"{detail}: correct the list, or add it to ignore")
+    elif wrong:
+        match = "matches" if len(wrong) == 1 else "match"
+        detail = f"{format_count(len(wrong), 'name')}, such as {wrong[0]!r:.100}, {match} no XML file"
+        yield file.notice("warning", "bad_annotations", detail)
+    yield file.notice("ignored", Voc.other_files)  # used, if it gives the split of an image
+
+
+def _read_set(uri: str) -> Mapping[str, str]:
+    """The names on a list, by what XML files for them may be called; nothing if there is no such list.
+
+    Raises:
+        Rejected: it cannot be read.
+    """
+    try:
+        return parse_sibling(uri, _parse_set) or {}
+    except UnicodeDecodeError as error:
+        raise bad_annotations(f"{posixpath.basename(uri)} is not UTF-8, from byte {error.start} on") from None
+
+
+def _parse_set(data: bytes) -> dict[str, str]:
+    """The names on a list, one per line, by themselves and without the ending of an image."""
+    names = [words[0] for words in map(str.split, data.decode("utf-8-sig").splitlines()) if words]
+    parts = [(name, *posixpath.splitext(name)) for name in names]
+    stems = {stem: name for name, stem, ending in parts if ending.lower() in IMAGE_ENDINGS}
+    return stems | {name: name for name in names}
 
 
 def read_annotation(root: Element) -> tuple[str, dict[str, Any]]:

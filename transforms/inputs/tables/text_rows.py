@@ -51,7 +51,9 @@ def read_csv_rows(lines: TextLines, dialect: CsvDialect) -> Iterator[Row]:
             if "unexpected end of data" in str(error):
                 sentence = f"row {lines.row_number}: a quote is opened and never closed: close it"
                 raise UnreadableTableError(sentence) from None
-            raise ValueError(f"it is not a row of a table: {error}") from None
+            ends_with_cr = "new-line character seen in unquoted field" in str(error)
+            why = "a line ends with CR alone, and must end with LF or CRLF" if ends_with_cr else error
+            raise ValueError(f"it is not a row of a table: {why}") from None
 
     return _read_rows(lines, read_cells)
 

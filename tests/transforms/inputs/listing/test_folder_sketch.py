@@ -42,6 +42,13 @@ def test_the_first_file_of_an_ending_that_was_looked_into():
     )
 
 
+def test_the_first_file_that_holds_a_sign():
+    sketch = FolderSketch.of(
+        ["a/1.xml", "a/2.xml"], {"1.xml": b"<b", "a/1.xml": b"", "a/2.xml": b"<b>", "a/3.xml": b"<b"}
+    )
+    assert (sketch.first_head("a", ".xml", sign=b"<b"), sketch.first_head("a", ".xml", sign=b"<c")) == (b"<b>", b"")
+
+
 def test_files_with_the_name_of_an_image():
     names = Names(("1.jpg", "1.txt", "2.txt", "3.JPG", "3.xml"))
     assert (names.beside_images(".txt"), names.beside_images(".xml")) == (("1.txt",), ("3.xml",))

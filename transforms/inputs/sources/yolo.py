@@ -149,6 +149,14 @@ class Yolo(Source):
         text_file = "" if ref.lacks_file else self._text_file(ref.uri)
         return (ref.uri, text_file) if text_file else (ref.uri,)
 
+    def should_describe(self, key: str) -> bool:
+        """Whether it is a text file where those of boxes are, and no list of images or names."""
+        stem, ending = posixpath.splitext(posixpath.basename(key).lower())
+        other = (
+            stem.startswith("readme") or split_of(stem) if self.text_files == "beside" else "/labels/" not in f"/{key}"
+        )
+        return ending == ".txt" and stem != "classes" and not other
+
     def classes(self) -> Mapping[str, int]:
         """Those of `names`."""
         return state_classes(self.names, "source.names")

@@ -51,7 +51,12 @@ OtherShapes = Literal["enclose", "drop", "reject"]
 
 _CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
 
+
 _FLAGS = {0.0, 1.0, 2.0}  # of a key point: not there, hidden, seen
+
+
+class BadNameError(ValueError):
+    """A file has `names`, and one of them is not a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +170,7 @@ class Yolo(Source):
         try:
             names = read_names(path, read_sibling(file.uri).decode())
         except (Rejected, ValueError) as error:
-            if posixpath.basename(path) in NAMES_BESIDE:
+            if posixpath.basename(path) in NAMES_BESIDE or isinstance(error, BadNameError):
                 yield file.notice("fatal", "bad_annotations", f"it names no classes: {why_unread(error)}")
             else:
                 yield file.notice("ignored", self.other_files)
@@ -312,7 +317,7 @@ def read_names(path: str, text: str) -> dict[str, int]:
     """The classes by name, from `data.yaml` (`names:` as a list, or by number) or from lines.
 
     Raises:
-        ValueError: there are none, or two have one name.
+        ValueError: there are none, two have one name, or numbers are unclear.
     """
     if not path.endswith(_YAML):
         names: Any = [line.strip() for line in text.splitlines() if line.strip()]
@@ -326,8 +331,11 @@ def read_names(path: str, text: str) -> dict[str, int]:
         raise ValueError(f"`names` is not a list: {names!r:.60}")
     numbered = names if isinstance(names, dict) else dict(enumerate(names or ()))
     for number, name in numbered.items():  # aliases can make of a few lines a list of any size, that must not be shown
-        if not isinstance(number, int) or not isinstance(name, str | int | float) or name == "":
-            raise ValueError(f"class {number!r:.60} of `names` is not a text under a number")
+        if type(number) is not int or not isinstance(name, str | int | float) or name == "":
+            raise BadNameError(f"class {number!r:.60} of `names` is not a text under a number")
+        if isinstance(name, bool):
+            why = "yes, no, on and off are truth values in YAML"
+            raise BadNameError(f"class {number} of `names` is {name}: write it in quotes, as text ({why})")
     classes = {str(name): number for number, name in numbered.items()}
     if not classes or len(classes) < len(numbered):
         raise ValueError("two classes have one name" if classes else "`names` is missing or empty")

@@ -94,6 +94,7 @@ def test_classes_come_from_the_files_that_tools_write(tmp_path, path, text, name
         ("data.yaml", "names: [[a], [b]]"),
         ("data.yaml", "names: [null, a]"),
         ("data.yaml", "names: {x: a}"),
+        ("data.yaml", "names: {no: a}"),
         ("data.yaml", "[" * 2_000),
         ("classes.txt", "\n"),
         ("classes.txt", "a\na"),
@@ -105,6 +106,23 @@ def test_a_file_that_names_no_classes_fails_the_run(tmp_path, path, text):
     (tmp_path / path).write_text(text, encoding="utf-8")
     (ref,) = list_file(Yolo(), path, ImageRef(path, str(tmp_path / path)))
     assert (ref.status, ref.detail.startswith("it names no classes: ")) == ("fatal", True)
+
+
+@pytest.mark.parametrize(
+    ("names", "what"),
+    [
+        ("[no, yes]", "0 of `names` is False"),
+        ("{0: a, 3: on}", "3 of `names` is True"),
+        ("['no', y, true]", "2 of `names` is True"),
+    ],
+)
+@pytest.mark.parametrize("name", ["data.yaml", "coco8.yaml"])
+def test_words_that_are_truth_values_in_yaml_must_be_quoted(tmp_path, names, what, name):
+    (tmp_path / name).write_text(f"names: {names}\n", encoding="utf-8")
+    file = ImageRef(name, str(tmp_path / name), 5)
+    why = "write it in quotes, as text (yes, no, on and off are truth values in YAML)"
+    detail = f"it names no classes: class {what}: {why}"
+    assert list(list_file(Yolo(), name, file)) == [file.notice("fatal", "bad_annotations", detail)]
 
 
 @pytest.mark.parametrize("name", ["coco8.yaml", "pets.yml"])

@@ -44,7 +44,7 @@ NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
 _IMAGES = re.compile(r"(?:([^/\s'\"\[,]+)/+)?images(?:/+([^/\s'\"\],]+))?")
 """A path in data.yaml: the folders with `images` next to them or below."""
 
-_BOX = re.compile(rb"[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
+_BOX = re.compile(rb"(?:\xef\xbb\xbf)?[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
 
 
 OtherShapes = Literal["enclose", "drop", "reject"]
@@ -141,7 +141,7 @@ class Yolo(Source):
     def _read_boxes(self, data: bytes, image: DataFile) -> dict[str, Any]:
         key_points = None
         try:
-            text = data.decode()
+            text = data.decode("utf-8-sig")  # some editors write a byte order mark
             if self.lines == "auto" and any(len(line.split()) > 6 for line in text.splitlines()):
                 key_points = _find_key_points(image)
             return read_yolo_lines(text, self.other_shapes, key_points, boxes_only=self.lines == "boxes")
@@ -168,7 +168,7 @@ class Yolo(Source):
 
     def _announce(self, path: str, file: ImageRef) -> Iterator[Listed]:
         try:
-            names = read_names(path, read_sibling(file.uri).decode())
+            names = read_names(path, read_sibling(file.uri).decode("utf-8-sig"))
         except (Rejected, ValueError) as error:
             if posixpath.basename(path) in NAMES_BESIDE or isinstance(error, BadNameError):
                 yield file.notice("fatal", "bad_annotations", f"it names no classes: {why_unread(error)}")
@@ -217,7 +217,7 @@ def _recognise_beside(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tu
 
 def _splits_of_data_yaml(sketch: FolderSketch) -> dict[str, str]:
     """The splits of folders next to or below `images`, by the paths under `train`, `val` and `test` of data.yaml."""
-    text = sketch.first_head("", *_YAML).decode("utf-8", "replace")
+    text = sketch.first_head("", *_YAML).decode("utf-8-sig", "replace")
     found: dict[str, str] = {}
     for key, paths in re.findall(r"^(train|val|test) *:((?:.|\n[ -])*)", text, re.MULTILINE):
         for above, below in _IMAGES.findall(paths):

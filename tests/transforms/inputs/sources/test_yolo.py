@@ -140,6 +140,17 @@ def test_any_yaml_file_of_the_input_may_name_the_classes(tmp_path, name):
     assert [why_ignored(listing, path, False) for path in (name, f"a/{name}")] == ["", "not_included"]
 
 
+def test_byte_order_marks_count_for_nothing(tmp_path):
+    """Windows editors write them, and nobody sees them."""
+    (ref,) = refer(tmp_path, "images/1.jpg", "\ufeff1 0.5 0.25 0.5 0.5\n")
+    assert orjson.loads(ref.features) == boxes_of([(0.25, 0.0, 0.75, 0.5)], [1], fractions=True)
+    for name, text in (("classes.txt", "person\nbike\n"), ("data.yaml", "names: [person, bike]\n")):
+        (tmp_path / name).write_text(f"\ufeff{text}", encoding="utf-8")
+        file = ImageRef(name, str(tmp_path / name), 5)
+        announced, _ = list_file(Yolo(), name, file)
+        assert announced == ClassNames.of(file, {"person": 0, "bike": 1})
+
+
 def test_a_bomb_of_aliases_is_not_lit():
     """Nine lines that are a list of 43 million names."""
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]

@@ -320,7 +320,11 @@ def read_names(path: str, text: str) -> dict[str, int]:
         ValueError: there are none, two have one name, or numbers are unclear.
     """
     if not path.endswith(_YAML):
-        names: Any = [line.strip() for line in text.splitlines() if line.strip()]
+        names: Any = [line.strip() for line in text.rstrip().splitlines()]
+        if "" in names:  # a class's number is that of its line
+            raise ValueError(
+                f"line {names.index('') + 1} is blank, and a name follows: remove the line, or name the class"
+            )
     else:
         try:
             data = yaml.safe_load(text)

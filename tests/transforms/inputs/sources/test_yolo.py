@@ -74,6 +74,7 @@ def test_a_line_that_is_not_a_box_rejects_the_image_and_is_named(tmp_path, line)
         ("data.yaml", "names: [cat, dog]", {"cat": 0, "dog": 1}),
         ("data.yaml", "nc: 2\nnames: {0: cat, 3: dog}", {"cat": 0, "dog": 3}),
         ("classes.txt", "cat\ndog\n", {"cat": 0, "dog": 1}),
+        ("classes.txt", "cat \r\ndog\r\n\r\n \n", {"cat": 0, "dog": 1}),
     ],
 )
 def test_classes_come_from_the_files_that_tools_write(tmp_path, path, text, names):
@@ -138,6 +139,17 @@ def test_any_yaml_file_of_the_input_may_name_the_classes(tmp_path, name):
     assert (ref.status, ref.reason) == ("ignored", "read_only_with_images")
     listing = ListingSettings(include=Yolo().files)
     assert [why_ignored(listing, path, False) for path in (name, f"a/{name}")] == ["", "not_included"]
+
+
+@pytest.mark.parametrize(("text", "line"), [("person\n\nbike\n", 2), ("\nbike", 1), ("a\nb\n \n\nc", 3)])
+@pytest.mark.parametrize(("name", "text_files"), [("classes.txt", "labels"), ("obj.names", "beside")])
+def test_a_blank_line_before_a_name_could_move_numbers(tmp_path, text, line, name, text_files):
+    """Darknet and LabelImg count lines."""
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    file = ImageRef(name, str(tmp_path / name), 5)
+    why = f"line {line} is blank, and a name follows: remove the line, or name the class"
+    notice = file.notice("fatal", "bad_annotations", f"it names no classes: {why}")
+    assert list(list_file(Yolo(text_files=text_files), name, file)) == [notice]
 
 
 def test_byte_order_marks_count_for_nothing(tmp_path):

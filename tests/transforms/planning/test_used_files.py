@@ -101,20 +101,19 @@ def test_yolos_text_files_are_used_with_their_images():
 
 
 @pytest.mark.parametrize(
-    ("text_files", "alone"),
-    [("labels", ["a/labels/1.TXT", "labels/train.txt"]), ("beside", ["1.txt", "a/labels/1.TXT"])],
+    ("text_files", "first"), [("labels", "a/labels/1.TXT"), ("beside", "a/labels/1.TXT"), ("beside", "a/Train1.txt")]
 )
-def test_only_text_files_of_boxes_should_describe_an_image(text_files, alone):
-    others = ["README.dataset.txt", "labels/classes.txt", "labels/train.cache", "labels/1.json"]
-    keys = [*others, "1.txt", "labels/train.txt", "a/labels/1.TXT"]
-    digests, keys_of_hidden = FileDigests(Yolo(text_files=text_files)), [ignored("labels/2.txt", "hidden")]
-    list(digests.add(ReferenceBatch.of([*keys_of_hidden, *(ignored(key, "read_only_with_images") for key in keys)])))
+def test_only_text_files_of_boxes_should_describe_an_image(text_files, first):
+    others = ["README.dataset.txt", "labels/classes.txt", "labels/train.cache", "labels/1.json", "valid.txt"]
+    texts = [ignored(key, "read_only_with_images") for key in [*others, "labels/z.txt", first]]
+    digests = FileDigests(Yolo(text_files=text_files))
+    assert not list(digests.add(ReferenceBatch.of([*texts, ignored("labels/2.txt", "hidden")])))
     buckets = defaultdict(list)
     for bucket, found in digests.let_go():
         buckets[bucket].append(found)
     settled = settle_ignored(Summary(unpaired=Counter(image=1)), map(find_used, buckets.values()))
     assert settled.unpaired == {"image": 1, "text file": 2}
-    assert settled.unpaired_such == {"text file": alone[0]}
+    assert settled.unpaired_such == {"text file": first}
 
 
 def test_few_digests_are_held():

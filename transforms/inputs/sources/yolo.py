@@ -19,6 +19,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.class_names import state_classes, why_unread
 from recordmill.transforms.inputs.listing.folder_sketch import (
     IMAGE_PATTERNS,
+    USUAL_WORDS,
     FolderSketch,
     Recognised,
     given_splits,
@@ -157,10 +158,11 @@ class Yolo(Source):
     def should_describe(self, key: str) -> bool:
         """Whether it is a text file where those of boxes are, and no list of images or names."""
         stem, ending = posixpath.splitext(posixpath.basename(key).lower())
-        other = (
-            stem.startswith("readme") or split_of(stem) if self.text_files == "beside" else "/labels/" not in f"/{key}"
-        )
-        return ending == ".txt" and stem != "classes" and not other
+        if ending != ".txt" or stem == "classes":
+            return False
+        if self.text_files == "beside":
+            return not stem.startswith("readme") and stem not in USUAL_WORDS
+        return "/labels/" in f"/{key}"
 
     def classes(self) -> Mapping[str, int]:
         """Those of `names`."""

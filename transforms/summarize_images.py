@@ -58,7 +58,7 @@ class SummarizeImages(beam.PTransform):
             batches
             | "DigestFiles" >> beam.ParDo(_DigestFiles(self.source)).with_output_types(tuple[int, Digests])
             | "GroupDigests" >> beam.GroupByKey()
-            | "FindUsed" >> beam.MapTuple(lambda _, bucket: find_used(bucket)).with_output_types(dict[str, int])
+            | "FindUsed" >> beam.MapTuple(lambda _, bucket: find_used(bucket)).with_output_types(Summary)
         )
         return summary | "SettleIgnored" >> beam.Map(settle_ignored, AsIter(used)).with_output_types(Summary)
 

@@ -14,9 +14,9 @@ from recordmill import storage
 from recordmill.pipeline.configuration.config import COMMENT
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.schemas.errors import UsageError
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.settings.listing import Input, ListingSettings
-from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch
+from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch, stems_of
 from recordmill.transforms.inputs.listing.ignored import compile_globs, why_ignored
 from recordmill.transforms.inputs.listing.local_folders import Ignore
 from recordmill.transforms.inputs.look_at_input import look_at_input
@@ -112,7 +112,7 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     if found and found.kind == "class_folders" and "source" not in written and not sketch.split_folders:
         _refuse_annotations_below(sketch, place, others, ignore)
     if not found and "source" not in written and top.files and not top.folders:
-        _refuse_files(top.files, place)
+        _refuse_files(sketch, place)
     return found
 
 
@@ -133,8 +133,9 @@ def _refuse_annotations_below(sketch: FolderSketch, place: str, kinds: Sequence[
             raise UsageError(f"{what}: let --input end in /{at}{more[1]}")
 
 
-def _refuse_files(files: Sequence[str], place: str) -> None:
+def _refuse_files(sketch: FolderSketch, place: str) -> None:
     """Refuses inputs in which no file has the extension of an image."""
+    files = sketch.top.files
     endings = {posixpath.splitext(name)[1].lower() for name in files}
     if "" in endings or endings & set(IMAGE_ENDINGS):
         return
@@ -144,6 +145,11 @@ def _refuse_files(files: Sequence[str], place: str) -> None:
     if all(name.lower().endswith(TABLE_ENDINGS) for name in files):
         named = "--set source.kind=manifest --set source.columns.uri=COLUMN if a column names images"
         advice = f"add {named}, or --config configs/observations.yaml if there are none"
+    elif files == sketch.top.ending(".npz") and (
+        arrays := sorted({name for inside in sketch.archives.values() for name in stems_of(inside.top.ending(".npy"))})
+    ):
+        named = "--set 'source={kind: arrays, images: {all: NAME}, labels: {all: NAME}}' --set images.store=png"
+        advice = f"add {named} with the names of its arrays, which are {show_names(arrays)}"
     raise UsageError(f"{place}: {what}: {advice}")
 
 

@@ -131,6 +131,10 @@ class SourceSettings(Protocol):
         """
         return (ref.uri,)
 
+    def should_describe(self, key: str) -> bool:
+        """Whether a file that matches none of `files` describes one image by its name: it is lost without the image."""
+        return False
+
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """Reads what one reference holds.
 

@@ -208,6 +208,27 @@ def test_yolo_text_files_without_an_image_are_counted_separately(tmp_path, pictu
     write(folder, "labels/train/gone.txt", "0 0.5 0.5 0.1 0.1\n")
     marker, _ = convert("yolo.yaml", folder)
     assert marker["ledger"]["ignored"] == {"class_names": 1, "read_only_with_images": 1}
+    assert not [note for note in marker["notes"] if "text file" in note]
+
+
+def test_yolo_text_files_and_images_without_each_other_are_in_a_note(tmp_path, picture, convert):
+    folder = write_yolo(tmp_path / "collection", picture)
+    (folder / "labels/train").rename(folder / "labels/training")
+    images = len(list((folder / "images/train").iterdir()))
+    texts = len(list((folder / "labels/training").iterdir()))
+    marker, _ = convert("yolo.yaml", folder)
+    assert (
+        f"there are both {texts} text files without an image (labels/training/a.txt) and {images} images without a "
+        "text file (images/train/a.jpg): where they belong together, rename the files or their folder, or the boxes "
+        "are lost"
+    ) in marker["notes"]
+
+
+def test_a_yolo_text_file_with_an_upper_case_ending_is_in_the_note(tmp_path, picture, convert):
+    folder = write_yolo(tmp_path / "collection", picture)
+    (folder / "labels/train/a.txt").rename(folder / "labels/train/a.TXT")
+    marker, _ = convert("yolo.yaml", folder)
+    assert [note for note in marker["notes"] if "1 text file without an image (labels/train/a.TXT) and " in note]
 
 
 def test_the_number_of_classes_is_the_same_everywhere(tmp_path, picture, convert):

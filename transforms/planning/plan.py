@@ -228,6 +228,13 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         unused = ", or a rejected one" if summary.rejected else ""
         unused += ", or one in no list in source.sets" if summary.ignored["in_no_set"] else ""
         yield f"{format_count(count, 'image')} {has} no annotation{unused}: {it} ignored"
+    if len(summary.unpaired) == 2:
+        lone, bare = (
+            f"{format_count(summary.unpaired[what], what)} without {other} ({summary.unpaired_such[what]})"
+            for what, other in (("text file", "an image"), ("image", "a text file"))
+        )
+        remedy = "where they belong together, rename the files or their folder, or the boxes are lost"
+        yield f"there are both {lone} and {bare}: {remedy}"
 
 
 def _find_problem(summary: Summary, settings: DatasetSettings) -> str:

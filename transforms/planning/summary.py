@@ -66,6 +66,8 @@ class Summary:
         warnings: messages for the user, sorted; the first few.
         problems: things that fail the run, sorted; the first few.
         problems_found: how many there are.
+        unpaired: images without the text file that describes their boxes, and text files without an image.
+        unpaired_such: of both the first by key.
     """
 
     listed: int = 0
@@ -89,6 +91,8 @@ class Summary:
     problems: list[str] = field(default_factory=list)
     problems_found: int = 0
     rejected_such: dict[str, str] = field(default_factory=dict)
+    unpaired: Counter[str] = field(default_factory=Counter)
+    unpaired_such: dict[str, str] = field(default_factory=dict)
 
     @property
     def classes(self) -> Counter[str]:
@@ -104,12 +108,19 @@ class Summary:
         """Counts what is in a batch."""
         digests = self._count(batch.refs)
         self.labels.update(ref.label for ref in batch.refs)
+        self.add_unpaired("image", [ref.key for ref in batch.refs if ref.lacks_file])
         planned = [digest for digest, ref in zip(digests, batch.refs, strict=True) if self._place(ref, splitter)]
         self.planned_digest = add_digests(self.planned_digest, *planned)
         for notice in batch.notices:
             self._add_notice(notice)
         for classes in batch.classes:
             self._announce(classes)
+
+    def add_unpaired(self, what: str, keys: Sequence[str]) -> None:
+        """Counts files that lack the other of two."""
+        if keys:
+            self.unpaired[what] += len(keys)
+            _keep_first(self.unpaired_such, {what: min(keys)})
 
     def _count(self, refs: Sequence[ImageRef]) -> list[int]:
         """Counts what is not ignored; gives the digests, added up in one go: it is done for every image."""
@@ -213,6 +224,7 @@ class Summary:
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
         _keep_first(self.first_boxes, other.first_boxes)
         _keep_first(self.rejected_such, other.rejected_such)
+        _keep_first(self.unpaired_such, other.unpaired_such)
         for split_name, split in other.splits.items():
             self.splits.setdefault(split_name, SplitSummary()).merge(split)
         for split_name, near in other.nearest.items():
@@ -222,7 +234,10 @@ class Summary:
         _keep_lowest(self.problems, *other.problems, most=MESSAGES_KEPT)
 
 
-_SUMS = ("listed", "ignored", "rejected", "left_out", "boxes", "box_labels", "naming_files", "problems_found")
+_SUMS = (
+    *("listed", "ignored", "rejected", "left_out", "boxes", "box_labels", "naming_files", "problems_found"),
+    "unpaired",
+)
 """What merged summaries simply add up."""
 
 

@@ -1,10 +1,12 @@
 """How what is recognised becomes settings: next to what is written, for several inputs, or as a refusal."""
 
 import io
+import re
 import tarfile
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -180,6 +182,19 @@ def test_folders_called_images_of_a_split_are_not_classes(fill_in):
 def test_files_that_are_not_images_are_refused(fill_in, files, sentence):
     with pytest.raises(UsageError, match=sentence):
         fill_in({f"in/{name}": b"x" for name in files})
+
+
+def test_arrays_with_other_names_are_listed(fill_in):
+    held = io.BytesIO()
+    np.savez(held, pictures=np.zeros((2, 4, 4), np.uint8), classes=np.zeros(2, np.uint8))
+    sentence = (
+        "1 file is not an image: g.npz: add --set 'source={kind: arrays, images: {all: NAME}, labels: {all: NAME}}' "
+        "--set images.store=png with the names of its arrays, which are classes, pictures"
+    )
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        fill_in({"in/g.npz": held.getvalue()})
+    with pytest.raises(UsageError, match=r"1 file is not an image: g.npz: let --input name what is to be converted"):
+        fill_in({"in/g.npz": b"damaged"})
 
 
 def test_inputs_are_of_one_layout(fill_in):

@@ -39,7 +39,10 @@ def join(*parts, source=None):
     assert all(0 <= bucket < BUCKETS for bucket in buckets)
     changes = Counter()
     for bucket in buckets.values():
-        changes.update(find_used(bucket))
+        found = find_used(bucket)
+        assert found.listed == found.ignored.total()
+        changes.update(found.ignored)
+        changes.update(found.unpaired)
     return {reason: count for reason, count in changes.items() if count}
 
 
@@ -94,7 +97,23 @@ def test_yolos_text_files_are_used_with_their_images():
         named("/x/images/2.jpg", lacks_file=True),
         named("/x/other/3.jpg").notice("rejected", "why"),
     ]
-    assert join([*texts, *images], source=Yolo()) == {"read_only_with_images": -2}
+    assert join([*texts, *images], source=Yolo()) == {"read_only_with_images": -2, "text file": 2}
+
+
+@pytest.mark.parametrize(
+    ("text_files", "first"), [("labels", "a/labels/1.TXT"), ("beside", "a/labels/1.TXT"), ("beside", "a/Train1.txt")]
+)
+def test_only_text_files_of_boxes_should_describe_an_image(text_files, first):
+    others = ["README.dataset.txt", "labels/classes.txt", "labels/train.cache", "labels/1.json", "valid.txt"]
+    texts = [ignored(key, "read_only_with_images") for key in [*others, "labels/z.txt", first]]
+    digests = FileDigests(Yolo(text_files=text_files))
+    assert not list(digests.add(ReferenceBatch.of([*texts, ignored("labels/2.txt", "hidden")])))
+    buckets = defaultdict(list)
+    for bucket, found in digests.let_go():
+        buckets[bucket].append(found)
+    settled = settle_ignored(Summary(unpaired=Counter(image=1)), map(find_used, buckets.values()))
+    assert settled.unpaired == {"image": 1, "text file": 2}
+    assert settled.unpaired_such == {"text file": first}
 
 
 def test_few_digests_are_held():
@@ -107,13 +126,16 @@ def test_few_digests_are_held():
 
 def test_beam_carries_digests():
     coder = coders.registry.get_coder(Digests)
-    digests = Digests("hidden", True, b"\0\xff")
+    digests = Digests("hidden", True, b"\0\xff", b"x")
     assert coder.decode(coder.encode(digests)) == digests
 
 
 def test_the_summary_counts_used_files_as_their_references_alone():
     summary = Summary(listed=20, ignored=Counter(taken_only_by_name=9, hidden=2, system_file=1), naming_files=3)
-    changes = [{"taken_only_by_name": -5}, {"hidden": -2, "taken_only_by_name": -3, "without_annotation": 3}]
+    changes = [
+        Summary(listed=-5, ignored=Counter(taken_only_by_name=-5)),
+        Summary(listed=-2, ignored=Counter(hidden=-2, taken_only_by_name=-3, without_annotation=3)),
+    ]
     settled = settle_ignored(summary, changes)
     assert settled.ignored == {"taken_only_by_name": 1, "system_file": 1, "without_annotation": 3}
     assert (settled.listed, settled.naming_files) == (13, 3)

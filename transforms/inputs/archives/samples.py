@@ -75,11 +75,13 @@ class Sample:
         name: the members' common name.
         parts: members by extension.
         image: the extension of the image; the empty string where there is none.
+        may_lack: whether the archive cannot be read after its members, where others of its name may be.
     """
 
     name: str
     parts: dict[str, Member]
     image: str = ""
+    may_lack: bool = False
     _json: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def value(self, part: str, texts: Mapping[str, bytes]) -> Any:
@@ -139,10 +141,23 @@ def group_samples(members: Iterable[Member], image_parts: tuple[str, ...]) -> It
     Args:
         members: in the archive's order.
         image_parts: extensions of images, the first that is there is taken.
+
+    Raises:
+        Rejected: what `members` raises; after the sample before it.
     """
-    for name, together in groupby(members, key=lambda member: _split(member.name)[0]):
+    damage: list[Rejected] = []
+    for name, together in groupby(_until_damage(members, damage), key=lambda member: _split(member.name)[0]):
         parts = {_split(member.name)[1]: member for member in together}
-        yield Sample(name, parts, next((each for each in image_parts if each in parts), ""))
+        yield Sample(name, parts, next((each for each in image_parts if each in parts), ""), bool(damage))
+    if damage:
+        raise damage[0]
+
+
+def _until_damage(members: Iterable[Member], damage: list[Rejected]) -> Iterator[Member]:
+    try:
+        yield from members
+    except Rejected as error:
+        damage.append(error)
 
 
 def _split(name: str) -> tuple[str, str]:

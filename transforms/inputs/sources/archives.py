@@ -180,13 +180,13 @@ class Archives(Source):
         image = refs[sample.image]
         if image.status:
             return image
-        wanted = (self.label_part, *(feature.part for feature in self.features_from.values()))
+        parts = (self.label_part, *(feature.part for feature in self.features_from.values()))
+        wanted = samples.extensions_of(parts)
         try:
-            texts = {
-                each: self._text(file, sample.parts[each], refs[each])
-                for each in samples.extensions_of(wanted)
-                if each in refs
-            }
+            if sample.may_lack and not wanted <= refs.keys():
+                lost = ", ".join(sorted(wanted - refs.keys()))
+                raise samples.bad_sample(f"{lost} may be in the rest of the archive, which cannot be read")
+            texts = {each: self._text(file, sample.parts[each], refs[each]) for each in sorted(wanted & refs.keys())}
             values = {key: each.value_of(sample.value(each.part, texts)) for key, each in self.features_from.items()}
             label = ""
             if self.label_part:

@@ -48,11 +48,11 @@ class Idx(ArraySource):
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Files called as MNIST's."""
         matches = [cls()._compiled().fullmatch(name) for name in sketch.top.files]
-        words = {match["split"]: match["dot"] for match in matches if match}
+        words = [match["split"] for match in matches if match]
         if not words:
             return
-        labels = {name.removesuffix(".gz") for name in sketch.top.files}
-        has_labels = all(cls().labels.format(split=word, dot=dot) in labels for word, dot in words.items())
+        # Where one of several is missing, or has another name, it is asked for.
+        has_labels = any(re.search("idx1|-labels", name) for name in sketch.top.files)
         source = {"kind": "idx", **({} if has_labels else {"labels": ""})}
         settings = {"source": source, **given_splits("from_source", words, {"t10k": "test"})}
         yield Recognised({**settings, "images": {"store": "png"}}, f"IDX files of {', '.join(words)}")

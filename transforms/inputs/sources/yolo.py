@@ -19,6 +19,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.class_names import state_classes, why_unread
 from recordmill.transforms.inputs.listing.folder_sketch import (
     IMAGE_PATTERNS,
+    USUAL_WORDS,
     FolderSketch,
     Recognised,
     given_splits,
@@ -44,14 +45,19 @@ NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
 _IMAGES = re.compile(r"(?:([^/\s'\"\[,]+)/+)?images(?:/+([^/\s'\"\],]+))?")
 """A path in data.yaml: the folders with `images` next to them or below."""
 
-_BOX = re.compile(rb"[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
+_BOX = re.compile(rb"(?:\xef\xbb\xbf)?[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
 
 
 OtherShapes = Literal["enclose", "drop", "reject"]
 
 _CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
 
+
 _FLAGS = {0.0, 1.0, 2.0}  # of a key point: not there, hidden, seen
+
+
+class BadNameError(ValueError):
+    """A file has `names`, and one of them is not a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +142,7 @@ class Yolo(Source):
     def _read_boxes(self, data: bytes, image: DataFile) -> dict[str, Any]:
         key_points = None
         try:
-            text = data.decode()
+            text = data.decode("utf-8-sig")  # some editors write a byte order mark
             if self.lines == "auto" and any(len(line.split()) > 6 for line in text.splitlines()):
                 key_points = _find_key_points(image)
             return read_yolo_lines(text, self.other_shapes, key_points, boxes_only=self.lines == "boxes")
@@ -149,15 +155,24 @@ class Yolo(Source):
         text_file = "" if ref.lacks_file else self._text_file(ref.uri)
         return (ref.uri, text_file) if text_file else (ref.uri,)
 
+    def should_describe(self, key: str) -> bool:
+        """Whether it is a text file where those of boxes are, and no list of images or names."""
+        stem, ending = posixpath.splitext(posixpath.basename(key).lower())
+        if ending != ".txt" or stem == "classes":
+            return False
+        if self.text_files == "beside":
+            return not stem.startswith("readme") and stem not in USUAL_WORDS
+        return "/labels/" in f"/{key}"
+
     def classes(self) -> Mapping[str, int]:
         """Those of `names`."""
         return state_classes(self.names, "source.names")
 
     def _announce(self, path: str, file: ImageRef) -> Iterator[Listed]:
         try:
-            names = read_names(path, read_sibling(file.uri).decode())
+            names = read_names(path, read_sibling(file.uri).decode("utf-8-sig"))
         except (Rejected, ValueError) as error:
-            if posixpath.basename(path) in NAMES_BESIDE:
+            if posixpath.basename(path) in NAMES_BESIDE or isinstance(error, BadNameError):
                 yield file.notice("fatal", "bad_annotations", f"it names no classes: {why_unread(error)}")
             else:
                 yield file.notice("ignored", self.other_files)
@@ -204,7 +219,7 @@ def _recognise_beside(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tu
 
 def _splits_of_data_yaml(sketch: FolderSketch) -> dict[str, str]:
     """The splits of folders next to or below `images`, by the paths under `train`, `val` and `test` of data.yaml."""
-    text = sketch.first_head("", *_YAML).decode("utf-8", "replace")
+    text = sketch.first_head("", *_YAML).decode("utf-8-sig", "replace")
     found: dict[str, str] = {}
     for key, paths in re.findall(r"^(train|val|test) *:((?:.|\n[ -])*)", text, re.MULTILINE):
         for above, below in _IMAGES.findall(paths):
@@ -304,10 +319,14 @@ def read_names(path: str, text: str) -> dict[str, int]:
     """The classes by name, from `data.yaml` (`names:` as a list, or by number) or from lines.
 
     Raises:
-        ValueError: there are none, or two have one name.
+        ValueError: there are none, two have one name, or numbers are unclear.
     """
     if not path.endswith(_YAML):
-        names: Any = [line.strip() for line in text.splitlines() if line.strip()]
+        names: Any = [line.strip() for line in text.rstrip().splitlines()]
+        if "" in names:  # a class's number is that of its line
+            raise ValueError(
+                f"line {names.index('') + 1} is blank, and a name follows: remove the line, or name the class"
+            )
     else:
         try:
             data = yaml.safe_load(text)
@@ -318,8 +337,11 @@ def read_names(path: str, text: str) -> dict[str, int]:
         raise ValueError(f"`names` is not a list: {names!r:.60}")
     numbered = names if isinstance(names, dict) else dict(enumerate(names or ()))
     for number, name in numbered.items():  # aliases can make of a few lines a list of any size, that must not be shown
-        if not isinstance(number, int) or not isinstance(name, str | int | float) or name == "":
-            raise ValueError(f"class {number!r:.60} of `names` is not a text under a number")
+        if type(number) is not int or not isinstance(name, str | int | float) or name == "":
+            raise BadNameError(f"class {number!r:.60} of `names` is not a text under a number")
+        if isinstance(name, bool):
+            why = "yes, no, on and off are truth values in YAML"
+            raise BadNameError(f"class {number} of `names` is {name}: write it in quotes, as text ({why})")
     classes = {str(name): number for number, name in numbered.items()}
     if not classes or len(classes) < len(numbered):
         raise ValueError("two classes have one name" if classes else "`names` is missing or empty")

@@ -98,6 +98,44 @@ def test_an_archive_is_never_nothing(refer, tmp_path):
     assert ref.detail.startswith("it is not a zip archive, or its end is missing")
 
 
+@pytest.mark.parametrize(
+    ("cut", "refs_left", "damage"),
+    [
+        (2 * 2048 + 200, ["1.jpg", "2.jpg"], "the header at byte 4096 is damaged"),
+        (2 * 2048, ["1.jpg", "2.jpg"], "it has no end mark: it may have been cut after its last member"),
+        (
+            2 * 2048 - 1000,
+            ["1.jpg", "2.jpg: cls may be in the rest of the archive, which cannot be read"],
+            "the header at byte 3072 is damaged",
+        ),
+        (
+            1024,
+            ["1.jpg: cls may be in the rest of the archive, which cannot be read"],
+            "it has no end mark: it may have been cut after its last member",
+        ),
+    ],
+)
+def test_a_sample_before_damage_is_there_or_rejected(refer, tmp_path, cut, refs_left, damage):
+    file, _ = refer({f"{number}.{part}": b"1" for number in (1, 2, 3) for part in ("jpg", "cls")})
+    archive = tmp_path / "pets.train.tar"
+    archive.write_bytes(archive.read_bytes()[:cut])
+    *refs, last = list_file(Archives(labels="beside"), PATH, replace(file, size=cut))
+    found = [f"{ref.key.rpartition('/')[2]}{': ' if ref.detail else ''}{ref.detail}" for ref in refs]
+    assert found == refs_left
+    assert {(ref.status, ref.reason) for ref in refs if ref.detail} <= {("rejected", "bad_sample")}
+    assert (last.reason, last.detail) == ("bad_archive", f"the rest of the archive cannot be read: {damage}")
+
+
+def test_a_default_does_not_replace_what_damage_may_have_taken(refer, tmp_path):
+    settings = {"labels": "beside", "features_from": {"n": PartFeature(part="json.n", type="int64", default=0)}}
+    file, (ref,) = refer({"1.jpg": b"x", "1.cls": b"1"}, **settings)
+    assert (ref.status, ref.features) == ("", '{"n":0}')
+    archive = tmp_path / "pets.train.tar"
+    archive.write_bytes(archive.read_bytes()[:2048])
+    ref, _ = list_file(Archives(**settings), PATH, replace(file, size=2048))
+    assert (ref.reason, ref.detail) == ("bad_sample", "json may be in the rest of the archive, which cannot be read")
+
+
 def test_members_next_to_an_image_are_its_label_and_features(refer):
     features = {"caption": PartFeature(part="txt"), "tags": PartFeature(part="json.tags", many=True)}
     files = {"1.jpg": b"image", "1.cls": b"1\n", "1.txt": b"a dog", "1.json": b'{"tags": ["x", "y"]}', "1.npy": b"?"}

@@ -74,6 +74,7 @@ def test_a_line_that_is_not_a_box_rejects_the_image_and_is_named(tmp_path, line)
         ("data.yaml", "names: [cat, dog]", {"cat": 0, "dog": 1}),
         ("data.yaml", "nc: 2\nnames: {0: cat, 3: dog}", {"cat": 0, "dog": 3}),
         ("classes.txt", "cat\ndog\n", {"cat": 0, "dog": 1}),
+        ("classes.txt", "cat \r\ndog\r\n\r\n \n", {"cat": 0, "dog": 1}),
     ],
 )
 def test_classes_come_from_the_files_that_tools_write(tmp_path, path, text, names):
@@ -94,6 +95,7 @@ def test_classes_come_from_the_files_that_tools_write(tmp_path, path, text, name
         ("data.yaml", "names: [[a], [b]]"),
         ("data.yaml", "names: [null, a]"),
         ("data.yaml", "names: {x: a}"),
+        ("data.yaml", "names: {no: a}"),
         ("data.yaml", "[" * 2_000),
         ("classes.txt", "\n"),
         ("classes.txt", "a\na"),
@@ -105,6 +107,23 @@ def test_a_file_that_names_no_classes_fails_the_run(tmp_path, path, text):
     (tmp_path / path).write_text(text, encoding="utf-8")
     (ref,) = list_file(Yolo(), path, ImageRef(path, str(tmp_path / path)))
     assert (ref.status, ref.detail.startswith("it names no classes: ")) == ("fatal", True)
+
+
+@pytest.mark.parametrize(
+    ("names", "what"),
+    [
+        ("[no, yes]", "0 of `names` is False"),
+        ("{0: a, 3: on}", "3 of `names` is True"),
+        ("['no', y, true]", "2 of `names` is True"),
+    ],
+)
+@pytest.mark.parametrize("name", ["data.yaml", "coco8.yaml"])
+def test_words_that_are_truth_values_in_yaml_must_be_quoted(tmp_path, names, what, name):
+    (tmp_path / name).write_text(f"names: {names}\n", encoding="utf-8")
+    file = ImageRef(name, str(tmp_path / name), 5)
+    why = "write it in quotes, as text (yes, no, on and off are truth values in YAML)"
+    detail = f"it names no classes: class {what}: {why}"
+    assert list(list_file(Yolo(), name, file)) == [file.notice("fatal", "bad_annotations", detail)]
 
 
 @pytest.mark.parametrize("name", ["coco8.yaml", "pets.yml"])
@@ -120,6 +139,28 @@ def test_any_yaml_file_of_the_input_may_name_the_classes(tmp_path, name):
     assert (ref.status, ref.reason) == ("ignored", "read_only_with_images")
     listing = ListingSettings(include=Yolo().files)
     assert [why_ignored(listing, path, False) for path in (name, f"a/{name}")] == ["", "not_included"]
+
+
+@pytest.mark.parametrize(("text", "line"), [("person\n\nbike\n", 2), ("\nbike", 1), ("a\nb\n \n\nc", 3)])
+@pytest.mark.parametrize(("name", "text_files"), [("classes.txt", "labels"), ("obj.names", "beside")])
+def test_a_blank_line_before_a_name_could_move_numbers(tmp_path, text, line, name, text_files):
+    """Darknet and LabelImg count lines."""
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    file = ImageRef(name, str(tmp_path / name), 5)
+    why = f"line {line} is blank, and a name follows: remove the line, or name the class"
+    notice = file.notice("fatal", "bad_annotations", f"it names no classes: {why}")
+    assert list(list_file(Yolo(text_files=text_files), name, file)) == [notice]
+
+
+def test_byte_order_marks_count_for_nothing(tmp_path):
+    """Windows editors write them, and nobody sees them."""
+    (ref,) = refer(tmp_path, "images/1.jpg", "\ufeff1 0.5 0.25 0.5 0.5\n")
+    assert orjson.loads(ref.features) == boxes_of([(0.25, 0.0, 0.75, 0.5)], [1], fractions=True)
+    for name, text in (("classes.txt", "person\nbike\n"), ("data.yaml", "names: [person, bike]\n")):
+        (tmp_path / name).write_text(f"\ufeff{text}", encoding="utf-8")
+        file = ImageRef(name, str(tmp_path / name), 5)
+        announced, _ = list_file(Yolo(), name, file)
+        assert announced == ClassNames.of(file, {"person": 0, "bike": 1})
 
 
 def test_a_bomb_of_aliases_is_not_lit():

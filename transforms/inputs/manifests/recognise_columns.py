@@ -91,6 +91,19 @@ def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
     return tuple(next(iter(rows), ()))
 
 
+def why_no_columns(path: str, sketch: FolderSketch) -> str:
+    """What is not understood of a table in which `find_columns` finds nothing."""
+    if b"\0" in (head := sketch.heads.get(path, b"")):
+        return "it is not UTF-8, so set source.encoding"
+    rows, _ = _first_rows(head, path)
+    if len(rows) < 2:
+        return "it has no row after the header" if rows else "it is empty, or cannot be read"
+    header, first = rows
+    if twice := [name for name in header if header.count(name) > 1]:
+        return f"it has {header.count(twice[0])} columns {twice[0]!r:.60}"
+    return f"its first row names no image that is there: {', '.join(first):.100}"
+
+
 def _first_rows(head: bytes, path: str) -> tuple[list[list[str]], str]:
     """The first two rows of a table that begins so, and its delimiter if that is not the usual one.
 

@@ -7,6 +7,7 @@ from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.label_map import LabelMap, is_integer_label
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.planning.summary import Summary
@@ -56,7 +57,9 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
         return ""
     below: defaultdict[str, set[str]] = defaultdict(set)
     tops = set()
-    for path in (ref.key.split("/")[:-1] for _, _, ref in summary.sample):
+    keys = [ref.key for _, _, ref in summary.sample]
+    images = [key for key in keys if key.lower().endswith(IMAGE_ENDINGS)]
+    for path in (key.split("/")[:-1] for key in images or keys):  # what is not an image is rejected when it is read
         label = next((each for each in path if each in summary.labels), "")
         at = path.index(label) if label else -1
         below[label].add(path[at + 1] if label and at + 1 < len(path) else "")

@@ -106,6 +106,13 @@ def test_images_next_to_the_folders_are_of_their_class():
     assert notes_of([*NESTED, *beside]) == []
 
 
+def test_only_images_next_to_the_folders_count():
+    others = [f"fotos/{name}" for name in ("README.md", "list.csv")]
+    assert notes_of([*NESTED, *others]) == notes_of(NESTED) != []
+    bare = [key.removesuffix(".jpg") for key in NESTED]
+    assert notes_of(bare) == notes_of(NESTED)
+
+
 def test_folders_that_do_not_give_the_class_get_no_warning():
     names = load_source("filename_labels")(pattern="(?P<label>[a-z]+)")
     assert notes_of(NESTED, source=names) == []

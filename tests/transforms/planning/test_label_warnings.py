@@ -89,8 +89,17 @@ def test_folders_below_one_of_several_classes_get_a_warning():
     more = [f"more/{animal}/{number}.jpg" for animal in ("cow", "emu") for number in range(40)]
     (note,) = notes_of([*NESTED, *more])
     assert note == (
-        f"the images of class fotos are in folders of their own, cat, dog, as do those of 1 other class: {advice}"
+        f"the images of class fotos are in folders of their own, cat, dog, as are those of 1 other class: {advice}"
     )
+
+
+def test_splits_below_classes_are_not_taken_for_classes():
+    keys = [f"{animal}/{split}/{number}.jpg" for animal in ("cat", "dog") for split in ("train", "test")
+            for number in range(40)]  # fmt: skip
+    assert notes_of(keys) == [
+        "the images of class cat are in folders of their own, test, train, as are those of 1 other class: "
+        "if those are splits, put their folders around those of the classes, as in test/cat"
+    ]
 
 
 def test_folders_below_the_only_class_of_an_archive_get_a_warning():

@@ -173,7 +173,10 @@ def _read_columns(
     if table_format.blanks == "auto" and wanted and not wanted.keys() <= {*names} and wanted.keys() <= {*bare}:
         names, dialect = bare, dialect._replace(skip_blanks=True)
         rows = read_csv_rows(lines, dialect)
-    advice = "" if table_format.names else ", or where the first row names no columns, set source.names"
+    advice = "correct the name"
+    if len(names) == 1 and (cuts := [each for each in ",;\t|" if each in names[0]]):
+        advice = f"set source.delimiter to {cuts[0]!r} if that separates the cells"
+    advice += "" if table_format.names else ", or where the first row names no columns, set source.names"
     wanted = _check_columns(names, wanted, advice)
     positions = {name: place for place, name in enumerate(names) if name in wanted}
     rows = _name_cells(rows, positions, len(names), "source.names" if table_format.names else "the table")
@@ -197,7 +200,9 @@ def _read_header(rows: Iterator[Row]) -> list[str]:
     return names
 
 
-def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None, advice: str = "") -> Mapping[str, str]:
+def _check_columns(
+    names: Sequence[str], wanted: Mapping[str, str] | None, advice: str = "correct the name"
+) -> Mapping[str, str]:
     wanted = dict.fromkeys(names, "its header") if wanted is None else wanted
     counts = Counter(names)
     for column, key in wanted.items():
@@ -205,7 +210,7 @@ def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None, advic
             raise UnreadableTableError(f"it has {counts[column]} columns {column!r} ({key}): rename all but one")
         if column not in counts:
             shown = show_names(map(repr, names), 20)
-            fault = f"it has no column {column!r} ({key}), only {shown}: correct the name{advice}"
+            fault = f"it has no column {column!r} ({key}), only {shown}: {advice}"
             raise UnreadableTableError(fault, key)
     return wanted
 

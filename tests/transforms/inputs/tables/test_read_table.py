@@ -121,6 +121,15 @@ def test_what_is_not_asked_for_is_not_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
+        *[
+            (
+                f"t.{kind}",
+                f"a{cut}b\n".encode(),
+                f"it has no column 'b' (source.columns.uri), only 'a{shown}b': "
+                f"set source.delimiter to '{shown}' if that separates the cells, {NO_HEADER}",
+            )
+            for kind, cut, shown in (("csv", ";", ";"), ("csv", "\t", "\\t"), ("csv", "|", "|"), ("tsv", ",", ","))
+        ],
         ("t.csv", b"a,c\n", "it has no column 'b' (source.columns.uri), only 'a', 'c': correct the name, " + NO_HEADER),
         ("t.csv", b"a,b,b\n", "it has 2 columns 'b' (source.columns.uri): rename all but one"),
         ("t.csv", b"", "it is empty: it needs a row with the columns' names, or source.names"),

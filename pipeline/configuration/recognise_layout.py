@@ -20,8 +20,13 @@ from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, US
 from recordmill.transforms.inputs.listing.ignored import compile_globs, why_ignored
 from recordmill.transforms.inputs.listing.local_folders import Ignore
 from recordmill.transforms.inputs.look_at_input import look_at_input
+from recordmill.transforms.inputs.manifests.recognise_columns import why_no_columns
 from recordmill.transforms.inputs.sources import Recognised, load_source, source_names
+from recordmill.transforms.inputs.sources.class_folders import likely_classes
 from recordmill.transforms.inputs.sources.manifest import TABLE_ENDINGS
+
+_WORKBOOKS = (".xlsx", ".xls", ".ods")
+_TABLES = (*TABLE_ENDINGS, *_WORKBOOKS)
 
 _OWN_SPLITS = ("fractions", "stratify", "from_folders", "from_source")
 """Keys below `splits` with which users map existing splits."""
@@ -95,7 +100,8 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     """Recognises one input.
 
     Raises:
-        UsageError: as `recognise`; or all annotations are in one folder, or no file looks like an image.
+        UsageError: as `recognise`; or all annotations are in one folder, or no file looks like an image, or a
+            table is not understood.
         OSError: the input cannot be listed.
     """
     ignore = partial(why_ignored, _listing(written))
@@ -111,6 +117,8 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
             raise UsageError(f"{looks}: let --input end in /{top.folders[0]}")
     if found and found.kind == "class_folders" and "source" not in written and not sketch.split_folders:
         _refuse_annotations_below(sketch, place, others, ignore)
+    if (not found or found.kind == "class_folders") and "source" not in written:
+        _refuse_tables(sketch, place, _listing(written).ignore)
     if not found and "source" not in written and top.files and not top.folders:
         _refuse_files(sketch, place)
     return found
@@ -151,6 +159,28 @@ def _refuse_files(sketch: FolderSketch, place: str) -> None:
         named = "--set 'source={kind: arrays, images: {all: NAME}, labels: {all: NAME}}' --set images.store=png"
         advice = f"add {named} with the names of its arrays, which are {show_names(arrays)}"
     raise UsageError(f"{place}: {what}: {advice}")
+
+
+def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> None:
+    """Refuses a table that is not understood, where folders are not several classes: its labels would be lost."""
+    is_alone = (sketch.top.folders or sketch.has_images) and len(likely_classes(sketch)) < 2
+    paths = [sketch.only] if sketch.only else sketch.all_ending(*_TABLES) if is_alone else ()
+    tables = [path for path in paths if path.lower().endswith(_TABLES) and "submission" not in path]
+    if not tables:
+        return
+    table = next((path for path in tables if path in sketch.heads), tables[0])
+    why = why_no_columns(table, sketch)
+    how = "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images, with "
+    how += "source.delimiter or source.names if it needs them"
+    if table.lower().endswith(_WORKBOOKS):
+        why, how = "a workbook is not read", "save it as CSV"
+    what = f"is not understood as a table of images ({why})"
+    if sketch.only:
+        raise UsageError(f"{place} {what}: {how}, or --config configs/observations.yaml if there are no images")
+    patterns = [f"/{table}"] if len(tables) == 1 else sorted({f"*{posixpath.splitext(path)[1]}" for path in tables})
+    leave_out = f"leave it out with {flags_of({'ignore': [*ignored, *patterns]})}"
+    how = how.replace("add", f"let --input end in /{table} and add", 1)
+    raise UsageError(f"{place}/{table} {what}, and its labels would be lost: {how}, or {leave_out}")
 
 
 def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]) -> Recognised | None:

@@ -197,7 +197,7 @@ def test_bad_rows_are_rejected_each_with_its_place(images, picture, convert, tmp
     assert details["manifest.csv/000017"] == (
         "manifest.csv, row 17: column 'age': 'seven' (str) is not a 64-bit integer"
     )
-    assert details["manifest.csv/000018"] == "manifest.csv, row 18: it has 3 cells, and there are 4 columns"
+    assert details["manifest.csv/000018"] == "manifest.csv, row 18: it has 3 cells, and the table has 4 columns"
 
 
 def test_the_root_does_not_change_the_plan(images, picture, convert, tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import posixpath
 import tarfile
 import zlib
@@ -90,7 +91,7 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     seen = () if sketch.has_images else sketch.all_ending(*ARCHIVE_ENDINGS, ".npz")
     for name in dict.fromkeys((*seen[:2], *seen[-1:])):
         archives[name], heads[f"{name}/.cls"] = _look_into_archive(f"{root}/{name}", ignore)
-    return FolderSketch(names, heads, archives, only)
+    return FolderSketch(names, heads, archives, only, os.path.abspath(root) if storage.is_local(root) else root)
 
 
 def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:

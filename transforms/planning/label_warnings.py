@@ -7,6 +7,7 @@ from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.label_map import LabelMap, is_integer_label
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, split_of
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.planning.summary import Summary
@@ -56,7 +57,9 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
         return ""
     below: defaultdict[str, set[str]] = defaultdict(set)
     tops = set()
-    for path in (ref.key.split("/")[:-1] for _, _, ref in summary.sample):
+    keys = [ref.key for _, _, ref in summary.sample]
+    images = [key for key in keys if key.lower().endswith(IMAGE_ENDINGS)]
+    for path in (key.split("/")[:-1] for key in images or keys):  # what is not an image is rejected when it is read
         label = next((each for each in path if each in summary.labels), "")
         at = path.index(label) if label else -1
         below[label].add(path[at + 1] if label and at + 1 < len(path) else "")
@@ -66,14 +69,16 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
         return ""
     label, folders = min(nested.items())
     shown = show_names(sorted(folders))
+    advice = "if those are the classes, set source.class_from=last_folder"
+    if all(map(split_of, folders)):
+        advice = f"if those are splits, put their folders around those of the classes, as in {min(folders)}/{label}"
     if len(summary.labels) == 1:
-        top = tops == {0} and isinstance(source, ClassFolders)
-        advice = f"let --input end in /{label}" if top else "set source.class_from=last_folder"
-        return f"there is 1 class, {label}, and below it the folders {shown}: if those are the classes, {advice}"
+        if tops == {0} and isinstance(source, ClassFolders):
+            advice = f"if those are the classes, let --input end in /{label}"
+        return f"there is 1 class, {label}, and below it the folders {shown}: {advice}"
     others = format_count(len(nested) - 1, "other class")
-    more = f", as do those of {others}" if len(nested) > 1 else ""
-    what = f"the images of class {label} are in folders of their own, {shown}{more}"
-    return f"{what}: if those are the classes, set source.class_from=last_folder"
+    more = f", as are those of {others}" if len(nested) > 1 else ""
+    return f"the images of class {label} are in folders of their own, {shown}{more}: {advice}"
 
 
 def _note_alike(label_map: LabelMap) -> str:

@@ -197,6 +197,84 @@ def test_arrays_with_other_names_are_listed(fill_in):
         fill_in({"in/g.npz": b"damaged"})
 
 
+HOW = (
+    "--set source.kind=manifest --set source.columns.uri=COLUMN if a column names images, "
+    "with source.delimiter or source.names if it needs them"
+)
+UNREAD = "is not understood as a table of images"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "why"),
+    [
+        ("labels.csv", b"path,class\nimages\\1.jpg,cat\n",
+         "its first row names no image that is there: images\\1.jpg, cat"),
+        ("labels.csv", b"path,class\n/old/images/1.jpg,cat\n",
+         "its first row names no image that is there: /old/images/1.jpg, cat"),
+        ("labels.csv", b"path|class\nimages/1.jpg|cat\n",
+         "its first row names no image that is there: images/1.jpg|cat"),
+        ("labels.csv", "path,class\nimages/1.jpg,cat\n".encode("utf-16"),
+         "it is not UTF-8, so set source.encoding"),
+        ("labels.tsv", b"path\tclass\tclass\nimages/1.jpg\tcat\tcat\n", "it has 2 columns 'class'"),
+        ("labels.csv", b"path,class\n", "it has no row after the header"),
+        ("images/labels.csv", b"", "it is empty, or cannot be read"),
+        ("labels.ndjson", b'{"image": "/old/1.jpg", "label": 3}\n',
+         "its first row names no image that is there: /old/1.jpg, 3"),
+        ("labels.parquet", b"PAR1", "it is empty, or cannot be read"),
+    ],
+)  # fmt: skip
+def test_a_table_that_is_not_understood_is_refused_where_it_is_all_that_can_give_classes(
+    fill_in, tmp_path, name, data, why
+):
+    at = f"{tmp_path}/in/{name}"
+    with pytest.raises(UsageError) as error:
+        fill_in({"in/images/1.jpg": b"", f"in/{name}": data})
+    advice = f"let --input end in /{name} and add {HOW}, or leave it out with --set 'ignore=[/{name}]'"
+    assert str(error.value) == f"{at} {UNREAD} ({why}), and its labels would be lost: {advice}"
+    filled, _ = fill_in({}, {"ignore": [f"/{name}"]})
+    assert filled == {"source": {"kind": "class_folders"}, "ignore": [f"/{name}"]}
+    with pytest.raises(UsageError) as error:
+        fill_in({}, inputs=(f"in/{name}",))
+    observations = "or --config configs/observations.yaml if there are no images"
+    assert str(error.value) == f"{at} {UNREAD} ({why}): add {HOW}, {observations}"
+
+
+def test_a_workbook_is_refused_as_a_table_is(fill_in, tmp_path):
+    with pytest.raises(UsageError) as error:
+        fill_in({"in/1.jpg": b"", "in/a.xlsx": b"PK", "in/b.csv": b""}, {"ignore": ["*.csv"]})
+    what = f"{tmp_path}/in/a.xlsx {UNREAD} (a workbook is not read), and its labels would be lost"
+    assert str(error.value) == f'{what}: save it as CSV, or leave it out with --set \'ignore=["*.csv","/a.xlsx"]\''
+
+
+def test_several_tables_are_left_out_by_their_endings(fill_in):
+    with pytest.raises(UsageError, match=r"in/a\.csv .*, or leave it out with --set 'ignore=\[\"\*.csv\"\]'"):
+        fill_in({"in/1.jpg": b"", "in/a.csv": b"", "in/b.csv": b""})
+
+
+@pytest.mark.parametrize(
+    ("files", "classes"),
+    [
+        (["cat/1.jpg", "dog/1.jpg"], True),
+        (["cat/a/1.jpg", "dog/b/1.jpg"], True),
+        (["train/cat/1.jpg", "train/dog/1.jpg", "val/cat/2.jpg"], True),
+        (["cat/1.jpg"], False),
+        (["images/1.jpg", "notes/a.pdf", "scripts/a.py"], False),
+        (["train_images/1.jpg", "test_images/1.jpg"], False),
+        (["train/cat/1.jpg", "val/cat/1.jpg"], False),
+        (["1.jpg"], False),
+    ],
+    ids=str,
+)
+def test_an_unrelated_table_next_to_several_classes_is_not_refused(fill_in, files, classes):
+    paths = {f"in/{path}": b"" for path in (*files, "about.csv", "sample_submission.csv")}
+    if classes:
+        assert fill_in(paths)[0]["source"] == {"kind": "class_folders"}
+    else:
+        with pytest.raises(UsageError, match=r"in/about\.csv is not understood"):
+            fill_in(paths)
+    assert fill_in({}, {"source": {"kind": "class_folders"}})[0]["source"]["kind"] == "class_folders"
+
+
 def test_inputs_are_of_one_layout(fill_in):
     files = {"a/cat/1.jpg": b"", "b/dog/1.jpg": b"", "c/1.jpg": b""}
     assert fill_in(files, inputs=("a", "b"))[0] == {"source": {"kind": "class_folders"}}

@@ -76,7 +76,7 @@ def test_files_named_after_an_image_are_read_before_others(look):
 
 def test_an_input_that_is_a_file(look, tmp_path):
     assert look({"a.npy": "", "1.jpg": ""}, "a.npy") == FolderSketch(
-        {"": Names(("a.npy",))}, {"a.npy": b""}, only="a.npy"
+        {"": Names(("a.npy",))}, {"a.npy": b""}, only="a.npy", root=str(tmp_path)
     )
     sketch = look({"list.csv": "uri\n", "other.csv": "", "more/2.jpg": ""}, "list.csv")
     assert sketch.names == {"": Names(("1.jpg", "list.csv"), ("more",)), "more": Names(("2.jpg",))}

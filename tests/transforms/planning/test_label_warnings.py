@@ -89,8 +89,17 @@ def test_folders_below_one_of_several_classes_get_a_warning():
     more = [f"more/{animal}/{number}.jpg" for animal in ("cow", "emu") for number in range(40)]
     (note,) = notes_of([*NESTED, *more])
     assert note == (
-        f"the images of class fotos are in folders of their own, cat, dog, as do those of 1 other class: {advice}"
+        f"the images of class fotos are in folders of their own, cat, dog, as are those of 1 other class: {advice}"
     )
+
+
+def test_splits_below_classes_are_not_taken_for_classes():
+    keys = [f"{animal}/{split}/{number}.jpg" for animal in ("cat", "dog") for split in ("train", "test")
+            for number in range(40)]  # fmt: skip
+    assert notes_of(keys) == [
+        "the images of class cat are in folders of their own, test, train, as are those of 1 other class: "
+        "if those are splits, put their folders around those of the classes, as in test/cat"
+    ]
 
 
 def test_folders_below_the_only_class_of_an_archive_get_a_warning():
@@ -104,6 +113,13 @@ def test_folders_below_the_only_class_of_an_archive_get_a_warning():
 def test_images_next_to_the_folders_are_of_their_class():
     beside = [f"fotos/{number}.jpg" for number in range(80)]
     assert notes_of([*NESTED, *beside]) == []
+
+
+def test_only_images_next_to_the_folders_count():
+    others = [f"fotos/{name}" for name in ("README.md", "list.csv")]
+    assert notes_of([*NESTED, *others]) == notes_of(NESTED) != []
+    bare = [key.removesuffix(".jpg") for key in NESTED]
+    assert notes_of(bare) == notes_of(NESTED)
 
 
 def test_folders_that_do_not_give_the_class_get_no_warning():

@@ -20,6 +20,8 @@ _DAMAGES = (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, O
 def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
     """Yields the members of a zip archive, sorted by name; folders are none.
 
+    Where no name has a `/`, a backslash separates folders, as old writers on Windows have it.
+
     Args:
         stream: the archive.
         limits: members that are over them are refused.
@@ -33,15 +35,16 @@ def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
     except _DAMAGES as error:
         raise bad_archive(f"it is not a zip archive, or its end is missing ({error})") from None
     infos, end, members = archive.infolist(), archive.start_dir, []
+    separator = "/" if any("/" in info.orig_filename for info in infos) else "\\"
     for info in sorted(infos, key=lambda info: -info.header_offset):  # from the end: each ends where the next begins
-        if not info.filename.endswith("/"):
-            members.append(_member(info, bounded, end, limits))
+        name = _name_of(info).replace(separator, "/")
+        if not name.endswith("/"):
+            members.append(_member(name, info, bounded, end, limits))
         end = min(end, info.header_offset)
     yield from sorted(members, key=lambda member: member.name)
 
 
-def _member(info: zipfile.ZipInfo, stream: BoundedStream, end: int, limits: Limits) -> Member:
-    name = _name_of(info)
+def _member(name: str, info: zipfile.ZipInfo, stream: BoundedStream, end: int, limits: Limits) -> Member:
     if detail := _refusal(info, limits):
         return Member(name, reason="bad_member", detail=detail)
     start = data_start(info, stream)

@@ -81,12 +81,14 @@ class FolderSketch:
         archives: what is in some of the archives, by their paths.
         only: the name of the file that the input is; empty if it is a folder. Of a table or a JSON file, `names` has
             the images next to it too.
+        root: the whole path or URL of the input, which cells of tables may begin with; empty: it is not known.
     """
 
     names: Mapping[str, Names] = field(default_factory=dict)
     heads: Mapping[str, bytes] = field(default_factory=dict)
     archives: Mapping[str, "FolderSketch"] = field(default_factory=dict)
     only: str = ""
+    root: str = ""
 
     @staticmethod
     def of(paths: Iterable[str], heads: Mapping[str, bytes] | None = None) -> "FolderSketch":
@@ -158,7 +160,7 @@ class FolderSketch:
         cut = len(folder) + 1
         names = {path[cut:]: each for path, each in self.names.items() if f"{path}/".startswith(f"{folder}/")}
         heads = {path[cut:]: each for path, each in self.heads.items() if path.startswith(f"{folder}/")}
-        return replace(self, names=names, heads=heads, archives={})
+        return replace(self, names=names, heads=heads, archives={}, root="")
 
 
 @dataclass(frozen=True, slots=True)

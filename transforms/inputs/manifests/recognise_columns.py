@@ -31,6 +31,7 @@ class FoundColumns:
         root: what `source.root` must be, if the images are in a folder that no cell names.
         splits: words for splits as the table spells them, and the splits; empty where it has no such column.
         others: the columns that say something else.
+        delimiter: what `source.delimiter` must be; empty: the usual one.
     """
 
     columns: Mapping[str, str]
@@ -38,6 +39,7 @@ class FoundColumns:
     root: str = ""
     splits: Mapping[str, str] | None = None
     others: tuple[str, ...] = ()
+    delimiter: str = ""
 
     @property
     def has_boxes(self) -> bool:
@@ -57,9 +59,12 @@ def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
         path: of the table, below the input.
         sketch: the input, with how the table begins.
     """
-    rows = _first_rows(sketch.heads.get(path, b""), path)
-    if not rows:
-        return None
+    rows, delimiter = _first_rows(sketch.heads.get(path, b""), path)
+    found = _columns_of(rows, path, sketch) if rows else None
+    return found and replace(found, delimiter=delimiter)
+
+
+def _columns_of(rows: Sequence[Sequence[str]], path: str, sketch: FolderSketch) -> FoundColumns | None:
     if _place_of(rows[0][0].strip(), path, sketch) == ("", "{}"):  # no header
         return _without_header(rows[0])
     if len(rows) < 2 or len(set(rows[0])) < len(rows[0]) or path.endswith(".txt"):
@@ -82,26 +87,47 @@ def _without_header(row: Sequence[str]) -> FoundColumns | None:
 
 def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
     """The names in the first row of a table that has a header."""
-    return tuple(next(iter(_first_rows(sketch.heads.get(path, b""), path)), ()))
+    rows, _ = _first_rows(sketch.heads.get(path, b""), path)
+    return tuple(next(iter(rows), ()))
 
 
-def _first_rows(head: bytes, path: str) -> list[list[str]]:
-    """The first two rows of a table that begins so; the names of JSON's keys are the first."""
+def why_no_columns(path: str, sketch: FolderSketch) -> str:
+    """What is not understood of a table in which `find_columns` finds nothing."""
+    if b"\0" in (head := sketch.heads.get(path, b"")):
+        return "it is not UTF-8, so set source.encoding"
+    rows, _ = _first_rows(head, path)
+    if len(rows) < 2:
+        return "it has no row after the header" if rows else "it is empty, or cannot be read"
+    header, first = rows
+    if twice := [name for name in header if header.count(name) > 1]:
+        return f"it has {header.count(twice[0])} columns {twice[0]!r:.60}"
+    return f"its first row names no image that is there: {', '.join(first):.100}"
+
+
+def _first_rows(head: bytes, path: str) -> tuple[list[list[str]], str]:
+    """The first two rows of a table that begins so, and its delimiter if that is not the usual one.
+
+    The names of JSON's keys are the first row. The first line of a CSV shows its delimiter.
+    """
     text = head.decode("utf-8", "replace").removeprefix("\ufeff")
     name = path.lower().removesuffix(".gz")
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
-        return []
+        return [], ""
     if name.endswith((".jsonl", ".ndjson")):
         try:
             row = orjson.loads(lines[0])
         except ValueError:  # it is longer than what was read
             row = dict(re.findall(r'"(\w+)"\s*:\s*"([^"]*)"', lines[0]))
-        return [list(row), [str(value) for value in row.values()]] if row and isinstance(row, dict) else []
-    delimiter = "\t" if name.endswith(".tsv") else ","
-    if name.endswith(".txt"):
-        delimiter = next((each for each in ",\t" if each in lines[0]), " ")
-    return list(csv.reader(lines[:2], delimiter=delimiter, skipinitialspace=True))
+        is_row = bool(row) and isinstance(row, dict)
+        return [list(row), [str(value) for value in row.values()]] if is_row else [], ""
+    delimiter = usual = "\t" if name.endswith(".tsv") else ","
+    if name.endswith(".csv"):
+        delimiter = next((each for each in ",;\t" if each in lines[0]), ",")
+    elif name.endswith(".txt"):
+        delimiter = usual = next((each for each in ",\t" if each in lines[0]), " ")
+    rows = list(csv.reader(lines[:2], delimiter=delimiter, skipinitialspace=True))
+    return rows, "" if delimiter == usual else delimiter
 
 
 def _find_image(row: Mapping[str, str], path: str, sketch: FolderSketch) -> FoundColumns | None:
@@ -146,19 +172,27 @@ def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | 
     None where it was not seen.
     """
     own, name = posixpath.dirname(path), posixpath.basename(value)
+    roots: Sequence[str] = (own, *sketch.names)
+    if sketch.root and value.startswith(f"{sketch.root}/"):
+        value, roots = value.removeprefix(f"{sketch.root}/"), ("",)
     if not name or "{" in value or value.startswith("/") or "://" in value:
         return None
     is_whole = name.lower().endswith(IMAGE_ENDINGS)
     endings: Sequence[str] = ("",) if is_whole else (*IMAGE_ENDINGS, *(each.upper() for each in IMAGE_ENDINGS))
-    for root in (own, *sketch.names):
+    for root in roots:
         names = sketch.at(posixpath.dirname(posixpath.join(root, value)))
-        below = posixpath.relpath(root or ".", own or ".")
         for ending in endings:
             if name + ending in names.files:
                 others = {posixpath.splitext(each)[1] for each in names.images}
-                return "" if below == "." else below, "{}" + (ending if is_whole or len(others) == 1 else ".*")
-    deeper = posixpath.join(own, value.split("/")[0])  # than was looked
-    return ("", "{}") if is_whole and "/" in value and sketch.has_folder(deeper) else None
+                return _below(root, own), "{}" + (ending if is_whole or len(others) == 1 else ".*")
+    deeper = posixpath.join(roots[0], value.split("/")[0])  # than was looked
+    return (_below(roots[0], own), "{}") if is_whole and "/" in value and sketch.has_folder(deeper) else None
+
+
+def _below(root: str, own: str) -> str:
+    """The path of a folder from another on; empty if they are one."""
+    path = posixpath.relpath(root or ".", own or ".")
+    return "" if path == "." else path
 
 
 def _spelt(word: str, like: str) -> str:

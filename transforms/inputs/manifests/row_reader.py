@@ -50,6 +50,7 @@ class RowReader:
     _below: str = field(init=False)  # the folder that is in the keys of images, but not in their paths
     _announced: set[str] = field(default_factory=set, init=False)
     _names: dict[str, Mapping[str, list[str]]] = field(default_factory=dict, init=False)
+    _largest: float = field(default=0.0, init=False)  # of the coordinates of boxes in pixels
 
     def __post_init__(self) -> None:
         """Finds the root."""
@@ -60,7 +61,10 @@ class RowReader:
             self.root = os.path.abspath(self.root)
 
     def list_references(self, rows: Iterable[Row], reader: Reader) -> Iterator[ImageRef | ClassNames]:
-        """Yields a reference for each row, or for those that are joined; announcements of classes before them."""
+        """Yields a reference for each row, or for those that are joined; announcements of classes before them.
+
+        The last one may be a remark on all of them.
+        """
         for row, entry in self._entries(rows, reader):
             try:
                 if entry.fault:
@@ -70,6 +74,10 @@ class RowReader:
                 detail = f"{posixpath.basename(self.path)}, {row.place}: {error.detail}"
                 ref = self.file.replace(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
                 yield ref.notice("rejected", error.reason, detail)
+        if 0 < self._largest <= 1:
+            what = f"the largest coordinate of its boxes in pixels is {self._largest:g}"
+            advice = "set source.boxes_unit=fraction if they are parts of the image's width and height"
+            yield self.file.notice("warning", "small_boxes", f"{what}: {advice}")
 
     def _entries(self, rows: Iterable[Row], reader: Reader) -> Iterator[tuple[Row, Entry]]:
         """Each row and its entry; rows that are joined come last, as the first of them with the boxes of all."""
@@ -94,6 +102,8 @@ class RowReader:
         if entry.labels is not None:
             fields["label_texts"] = list(dict.fromkeys(entry.labels))
         if entry.boxes is not None:
+            if not entry.fractions:
+                self._largest = max(self._largest, *map(max, entry.boxes), 0.0)
             fields |= boxes_of(entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=entry.fractions)
         named = {*(entry.labels or ()), *entry.box_labels} - self._announced
         if named:

@@ -1,5 +1,6 @@
 """Images in class folders: `class/image.jpg`, the folder's name is the label."""
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -78,6 +79,17 @@ class ClassFolders(Source):
             yield file.replace(label=label)
         else:
             raise Rejected("list", "no_class", "the file is not in a class folder")
+
+
+def likely_classes(sketch: FolderSketch) -> set[str]:
+    """The folders that may be those of classes, as far as their names and contents were seen."""
+    found = set()
+    for at in sketch.split_folders or ("",):
+        for folder in sketch.at(at).folders:
+            names = sketch.names.get(posixpath.join(at, folder))
+            if not _NO_CLASS.fullmatch(folder.lower()) and (names is None or names.images or names.folders):
+                found.add(folder)
+    return found
 
 
 def _as_classes(sketch: FolderSketch, source: Mapping[str, Any]) -> Recognised:

@@ -251,6 +251,7 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
     source: dict[str, Any] = {"kind": "manifest", "columns": dict(first.columns)}
     source |= {"names": list(first.names)} if first.names else {}
     source |= {"root": first.root} if first.root else {}
+    source |= {"delimiter": first.delimiter} if first.delimiter else {}
     settings: dict[str, Any] = {"source": source}
     folders = {posixpath.dirname(each) for each in found}
     unread = _unread_like(found, sketch)

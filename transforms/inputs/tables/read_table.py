@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from recordmill import storage
 from recordmill.schemas.added_setting import added_setting
-from recordmill.schemas.formatting import show_names
+from recordmill.schemas.formatting import format_count, show_names
 from recordmill.transforms.inputs.tables.parquet import check_sizes, open_parquet, read_parquet_rows
 from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError
 from recordmill.transforms.inputs.tables.text_lines import TextLines, check_encoding, open_lines
@@ -173,10 +173,13 @@ def _read_columns(
     if table_format.blanks == "auto" and wanted and not wanted.keys() <= {*names} and wanted.keys() <= {*bare}:
         names, dialect = bare, dialect._replace(skip_blanks=True)
         rows = read_csv_rows(lines, dialect)
-    advice = "" if table_format.names else ", or where the first row names no columns, set source.names"
+    advice = "correct the name"
+    if len(names) == 1 and (cuts := [each for each in ",;\t|" if each in names[0]]):
+        advice = f"set source.delimiter to {cuts[0]!r} if that separates the cells"
+    advice += "" if table_format.names else ", or where the first row names no columns, set source.names"
     wanted = _check_columns(names, wanted, advice)
     positions = {name: place for place, name in enumerate(names) if name in wanted}
-    rows = _name_cells(rows, positions, len(names), " of source.names" if table_format.names else "")
+    rows = _name_cells(rows, positions, len(names), "source.names" if table_format.names else "the table")
     return Table(kind, rows, lines.codec, positions, is_gzip=lines.is_gzip, skips_blanks=dialect.skip_blanks)
 
 
@@ -197,7 +200,9 @@ def _read_header(rows: Iterator[Row]) -> list[str]:
     return names
 
 
-def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None, advice: str = "") -> Mapping[str, str]:
+def _check_columns(
+    names: Sequence[str], wanted: Mapping[str, str] | None, advice: str = "correct the name"
+) -> Mapping[str, str]:
     wanted = dict.fromkeys(names, "its header") if wanted is None else wanted
     counts = Counter(names)
     for column, key in wanted.items():
@@ -205,15 +210,16 @@ def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None, advic
             raise UnreadableTableError(f"it has {counts[column]} columns {column!r} ({key}): rename all but one")
         if column not in counts:
             shown = show_names(map(repr, names), 20)
-            fault = f"it has no column {column!r} ({key}), only {shown}: correct the name{advice}"
+            fault = f"it has no column {column!r} ({key}), only {shown}: {advice}"
             raise UnreadableTableError(fault, key)
     return wanted
 
 
-def _name_cells(rows: Iterator[Row], positions: Mapping[str, int], width: int, named: str) -> Iterator[Row]:
+def _name_cells(rows: Iterator[Row], positions: Mapping[str, int], width: int, header: str) -> Iterator[Row]:
     for row in rows:
         if row.cells is not None and len(row.cells) != width:
-            row.fault = f"it has {len(row.cells)} cells, and there are {width} columns{named}"
+            columns = format_count(width, "column")
+            row.fault = f"it has {format_count(len(row.cells), 'cell')}, and {header} has {columns}"
             row.cells = None
         elif row.cells is not None:
             row.cells = {name: row.cells[at] for name, at in positions.items()}

@@ -40,6 +40,23 @@ def test_names_are_utf8_whether_or_not_the_archive_says_so(make_zip):
     assert [each.name for each in members_of(content)] == ["café.jpg", "xy\udce9z.jpg", "äö.jpg"]
 
 
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["cat\\1.jpg", "cat\\", "dog\\a\\2.jpg", "3.jpg"], ["3.jpg", "cat/1.jpg", "dog/a/2.jpg"]),
+        (["cat\\1.jpg", "dog/2.jpg"], ["cat\\1.jpg", "dog/2.jpg"]),
+        (["..\\1.jpg", "C:\\2.jpg"], ["../1.jpg", "C:/2.jpg"]),
+    ],
+)
+def test_backslashes_separate_folders_where_nothing_else_does(names, expected):
+    with zipfile.ZipFile(stream := io.BytesIO(), "w") as archive:
+        for name in names:
+            info = zipfile.ZipInfo("x")
+            info.filename = name
+            archive.writestr(info, b"" if name.endswith("\\") else b"data")
+    assert [each.name for each in members_of(stream.getvalue())] == expected
+
+
 def entry(**values):
     info = zipfile.ZipInfo("evil.jpg")
     for key, value in values.items():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +54,26 @@ FOUND = {
         "a.csv", "path,label,set\n1.jpg,cat,7\n", FoundColumns({"uri": "path", "label": "label"}, others=("set",)),
     ),
     "tabs": ("a.tsv", "path\tlabel\n1.jpg\tcat\n", FoundColumns({"uri": "path", "label": "label"})),
+    "semicolons": (
+        "a.csv", "path;class\n1.jpg;cat\n", FoundColumns({"uri": "path", "label": "class"}, delimiter=";"),
+    ),
+    "semicolons, without a header": (
+        "a.csv.gz", "1.jpg;cat\n", FoundColumns({"uri": "path", "label": "label"}, ("path", "label"), delimiter=";"),
+    ),
+    "tabs in a CSV": (
+        "a.csv", "path\tclass\n1.jpg\tcat, a\n", FoundColumns({"uri": "path", "label": "class"}, delimiter="\t"),
+    ),
+    "semicolons among commas": (
+        "a.csv", "1.jpg,cat;dog;mouse\n", FoundColumns({"uri": "path", "label": "label"}, ("path", "label")),
+    ),
+    "whole paths": ("a.csv", "path,class\n/in/images/2.jpg,cat\n", FoundColumns({"uri": "path", "label": "class"})),
+    "whole paths deeper than was looked": (
+        "b/a.csv", "path,tag\n/in/deep/x/y.jpg,a\n", FoundColumns({"uri": "path", "label": "tag"}, root=".."),
+    ),
+    "whole paths in JSON": (
+        "b/a.jsonl", '{"image": "/in/images/2.jpg", "label": 3}\n',
+        FoundColumns({"uri": "image", "label": "label"}, root=".."),
+    ),
     "JSON": ("a.jsonl", '{"image": "1.jpg", "label": 3}\n', FoundColumns({"uri": "image", "label": "label"})),
     "a long line of JSON": (
         "a.jsonl", '{"image": "1.jpg", "label": "cat", "text": "' + "x" * 999,
@@ -76,7 +98,8 @@ FOUND = {
 @pytest.mark.parametrize("name", FOUND)
 def test_columns_are_known_by_their_names_and_the_first_row(name):
     path, text, expected = FOUND[name]
-    assert find_columns(path, FolderSketch.of([*IMAGES, path], {path: text.encode()})) == expected
+    sketch = replace(FolderSketch.of([*IMAGES, path], {path: text.encode()}), root="/in")
+    assert find_columns(path, sketch) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,6 +109,7 @@ def test_columns_are_known_by_their_names_and_the_first_row(name):
         "path,label\n",
         "path,label\nno.jpg,cat\n",
         "path,label\nhttp://x/1.jpg,cat\n",
+        "path,label\n/elsewhere/1.jpg,cat\n",
         "a,b\n9.jpg,2\n",
         "a,a\n1,2\n",
     ],

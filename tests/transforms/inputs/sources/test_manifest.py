@@ -2,7 +2,7 @@ import gzip
 
 import pytest
 
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.source import list_file
@@ -73,6 +73,30 @@ def test_labels_that_begin_with_a_blank_are_noted(folder):
     assert one.label == "65"
     (one,) = refer(folder, b"path, class\na.jpg, 65\n")
     assert one.label == "65"
+
+
+SIDES = {side: side for side in ("xmin", "ymin", "xmax", "ymax")}
+
+
+@pytest.mark.parametrize(
+    ("columns", "content", "largest"),
+    [
+        (Columns(uri="path", box_label="class", **SIDES),
+         b"path,class,xmin,ymin,xmax,ymax\na.jpg,cat,0.1,0.2,0.5,0.75\na.jpg,,,,,\n", "0.75"),
+        (Columns(uri="path", box_label="class", **SIDES), b"path,class,xmin,ymin,xmax,ymax\na.jpg,cat,0,0,1,1\n", "1"),
+        (Columns(uri="path", boxes="b", box_labels="class"),
+         b'path,class,b\na.jpg,cat|dog,"[[0,0,0.5,0.5],[0,0,0.25,0.5]]"\n', "0.5"),
+        (Columns(uri="path", box_label="class", **SIDES),
+         b"path,class,xmin,ymin,xmax,ymax\na.jpg,cat,0.1,0.2,0.5,0.75\na.jpg,cat,0,0,1,2\n", ""),
+        (Columns(uri="path", box_label="class", **SIDES), b"path,class,xmin,ymin,xmax,ymax\na.jpg,,,,,\n", ""),
+    ],
+)  # fmt: skip
+def test_boxes_of_less_than_a_pixel_are_noted(folder, columns, content, largest):
+    advice = "set source.boxes_unit=fraction if they are parts of the image's width and height"
+    expected = [f"the largest coordinate of its boxes in pixels is {largest}: {advice}"] if largest else []
+    for unit, remarks in (("pixels", expected), ("fraction", [])):
+        found = refer(folder, content, columns=columns, boxes_unit=unit)
+        assert [ref.detail for ref in found if isinstance(ref, Notice) and ref.status == "warning"] == remarks
 
 
 def test_one_manifest_per_split_has_its_split_by_its_name(folder):

@@ -47,7 +47,7 @@ def test_a_list_has_the_delimiter_of_its_first_line(tmp_path):
         {"a": "3", "b": "4"},
     ]
     with read_table(str(write(tmp_path / "t.txt", b"1, 2, 3\n")), TableFormat(names=("a", "b")), WANTED) as table:
-        assert [row.fault for row in table.rows] == ["it has 3 cells, and there are 2 columns of source.names"]
+        assert [row.fault for row in table.rows] == ["it has 3 cells, and source.names has 2 columns"]
     assert read(write(tmp_path / "t.txt.gz", gzip.compress(b"1, 2\n")), **named) == [{"a": "1", "b": "2"}]
     assert read(write(tmp_path / "t.txt", b"a b.jpg\nc,d.jpg\n"), {"a": "x"}, names=("a",)) == [
         {"a": "a b.jpg"},
@@ -121,6 +121,15 @@ def test_what_is_not_asked_for_is_not_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
+        *[
+            (
+                f"t.{kind}",
+                f"a{cut}b\n".encode(),
+                f"it has no column 'b' (source.columns.uri), only 'a{shown}b': "
+                f"set source.delimiter to '{shown}' if that separates the cells, {NO_HEADER}",
+            )
+            for kind, cut, shown in (("csv", ";", ";"), ("csv", "\t", "\\t"), ("csv", "|", "|"), ("tsv", ",", ","))
+        ],
         ("t.csv", b"a,c\n", "it has no column 'b' (source.columns.uri), only 'a', 'c': correct the name, " + NO_HEADER),
         ("t.csv", b"a,b,b\n", "it has 2 columns 'b' (source.columns.uri): rename all but one"),
         ("t.csv", b"", "it is empty: it needs a row with the columns' names, or source.names"),
@@ -140,8 +149,8 @@ def test_rows_of_another_width_are_bad_rows(tmp_path):
     path = write(tmp_path / "t.csv", b"a,b\n1\n1,2,3\n1,2\n")
     with read_table(str(path), TableFormat(), WANTED) as table:
         assert [(row.number, row.cells, row.fault) for row in table.rows] == [
-            (2, None, "it has 1 cells, and there are 2 columns"),
-            (3, None, "it has 3 cells, and there are 2 columns"),
+            (2, None, "it has 1 cell, and the table has 2 columns"),
+            (3, None, "it has 3 cells, and the table has 2 columns"),
             (4, {"a": "1", "b": "2"}, ""),
         ]
 

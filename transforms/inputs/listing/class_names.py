@@ -63,7 +63,7 @@ def number_classes(classes: Sequence[str] | int) -> dict[str, int]:
 
 
 def read_class_names(file: DataFile, name: str) -> dict[str, int]:
-    """The classes that a text file names, one a line; empty lines count for nothing.
+    """The classes that a text file names, one a line; empty lines at the end count for nothing.
 
     Args:
         file: a file of data.
@@ -77,9 +77,11 @@ def read_class_names(file: DataFile, name: str) -> dict[str, int]:
 
 
 def _number_lines(data: bytes) -> dict[str, int]:
-    names = [line.strip() for line in data.decode().splitlines() if line.strip()]
-    if not names:
+    names = [line.strip() for line in data.decode("utf-8-sig").rstrip().splitlines()]
+    if not any(names):
         raise ValueError("it is empty")
+    if "" in names:  # a class's number is that of its line
+        raise ValueError(f"line {names.index('') + 1} is blank, and a name follows: remove the line, or name the class")
     return number_classes(names)
 
 

@@ -30,7 +30,7 @@ def read(batch, name="names.txt"):
 
 
 def test_a_line_is_a_class(batch):
-    (batch.parent / "names.txt").write_bytes("cat\r\n dög \n\nbird\n\n".encode())
+    (batch.parent / "names.txt").write_bytes("\ufeffcat\r\n dög \nbird\n\n".encode())
     assert read(batch) == {"cat": 0, "dög": 1, "bird": 2}
 
 
@@ -41,6 +41,7 @@ def test_a_line_is_a_class(batch):
         (b"\n \n", "names.txt names no classes: it is empty"),
         (b"cat\ndog\ncat\n", "names.txt names no classes: two classes are named 'cat'"),
         (b"\xff\xfe", "names.txt names no classes: it is not UTF-8, from byte 0 on"),
+        (b"cat\n\ndog\n", "line 2 is blank, and a name follows: remove the line, or name the class"),
     ],
 )
 def test_a_file_that_names_none_is_one_sentence(batch, content, message):

@@ -170,17 +170,20 @@ def find_fault(output: str, marker: Marker) -> str:
     Shards are compared by size, and other files by SHA-256, unless people may edit them.
     """
     expected: dict[str, int | str | None] = {shard.name: shard.bytes for shard in marker.shards}
-    expected |= {shard.sidecar: shard.sidecar_sha256 for shard in marker.shards}
+    expected |= {shard.sidecar: shard.sidecar_sha256 or None for shard in marker.shards}
     digests = marker.run.digests or {}
     expected |= {name: None if name in FOR_PEOPLE else digests.get(name) for name in marker.files}
 
     def check(name: str) -> str:
         path, wanted = storage.join(output, name), expected[name]
+        try:
+            if isinstance(wanted, str):
+                return f"holds {name} with another sha256" if digest_of(path) != wanted else ""
+        except FileNotFoundError:
+            return f"lacks {name}"
         if (size := storage.size_of(path)) is None:
             return f"lacks {name}"
-        if isinstance(wanted, int):
-            return f"holds {name} with {size:,} bytes instead of {wanted:,}" if size != wanted else ""
-        return f"holds {name} with another sha256" if wanted and digest_of(path) != wanted else ""
+        return f"holds {name} with {size:,} bytes instead of {wanted:,}" if wanted not in (None, size) else ""
 
     return next(filter(None, map_each(check, expected)), "")
 

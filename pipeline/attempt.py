@@ -124,7 +124,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     exclusions = read_exclusions(settings.exclude)
     recipe = make_recipe(settings, finder.comment or loaded.comment, exclusions)
     if not needs_beam:
-        _meet_beam(options, inputs, output, import_beam_for_local_files if options.alone else None)
+        _meet_beam(options, inputs, output, is_local=True)
     # These need Beam.
     from recordmill.pipeline.analyze_output import check_analysis_is_possible
     from recordmill.pipeline.discard import discard_staging
@@ -207,15 +207,10 @@ def _read_earlier(flag: str, folder: str, output: str = "") -> Marker:
         raise UsageError(f"{flag}: {error}: {advice}") from None
 
 
-def _meet_beam(
-    options: LaunchOptions,
-    inputs: Sequence[Input],
-    output: str,
-    import_beam: Callable[[], None] | None = None,
-) -> None:
+def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str, is_local: bool = False) -> None:
     """Has Beam's own definitions look at its flags, and its file systems take them before there is a pipeline."""
-    if import_beam:
-        import_beam()
+    if is_local and options.alone:
+        import_beam_for_local_files()
     from apache_beam.io.filesystems import FileSystems
     from apache_beam.options.pipeline_options import PipelineOptions
 

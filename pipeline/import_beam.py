@@ -20,7 +20,7 @@ def import_beam_for_local_files() -> None:
     This process has no `gs://` file system in Beam then. A table may still name images on a store: recordmill's own
     clients read those.
     """
-    logging.getLogger("apache_beam.io.mongodbio").disabled = True  # warns that there is no bson
+    logging.getLogger("apache_beam.io.mongodbio").disabled = True  # warns that bson is missing
     absent = [name for name in UNUSED if name not in sys.modules]
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # None: the import fails
     try:

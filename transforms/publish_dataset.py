@@ -89,9 +89,8 @@ def publish(
     except OSError as error:
         outcome = _failed(explain_output_error(error, run.output), plan, run)
     if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
-        outcome = (
-            _join_others(plan, settings, run) or outcome
-        )  # files that were gone are where another run has moved them
+        # Files that were gone are where another run has moved them.
+        outcome = _join_others(plan, settings, run) or outcome
     outcome = tell_acted(outcome, settings)
     if plan.price and outcome.status in ("planned", "published"):
         outcome = replace(outcome, numbers={**outcome.numbers, "price": {"predicted": to_json(plan.price)}})

@@ -77,12 +77,22 @@ def read_class_names(file: DataFile, name: str) -> dict[str, int]:
 
 
 def _number_lines(data: bytes) -> dict[str, int]:
-    names = [line.strip() for line in data.decode("utf-8-sig").rstrip().splitlines()]
-    if not any(names):
+    names = split_names(data.decode("utf-8-sig"))
+    if not names:
         raise ValueError("it is empty")
-    if "" in names:  # a class's number is that of its line
-        raise ValueError(f"line {names.index('') + 1} is blank, and a name follows: remove the line, or name the class")
     return number_classes(names)
+
+
+def split_names(text: str) -> list[str]:
+    """The names of classes in a text, one a line; blank lines at its end count for nothing.
+
+    Raises:
+        ValueError: a name follows a blank line: a class's number is that of its line.
+    """
+    names = [line.strip() for line in text.rstrip().splitlines()]
+    if "" in names:
+        raise ValueError(f"line {names.index('') + 1} is blank, and a name follows: remove the line, or name the class")
+    return names
 
 
 def _parse_names_file(file: DataFile, folder: str, name: str, parse: Callable[[bytes], T]) -> T:

@@ -190,7 +190,7 @@ def _check_set(file: ImageRef, above: str) -> Iterator[Notice]:
 
 
 def _read_set(uri: str) -> Mapping[str, str]:
-    """The names on a list, by what XML files for them may be called; nothing if there is no such list.
+    """The names on a list, by the possible names of their XML files; empty if there is no such list.
 
     Raises:
         Rejected: it cannot be read.

@@ -16,7 +16,7 @@ from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.class_names import state_classes, why_unread
+from recordmill.transforms.inputs.listing.class_names import split_names, state_classes, why_unread
 from recordmill.transforms.inputs.listing.folder_sketch import (
     IMAGE_PATTERNS,
     USUAL_WORDS,
@@ -322,11 +322,7 @@ def read_names(path: str, text: str) -> dict[str, int]:
         ValueError: there are none, two have one name, or numbers are unclear.
     """
     if not path.endswith(_YAML):
-        names: Any = [line.strip() for line in text.rstrip().splitlines()]
-        if "" in names:  # a class's number is that of its line
-            raise ValueError(
-                f"line {names.index('') + 1} is blank, and a name follows: remove the line, or name the class"
-            )
+        names: Any = split_names(text)
     else:
         try:
             data = yaml.safe_load(text)

@@ -118,11 +118,8 @@ def _find_one_size(marker: Marker, images: ImageTotals, settings: DatasetSetting
 def _find_rejected(marker: Marker, images: ImageTotals) -> Iterator[Remark]:
     for reason in sorted(OF_WHOLE_FILES & images.rejected.keys()):
         count, name = marker.ledger.rejected[reason], images.rejected[reason][0]
-        files = f"{name} was" if count == 1 else f"{count:,} files, such as {name}, were"
-        yield Remark(
-            f"{files} rejected ({reason}): the {marker.unit}s in {'it' if count == 1 else 'them'} are missing.",
-            "rejected",
-        )
+        files, them = (f"{name} was", "it") if count == 1 else (f"{count:,} files, such as {name}, were", "them")
+        yield Remark(f"{files} rejected ({reason}): the {marker.unit}s in {them} are missing.", "rejected")
     if rejected := sum(marker.ledger.rejected.values()):
         verb = "was" if rejected == 1 else "were"
         thing = "row" if marker.unit == "row" else "file"

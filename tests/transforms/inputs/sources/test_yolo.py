@@ -153,7 +153,7 @@ def test_a_blank_line_before_a_name_could_move_numbers(tmp_path, text, line, nam
 
 
 def test_byte_order_marks_count_for_nothing(tmp_path):
-    """Windows editors write them, and nobody sees them."""
+    """Editors on Windows write them, and they are invisible."""
     (ref,) = refer(tmp_path, "images/1.jpg", "\ufeff1 0.5 0.25 0.5 0.5\n")
     assert orjson.loads(ref.features) == boxes_of([(0.25, 0.0, 0.75, 0.5)], [1], fractions=True)
     for name, text in (("classes.txt", "person\nbike\n"), ("data.yaml", "names: [person, bike]\n")):

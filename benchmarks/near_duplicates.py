@@ -23,7 +23,7 @@ from rich.table import Table
 from benchmarks import measure
 from benchmarks.photographs import numbered, photograph
 from recordmill.transforms.group_duplicates import link_groups
-from recordmill.transforms.publishing.near_duplicates import are_telling, find_near_pairs
+from recordmill.transforms.publishing.duplicates import are_telling, find_near_pairs
 
 COUNT = 500
 QUALITY = 85

@@ -11,13 +11,21 @@ from rich.console import Console
 
 from recordmill import storage
 from recordmill.pipeline.configuration.config import load_settings
-from recordmill.pipeline.configuration.preflight import find_folder
-from recordmill.pipeline.configuration.read_exclusions import read_exclusions
+from recordmill.pipeline.configuration.preflight import find_folder, read_exclusions
 from recordmill.pipeline.configuration.resolve_settings import resolve_settings
 from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.printable import printable
-from recordmill.reading.compare.compare_datasets import compare_datasets, judge_of, read_entries, seed_of, sort_entries
-from recordmill.reading.compare.compare_rows import KINDS, Comparison, Row, compare_rows
+from recordmill.reading.compare.compare_datasets import (
+    KINDS,
+    Comparison,
+    Row,
+    compare_datasets,
+    compare_rows,
+    judge_of,
+    read_entries,
+    seed_of,
+    sort_entries,
+)
 from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.schemas.dataset.file_names import CONFIGURATION, MARKER, REJECTED
 from recordmill.schemas.errors import LoadError

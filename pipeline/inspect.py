@@ -19,8 +19,14 @@ from recordmill.pipeline.terminal.inspect_tables import record_view, summary_vie
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import record_progress
 from recordmill.reading.dataset import Dataset, open_dataset
-from recordmill.reading.inspect.extract_images import extract_images
-from recordmill.reading.inspect.find_record import FoundRecord, find_key, find_source, read_record, read_records
+from recordmill.reading.inspect.find_record import (
+    FoundRecord,
+    extract_images,
+    find_key,
+    find_source,
+    read_record,
+    read_records,
+)
 from recordmill.reading.inspect.follow_run import follow_run
 from recordmill.reading.inspect.summarize_dataset import summarize_dataset
 from recordmill.reading.inspect.write_indexes import write_indexes

@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recordmill.pipeline.configuration.options import positive
-from recordmill.pipeline.configuration.preflight import normal_path
-from recordmill.pipeline.configuration.read_exclusions import read_exclusions
+from recordmill.pipeline.configuration.preflight import normal_path, read_exclusions
 from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import plain_table, record_progress

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from recordmill.schemas.image_ref import ImageRef
     from recordmill.schemas.label_map import LabelMap
     from recordmill.schemas.rejection import Reject
-    from recordmill.schemas.settings.dataset import DatasetSettings
+    from recordmill.schemas.settings.dataset import DatasetSettings, ShardSettings
     from recordmill.schemas.settings.listing import Input, ListingSettings
-    from recordmill.schemas.settings.shards import ShardSettings
     from recordmill.storage.record_bytes import StoredFile
     from recordmill.storage.record_reader import Damage, RecordFile
     from recordmill.transforms.compose import (

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
+from recordmill.schemas.digests import STORED_IMAGE
 from recordmill.schemas.example_proto import Example
-from recordmill.schemas.record_digests import STORED_IMAGE
 
 Kind = Literal["bytes", "float", "int64"]
 

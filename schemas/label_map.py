@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from recordmill.schemas.bounds import ClassId
 from recordmill.schemas.coercion import INT64_MAX, INT64_MIN
+from recordmill.schemas.setting_fields import ClassId
 
 MOST_TFDS_NAMES = 65_536
 """Class ids from 0 below this number have names in TFDS; labels beyond are plain integers there."""

@@ -10,17 +10,22 @@ from typing import Any
 from recordmill.imaging.prepared_image import CHANGES
 from recordmill.reading.verify.finding import KINDS, NOTES
 from recordmill.schemas.conventions import convention_names, load_convention
+from recordmill.schemas.dataset.file_names import PLACEHOLDERS
 from recordmill.schemas.features import describe_features
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS
-from recordmill.schemas.settings.contract import Contract
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
-from recordmill.schemas.settings.dataset import BoxSettings, DatasetSettings, LossLimits, RejectionLimits
+from recordmill.schemas.settings.dataset import (
+    BoxSettings,
+    Contract,
+    DatasetSettings,
+    LossLimits,
+    RejectionLimits,
+    ShardSettings,
+    SplitSettings,
+)
 from recordmill.schemas.settings.images import ImageSettings, Resize
-from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.schemas.shard_name import PLACEHOLDERS
 from recordmill.transforms.inputs.sources import load_source, source_names
 
 ROOT = Path(__file__).parent.parent

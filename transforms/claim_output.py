@@ -8,21 +8,22 @@ from datetime import datetime
 import apache_beam as beam
 
 from recordmill import storage
-from recordmill.schemas.dataset.about import About
 from recordmill.schemas.dataset.file_names import STAGING_PREFIX
 from recordmill.schemas.dataset.json_values import differences, to_json
+from recordmill.schemas.dataset.marker import About
 from recordmill.schemas.formatting import show_names
 from recordmill.storage.dataset_files import find_marker
 from recordmill.storage.output_errors import describe_output_error
 from recordmill.storage.versions import current_folder, split_version, version_name, version_names
-from recordmill.transforms.planning.output_lock import claim_output, release_claim
 from recordmill.transforms.planning.output_state import (
     OutputState,
+    claim_output,
     decide_action,
     decide_to_convert,
     find_other_use,
     make_room,
     read_output,
+    release_claim,
 )
 from recordmill.transforms.planning.plan import Action, Plan
 from recordmill.transforms.publishing.publish_staged import publish_staged

@@ -17,9 +17,9 @@ from recordmill.imaging import PreparedImage
 from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
+from recordmill.schemas.digests import digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.reference_digest import digest_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout

@@ -14,10 +14,10 @@ import apache_beam as beam
 from apache_beam.pvalue import AsDict, AsSingleton
 from apache_beam.transforms.combiners import TopCombineFn
 
+from recordmill.schemas.digests import HASH_RANGE, hash_key
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.key_hashes import HASH_RANGE, hash_key
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.settings.splits import SplitSettings
+from recordmill.schemas.settings.dataset import SplitSettings
 from recordmill.transforms.planning.splitting import SplitCutoffs, bounds_by_rank, split_by_hash
 
 _Hash = Any

@@ -29,7 +29,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.planning.plan import ReusableDataset
-from recordmill.transforms.publishing.near_duplicates import are_telling, find_near_pairs
+from recordmill.transforms.publishing.duplicates import are_telling, find_near_pairs
 from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.records.image_hooks import make_hooks
 from recordmill.transforms.records.image_record import reencode_image

@@ -17,13 +17,12 @@ from apache_beam.pvalue import TaggedOutput
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.schemas.settings.source import SourceSettings
-from recordmill.schemas.settings.splits import SPLIT_NAMES
 from recordmill.storage.stores.versioned_object import version_of
 from recordmill.transforms.inputs.listing.cut_inputs import Part, cut_input, side_by_side
-from recordmill.transforms.inputs.listing.ignored import normal_path, why_ignored
-from recordmill.transforms.inputs.listing.local_folders import walk_folder
+from recordmill.transforms.inputs.listing.local_folders import normal_path, walk_folder, why_ignored
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.shards.progress import PROGRESS

@@ -10,16 +10,15 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from recordmill.schemas.digests import order_of
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
-from recordmill.schemas.key_hashes import order_of
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
-from recordmill.transforms.planning.hash_histogram import range_of
 from recordmill.transforms.planning.plan import Plan, ReusableDataset, describe_settings, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
-from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.planning.summary import Summary, range_of
 from recordmill.transforms.records.features.find_function import FunctionError
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.earlier_datasets import find_reusable

@@ -24,12 +24,16 @@ from recordmill.storage.dataset_files import find_marker, holds_report, read_mar
 from recordmill.storage.many_files import move_files
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.storage.versions import find_pointer, point_to, split_version, version_name
-from recordmill.transforms.planning.output_lock import claim_output, release_claim, release_claims, remove_staging
-from recordmill.transforms.planning.output_state import find_fault
+from recordmill.transforms.planning.output_state import (
+    claim_output,
+    find_fault,
+    release_claim,
+    release_claims,
+    remove_staging,
+)
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publishing.acted_settings import tell_acted
-from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels, foresee_boxes
 from recordmill.transforms.publishing.companions import StagedDataset, find_remarks
 from recordmill.transforms.publishing.companions.label_map_text import note_background
 from recordmill.transforms.publishing.contract import find_breaches
@@ -39,7 +43,10 @@ from recordmill.transforms.publishing.ledger import (
     LedgerError,
     balance_boxes,
     balance_ledger,
+    check_boxes,
+    check_labels,
     check_limits,
+    foresee_boxes,
     foresee_ledger,
     lost_classes,
     lost_labels,

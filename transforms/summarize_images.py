@@ -11,8 +11,8 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.settings.dataset import SplitSettings
 from recordmill.schemas.settings.source import SourceSettings
-from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.planning.used_files import Digests, FileDigests, find_used, settle_ignored

@@ -11,10 +11,14 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from recordmill import storage
-from recordmill.pipeline.configuration.check_features import find_unstored_boxes
-from recordmill.pipeline.configuration.parse_yaml import MAX_DEPTH, normalize, parse_yaml
-from recordmill.pipeline.configuration.resolve_settings import complete_settings
-from recordmill.pipeline.configuration.setting_errors import explain_errors, without_none
+from recordmill.pipeline.configuration.resolve_settings import complete_settings, find_unstored_boxes
+from recordmill.pipeline.configuration.setting_errors import (
+    MAX_DEPTH,
+    explain_errors,
+    normalize,
+    parse_yaml,
+    without_none,
+)
 from recordmill.schemas.coercion import INT64_MAX
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.custom_convention import CustomConvention

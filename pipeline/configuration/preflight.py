@@ -1,17 +1,50 @@
-"""Checks before any work; each error is a sentence that says what to do."""
+"""Checks before any work; each error is a sentence that says what to do.
+
+Calls a function that may never return.
+Reads the lists that `exclude` and `verify --absent` name.
+"""
 
 import errno
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from importlib.util import find_spec
+from typing import TypeVar
 
 from recordmill import storage
-from recordmill.pipeline.configuration.call_with_timeout import call_with_timeout
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.errors import RecordmillError, UsageError
+from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.settings.listing import Input
 from recordmill.storage.versions import current_folder, find_pointer, split_version
+
+Result = TypeVar("Result")
+
+
+def call_with_timeout(function: Callable[[], Result], seconds: float) -> Result:
+    """What a function returns or raises.
+
+    Raises:
+        TimeoutError: it has done neither within `seconds`; its thread may go on until the process ends.
+    """
+    answer: Future[Result] = Future()
+
+    def call() -> None:
+        try:
+            answer.set_result(function())
+        except Exception as error:  # noqa: BLE001  # raised by the caller's thread
+            answer.set_exception(error)
+
+    threading.Thread(target=call, daemon=True, name="recordmill-call").start()
+    try:
+        return answer.result(seconds)
+    except TimeoutError:
+        if answer.done():
+            raise
+        raise TimeoutError(f"no answer in {seconds:.0f} s") from None
+
 
 SECONDS_TO_ANSWER = 30.0
 """How long a store may take to answer; its client, and so the job, would retry for minutes."""
@@ -250,3 +283,27 @@ def _is_inside(path: str, folder: str) -> bool:
         if os.path.isfile(folder):
             return False
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def read_exclusions(path: str, setting: str = "exclude") -> Exclusions:
+    """What a list of images names; nothing if its path is empty.
+
+    Args:
+        path: the list, on any file system.
+        setting: the setting or the flag that names it.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is malformed.
+    """
+    if not path:
+        return Exclusions()
+    try:
+        text = storage.read_range(os.path.expanduser(path)).decode("utf-8-sig")  # some editors write a byte order mark
+    except OSError as error:
+        raise UsageError(f"{setting}: {path} cannot be read: {str(error.strerror or error).lower()}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{setting}: {path} is not UTF-8, from byte {error.start} on: save it as UTF-8") from None
+    try:
+        return Exclusions.parse(text.split("\n"))
+    except ValueError as error:
+        raise UsageError(f"{setting}: {path}, {error}") from None

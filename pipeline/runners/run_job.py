@@ -12,9 +12,9 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from recordmill import storage
-from recordmill.pipeline.configuration.call_with_timeout import call_with_timeout
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, LaunchOptions
+from recordmill.pipeline.configuration.preflight import call_with_timeout
 from recordmill.pipeline.runners import job_server
 from recordmill.pipeline.runners.dataflow import explain_built, is_dataflow, name_job
 from recordmill.pipeline.terminal.printable import last_line
@@ -22,7 +22,7 @@ from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.dataset.json_values import from_json
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.outcome import FAILED, Outcome, Terminated
-from recordmill.transforms.planning.output_lock import release_claims
+from recordmill.transforms.planning.output_state import release_claims
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.worker_processes import workers_allowed
 

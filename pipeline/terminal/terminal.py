@@ -1,19 +1,25 @@
-"""Output for people on stderr: lines, a progress bar on a terminal, and a table at the end."""
+"""Output for people on stderr: lines, a progress bar on a terminal, and a table at the end.
+
+The tables at the end of a run.
+"""
 
 import io
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from recordmill.pipeline.terminal.printable import printable
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.dataset.totals import count_dropped
+from recordmill.schemas.formatting import format_count, format_size
 from recordmill.schemas.outcome import Outcome
+from recordmill.transforms.publishing.acted_settings import say_idle
 from recordmill.transforms.shards import progress
 
 if TYPE_CHECKING:
@@ -74,7 +80,7 @@ class Terminal:
             self.say(f"note: {note}")
         if outcome.numbers:
             # Imported here, since Beam comes with it: wrong flags have no numbers, and need not wait for it.
-            from recordmill.pipeline.terminal.summary_table import summary_tables
+            from recordmill.pipeline.terminal.terminal import summary_tables
 
             for table in summary_tables(outcome, output):
                 self._console.print()
@@ -128,3 +134,130 @@ def _rate(number: int, thing: str, seconds: float) -> str:
     if rate < 1:
         return f", {1 / rate:,.1f} s/{thing}"
     return f", {rate:,.{1 if rate < 10 else 0}f} {thing}s/s"
+
+
+def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
+    """An outcome's numbers: images, shards and bytes by split; then what happened to everything listed."""
+    numbers = outcome.numbers
+    if numbers.get("splits"):
+        yield _table_of_splits(numbers, "about " if outcome.status == "planned" else "")
+    facts = Table.grid(padding=(0, 3, 0, 0))
+    for title, text in _facts(outcome, output):
+        if text:
+            facts.add_row(f"[bold]{title}[/bold]", escape(text))
+    yield facts
+
+
+def _table_of_splits(numbers: Mapping[str, Any], about: str) -> Table:
+    counted = (f"{numbers['unit']}s", "shards", "bytes")
+    table = plain_table("split", *counted, right=counted)
+    splits = numbers["splits"]
+    for name, split in splits.items():
+        table.add_row(name, f"{split['images']:,}", f"{split['shards']:,}", about + format_size(split["bytes"]))
+    images, shards, size = (sum(split[key] for split in splits.values()) for key in ("images", "shards", "bytes"))
+    table.add_row("total", f"{images:,}", f"{shards:,}", about + format_size(size), style="dim", end_section=True)
+    return table
+
+
+def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
+    """Titles and texts; the text is empty if there is nothing to say."""
+    numbers = outcome.numbers
+    ledger = numbers.get("ledger")
+    if ledger:
+        yield from _ledger(ledger, sum(split["images"] for split in numbers.get("splits", {}).values()))
+    if named := numbers.get("named"):
+        yield "found", f"{format_count(named['images'], 'image')} named by {format_count(named['files'], 'file')}"
+    yield "classes", f"{numbers['classes']:,}" if numbers.get("classes") else ""
+    yield "boxes", _boxes(numbers["boxes"]) if numbers.get("boxes") else ""
+    yield "changed", _counted(numbers.get("changes", {}))
+    yield "no effect", _idle(numbers)
+    yield "duplicates", _duplicates(numbers)
+    if numbers.get("output_bytes"):
+        before, after = numbers["input_bytes"], numbers["output_bytes"]
+        percent = f"{100 * after / max(before, 1):,.0f}%"
+        shown = f"{format_size(after)} of TFRecords from {format_size(before)} of {numbers['unit']}s ({percent})"
+        yield "bytes", shown
+    yield "price", _price(numbers.get("price", {}))
+    yield "worth a look", "\n".join(numbers.get("remarks", ()))
+    if outcome.status in ("published", "kept"):
+        output = "/".join(filter(None, (output, numbers.get("version"))))
+        listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
+        if "report" in numbers:
+            yield "report", f"{output}/{numbers['report']}"
+        yield "also written", f"{output}/recordmill.json (metadata), labels.txt, config.yaml, sidecars/{listed}"
+
+
+_PRICED = {
+    "cpu_seconds": ("CPU", "{:,.1f} s"),
+    "minutes": ("time on this machine", "{:,.2f} minutes"),
+    "memory": ("memory", ""),
+    "bytes_read": ("read", ""),
+    "bytes_shuffled": ("shuffled", ""),
+    "bytes_written": ("written", ""),
+}
+"""What a run costs, in the order for people: a word, and the format of what is not a size."""
+
+
+def _price(price: Mapping[str, Mapping[str, float]]) -> str:
+    predicted, measured = price.get("predicted", {}), price.get("measured", {})
+    parts = []
+    for key, (what, form) in _PRICED.items() if predicted else ():
+        said = form.format(predicted[key]) if form else format_size(predicted[key])
+        if key in measured:
+            real = form.format(measured[key]) if form else format_size(measured[key])
+            parts.append(f"{what}: {real} ({said} predicted)")
+        elif not measured:
+            parts.append(f"{what}: about {said}")
+    return ", ".join(parts)
+
+
+def _ledger(ledger: Mapping[str, Any], planned: int) -> Iterator[tuple[str, str]]:
+    parts = [f"{ledger['written']:,} written" if "written" in ledger else f"{planned:,} to convert"]
+    kinds = [kind for kind in ("rejected", "ignored", "left_out") if ledger[kind]]
+    parts += [f"{sum(ledger[kind].values()):,} {kind.replace('_', ' ')}" for kind in kinds]
+    yield "listed", f"{ledger['listed']:,} = {' + '.join(parts)}"
+    for kind in kinds:
+        yield _words(kind), _counted(ledger[kind])
+
+
+def _boxes(counts: Mapping[str, int]) -> str:
+    dropped = count_dropped(counts)
+    parts = [f"{counts.get('written', 0):,} written", *(f"{count:,} {_words(name)}" for name, count in dropped.items())]
+    cut = f" ({counts['clipped']:,} clipped)" if counts.get("clipped") else ""
+    enclosed = f" ({counts['enclosed']:,} around other shapes)" if counts.get("enclosed") else ""
+    return f"{counts['listed']:,}{enclosed} = {parts[0]}{cut}" + "".join(f" + {part}" for part in parts[1:])
+
+
+def _idle(numbers: Mapping[str, Any]) -> str:
+    idle = [key for key, count in numbers.get("acted", {}).items() if not count]
+    return ", ".join(say_idle(key, numbers["ledger"]["written"], numbers["unit"]) for key in idle)
+
+
+def _duplicates(numbers: Mapping[str, Any]) -> str:
+    duplicates = numbers.get("duplicates") or {}
+    same, alike = duplicates.get("same_bytes") or {}, duplicates.get("look_alike") or {}
+    parts = []
+    if same.get("groups"):
+        found, unit = same["groups"] + same["images"], numbers["unit"]
+        times = f"in {found:,} files" if unit == "image" else f"{found:,} times"
+        occur = f"{format_count(same['groups'], unit)} {'occurs' if same['groups'] == 1 else 'occur'} {times}"
+        parts.append(occur + _crossing(same))
+    if alike.get("pairs"):
+        pairs = "pair looks" if alike["pairs"] == 1 else "pairs look"
+        least = "" if alike["complete"] else "at least "
+        parts.append(f"{least}{alike['pairs']:,} {pairs} alike" + _crossing(alike))
+    return "; ".join(parts) + " (duplicates.jsonl)" if parts else ""
+
+
+def _crossing(numbers: Mapping[str, int]) -> str:
+    kinds = [(numbers["across_splits"], "in several splits"), (numbers["conflicting"], "in several classes")]
+    parts = [f"{what}: {count:,}" for count, what in kinds if count]
+    return f"; {', '.join(parts)}" if parts else ""
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{_words(name)}: {count:,}" for name, count in counts.items())
+
+
+def _words(code: str) -> str:
+    return code.replace("_", " ")

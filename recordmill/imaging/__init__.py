@@ -2,7 +2,7 @@
 
 from recordmill.imaging.prepare import prepare_image, prepare_pixels
 from recordmill.imaging.prepared_image import PreparedImage
-from recordmill.imaging.versions import find_missing_decoder, imaging_versions
+from recordmill.imaging.stored_form import find_missing_decoder, imaging_versions
 from recordmill.schemas.settings.images import ImageSettings, Resize
 
 __all__ = [

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from recordmill.imaging.exif import is_turned_sideways
 from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.limits import accepted_format
-from recordmill.imaging.orientation import is_turned_sideways
 from recordmill.imaging.pillow_decode import load_image, open_image
 from recordmill.imaging.prepared_image import PreparedImage
 from recordmill.imaging.resize import Size, centred_box, padded_box

@@ -1,6 +1,11 @@
-"""Checks that are made before anything is decoded: size in bytes, format, size in pixels."""
+"""Checks that are made before anything is decoded: size in bytes, format, size in pixels.
 
+Bounds on the work that a file can cause in Pillow, which takes many small Python steps for some structures.
+"""
+
+import io
 import re
+import struct
 
 from recordmill.imaging.sniff import sniff, sniff_other
 from recordmill.schemas.rejection import Rejected
@@ -42,3 +47,110 @@ def check_size(width: int, height: int, settings: ImageSettings) -> None:
         raise Rejected("decode", "side_too_long", f"{width} x {height} pixels; max_side is {settings.max_side:,}")
     if width * height > settings.max_pixels:
         raise Rejected("decode", "too_many_pixels", f"{width} x {height} pixels; max_pixels is {settings.max_pixels:,}")
+
+
+# Pieces of a file that Pillow may ask for: a few for each chunk of a PNG, strip of a TIFF or byte of a PPM's header.
+# GIFs have fewer: of a comment, all that was read is copied for each piece. BMPs ask for each run.
+_MAX_READS = {"GIF": 2**15, "BMP": 2**22}
+_MAX_READS_ELSEWHERE = 2**19
+
+_MAX_PROFILES = 1_000  # in a PNG, which has one; each may unpack to a megabyte
+_MAX_EMPTY_BYTES = 2**24  # of a PNG's packed pixels, beyond twice what they unpack to
+_MAX_PNG_PIXEL_BYTES = 8  # four channels of 16 bits
+_CHUNK = struct.Struct(">I4s")
+_MAX_RUN_LENGTH_PIXELS = 2**25  # of a BMP of runs, which are written pixel by pixel
+
+# A TIFF has at most 65,500 rows in four planes, so this is also the largest number of strips.
+_MAX_VALUES = 2**18
+_MAX_ENTRIES = 2**16
+_MAX_SHARED_BYTES = 2**26
+_DIRECTORIES = (34665, 34853, 40965)  # tags of those that Pillow reads: Exif, GPS, interoperability
+_VALUE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}  # by type
+
+
+class CountedReads(io.BytesIO):
+    """A file that is read in a bounded number of pieces: too many raise Rejected `too_much_work`."""
+
+    def __init__(self, data: bytes, file_format: str) -> None:
+        super().__init__(data)
+        self._format = file_format
+        self._reads = 0
+        self._max_reads = _MAX_READS.get(file_format, _MAX_READS_ELSEWHERE)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """The same as for any file."""
+        self._reads += 1
+        if self._reads > self._max_reads:
+            raise Rejected("decode", "too_much_work", f"{self._format}: more than {self._max_reads:,} pieces")
+        return super().read(size)
+
+
+def check_structure(data: bytes, file_format: str) -> None:
+    """Rejects, before Pillow opens the file, work that counting reads would not find, as `too_much_work`."""
+    if file_format == "TIFF":
+        check_directories(data)
+    elif file_format == "PNG" and len(data) > 2**20 and (profiles := data.count(b"iCCP")) > _MAX_PROFILES:
+        raise Rejected("decode", "too_much_work", f"PNG: {profiles:,} profiles")
+
+
+def check_runs(width: int, height: int) -> None:
+    """Rejects a run-length encoded BMP that is too large to be filled pixel by pixel, as `too_much_work`."""
+    if width * height > _MAX_RUN_LENGTH_PIXELS:
+        raise Rejected("decode", "too_much_work", f"BMP: {width} x {height} pixels, run-length encoded")
+
+
+def check_packed_pixels(data: bytes, width: int, height: int) -> None:
+    """Rejects a PNG whose compressed pixels are far larger than the pixels: empty blocks (RFC 1951) contain none.
+
+    Raises:
+        Rejected: `too_much_work`.
+    """
+    if len(data) <= _MAX_EMPTY_BYTES:
+        return
+    packed, position = 0, 8
+    for _ in range(_MAX_READS_ELSEWHERE):
+        if position + _CHUNK.size > len(data):
+            break
+        length, kind = _CHUNK.unpack_from(data, position)
+        packed += length if kind == b"IDAT" else 0
+        position += length + 12
+    if packed > _MAX_EMPTY_BYTES + 2 * _MAX_PNG_PIXEL_BYTES * width * height:
+        raise Rejected("decode", "too_much_work", f"PNG: {packed:,} bytes of {width} x {height} pixels")
+
+
+def check_directories(data: bytes) -> None:
+    """Rejects directories (TIFF 6.0, section 2) whose values add up to far more than the file, by sharing bytes.
+
+    Args:
+        data: a TIFF, or Exif without its prefix.
+
+    Raises:
+        Rejected: `too_much_work`. Damage is left to Pillow.
+    """
+    order = "<" if data[:2] == b"II" else ">"
+    big = data[2:3] == b"+"
+    start, count, entry = (struct.Struct(order + form) for form in (("Q", "Q", "HHQQ") if big else ("I", "H", "HHII")))
+    try:
+        waiting = [start.unpack_from(data, 8 if big else 4)[0]]
+    except struct.error:
+        return
+    seen: set[int] = set()
+    shared = entries = 0
+    while waiting:
+        position = waiting.pop()
+        if position in seen or position + count.size > len(data):
+            continue
+        seen.add(position)
+        first = position + count.size
+        last = min(first + count.unpack_from(data, position)[0] * entry.size, len(data) - entry.size + 1)
+        for place in range(first, last, entry.size):
+            tag, kind, values, value = entry.unpack_from(data, place)
+            size = values * _VALUE_BYTES.get(kind, 0)
+            entries += 1
+            shared += max(0, min(size, len(data) - value)) if size > start.size else 0
+            if entries > _MAX_ENTRIES or shared > 2 * len(data) + _MAX_SHARED_BYTES:
+                raise Rejected("decode", "too_much_work", "directories (TIFF, Exif) of more values than bytes")
+            if values > _MAX_VALUES and _VALUE_BYTES.get(kind, 1) > 1:
+                raise Rejected("decode", "too_much_work", f"directories (TIFF, Exif): {values:,} values of tag {tag}")
+            if tag in _DIRECTORIES:
+                waiting.append(value)

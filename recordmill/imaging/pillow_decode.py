@@ -2,10 +2,14 @@
 
 The plugin's class is called instead of `Image.open`: the format is known by then, and `Image.open` compares the size
 with `Image.MAX_IMAGE_PIXELS`, one value for the whole process, whereas each caller here has its own limits.
+
+What Pillow does not say of AVIF (AV1 in ISOBMFF, 2.2.1) and JPEG 2000 (T.800, annexes A and I).
+Whether a GIF has a second frame (GIF89a, 18 to 26): found as Pillow does, without keeping the blocks in between.
 """
 
 import io
 import re
+import struct
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,14 +29,119 @@ from PIL import (
     WebPImagePlugin,
 )
 
-from recordmill.imaging.box_formats import avif_depth, check_codestream, jpeg2000_depth, jpeg2000_profile
-from recordmill.imaging.depth import is_deep
-from recordmill.imaging.gif_frames import has_second_frame
+from recordmill.imaging.colour import is_deep
+from recordmill.imaging.exif import find_orientation
 from recordmill.imaging.jpeg_header import JpegHeader
+from recordmill.imaging.limits import CountedReads, check_packed_pixels, check_runs, check_structure
 from recordmill.imaging.netpbm import read_samples
-from recordmill.imaging.orientation import find_orientation
-from recordmill.imaging.work_limits import CountedReads, check_packed_pixels, check_runs, check_structure
 from recordmill.schemas.rejection import Rejected, describe_error
+
+_SIZE = struct.Struct(">IIII")  # width and height of the reference grid, and the image's offset in it
+_START, _STYLE, _COMPONENT_STYLE, _TILE = b"\xff\x4f\xff\x51", 0xFF52, 0xFF53, 0xFF90
+
+_MAX_BLOCKS = 2**20
+"""Decoders keep a structure for each code-block and precinct. The largest image needs a thirtieth of this number."""
+
+
+def avif_depth(data: bytes) -> int:
+    """Bits per sample of the first image that says so; 8 if none does."""
+    at = data.find(b"av1C")
+    flags = data[at + 6 : at + 7] if at >= 0 else b""
+    return (12 if flags[0] & 0x20 else 10) if flags and flags[0] & 0x40 else 8
+
+
+def jpeg2000_depth(data: bytes) -> int:
+    """Bits per sample of the first component."""
+    depth = data[data.find(_START) + 42 :][:1] if _START in data else b""
+    return (depth[0] & 0x7F) + 1 if depth else 8
+
+
+def jpeg2000_profile(data: bytes) -> bytes | None:
+    """The ICC profile in the header's boxes, None without one."""
+    at = 0
+    while at + 8 <= len(data):
+        length, kind = int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]
+        if kind == b"colr" and data[at + 8 : at + 9] in (b"\2", b"\3"):
+            return data[at + 11 : at + length]
+        if kind == b"jp2c" or length < 8:
+            break
+        at += 8 if kind == b"jp2h" else length
+    return None
+
+
+def check_codestream(data: bytes) -> None:
+    """Checks of a JPEG 2000 what OpenJPEG does not check.
+
+    Raises:
+        Rejected: `too_much_work` if the main header cuts the image into far too many pieces; `truncated` if the data
+            end with the marker of a tile, which OpenJPEG would leave blank without an error.
+    """
+    if data.endswith(_TILE.to_bytes(2, "big")):
+        raise Rejected("decode", "truncated", "JPEG2000: the data end where a tile begins")
+    at = data.find(_START) + 2
+    if at < 2 or at + 40 > len(data):
+        return
+    right, bottom, left, top = _SIZE.unpack_from(data, at + 6)
+    components = int.from_bytes(data[at + 38 : at + 40], "big")
+    samples = max(right - left, 0) * max(bottom - top, 0) * components
+    wide = components > 256
+    while at + 4 <= len(data) and (marker := int.from_bytes(data[at : at + 2], "big")) != _TILE:
+        if marker in (_STYLE, _COMPONENT_STYLE):
+            flags, style = (4, 9) if marker == _STYLE else (5 + wide, 6 + wide)
+            levels, width, height = (*data[at + style : at + style + 3], 0, 0, 0)[:3]
+            sizes = [(width & 15) + (height & 15) + 4]
+            if int.from_bytes(data[at + flags : at + flags + 1]) & 1:  # precincts, of the smallest resolution first
+                sides = data[at + style + 5 : at + style + 6 + levels]
+                sizes += [(side & 15) + (side >> 4) + 2 * (levels - level) for level, side in enumerate(sides)]
+            if sum(samples >> size for size in sizes) > _MAX_BLOCKS:
+                raise Rejected("decode", "too_much_work", f"JPEG2000: over {_MAX_BLOCKS:,} code-blocks or precincts")
+        at += 2 + max(int.from_bytes(data[at + 2 : at + 4], "big"), 2)
+
+
+_FRAME, _TRAILER = b",", b";"
+_COMMENT, _APPLICATION = 0xFE, 0xFF
+_BLOCK = re.compile(rb"[;,!]")  # a trailer, a frame or an extension; bytes between them are skipped
+
+
+def has_second_frame(data: bytes) -> bool:
+    """Whether the header of another frame follows the first frame's pixels; damage counts as its absence."""
+    try:
+        first = _find_frame(data, 13 + _palette_bytes(data[10]), is_first=True)
+        return first > 0 and _find_frame(data, _skip_blocks(data, first), is_first=False) > 0
+    except IndexError:  # the data end inside a block
+        return False
+
+
+def _find_frame(data: bytes, position: int, is_first: bool) -> int:
+    """Where the pixels of the next frame begin, or 0."""
+    while (block := _BLOCK.search(data, position)) and block[0] != _TRAILER:
+        position = block.end()
+        if block[0] == _FRAME:
+            size_of_codes = position + 9 + _palette_bytes(data[position + 8])
+            return size_of_codes + 1 if size_of_codes < len(data) else 0
+        position = _skip_extension(data, position, is_first)
+    return 0
+
+
+def _skip_extension(data: bytes, position: int, is_first: bool) -> int:
+    kind, position = data[position], position + 1
+    if kind != _COMMENT:  # the first block is read without checking whether it ends the extension
+        loops = is_first and kind == _APPLICATION and data.startswith(b"NETSCAPE2.0", position + 1)
+        position += 1 + data[position]
+        if loops:
+            position += 1 + data[position]
+    return _skip_blocks(data, position)
+
+
+def _skip_blocks(data: bytes, position: int) -> int:
+    while length := data[position]:
+        position += 1 + length
+    return position + 1
+
+
+def _palette_bytes(flags: int) -> int:
+    return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
+
 
 # Pillow warns about odd metadata of each file: on a million images that drowns everything else, and no pixel depends
 # on it. `warnings.catch_warnings` would be narrower, but swaps state that all threads share.

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageFile
 
-from recordmill.imaging.colour import to_gray_or_srgb
-from recordmill.imaging.dhash import difference_hash, hash_reduction
-from recordmill.imaging.exif import has_position
-from recordmill.imaging.icc import apply_profile, judge_profile
+from recordmill.imaging.colour import apply_profile, judge_profile, to_gray_or_srgb
+from recordmill.imaging.exif import has_position, is_turned_sideways, turn
 from recordmill.imaging.jpeg_codec import SMALLEST_REDUCTION, UnusualJpeg, check_end, check_scans, decode_jpeg
 from recordmill.imaging.jpeg_header import JpegHeader, Soundness, plain_copy, read_jpeg_header
 from recordmill.imaging.limits import accepted_format, check_size
-from recordmill.imaging.orientation import is_turned_sideways, turn
 from recordmill.imaging.pillow_decode import (
     Loaded,
     count_encoded_channels,
@@ -36,7 +33,7 @@ from recordmill.imaging.pixels import (
 )
 from recordmill.imaging.png_soundness import is_sound_png
 from recordmill.imaging.prepared_image import PreparedImage
-from recordmill.imaging.resize import Size, jpeg_reduction, resize_image, target_size
+from recordmill.imaging.resize import Size, difference_hash, hash_reduction, jpeg_reduction, resize_image, target_size
 from recordmill.imaging.sniff import sniff
 from recordmill.imaging.stored_form import as_stored, encode_raster, stored_format
 from recordmill.imaging.strip_metadata import POSITION, UnstrippableError, find_metadata, strip_metadata

@@ -1,17 +1,24 @@
 """Opens a dataset: Recordmill's by its marker, others by the names and content of their files.
 
 Loading, verifying and inspecting all find their files here.
+
+Reads the `dataset_info.json` of a folder for TensorFlow Datasets, without TensorFlow.
+Finds TFRecord files that are not listed anywhere, by name or first bytes, and assigns them to splits by name.
 """
 
+import glob
+import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from itertools import takewhile
+from typing import Any, Literal
+
+import orjson
 
 from recordmill import storage
-from recordmill.reading.found_shards import find_shards, match_files, name_shards, read_label_lines
 from recordmill.reading.shard import Shard
-from recordmill.reading.tfds_folder import DATASET_INFO, read_tfds_folder
 from recordmill.schemas.dataset.file_names import DUPLICATES, LABELS, MARKER, REJECTED, staging_names
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
@@ -19,8 +26,137 @@ from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker
-from recordmill.storage.record_reader import is_something_else
+from recordmill.storage.record_reader import is_something_else, looks_like_records, looks_like_shard
 from recordmill.storage.versions import current_folder, explain_choice, split_version
+
+DATASET_INFO = "dataset_info.json"
+_TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"  # TFDS's own files
+
+
+def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
+    """The shards that `dataset_info.json` lists with their counts, and the class ids of the one label feature.
+
+    Raises:
+        LoadError: the file is malformed, or describes a format other than TFRecord.
+    """
+    path = storage.join(folder, DATASET_INFO)
+    try:
+        info: Any = orjson.loads(storage.read_range(path))
+        file_format = info.get("fileFormat", "tfrecord")
+        shards = tuple(shard for split in info["splits"] for shard in _shards_of(folder, info, split, file_format))
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise LoadError(f"{path} cannot be understood ({what}): move it away to open the files alone") from None
+    if file_format != "tfrecord":
+        raise LoadError(f"{path} describes {file_format} files: only TFRecord files can be opened")
+    labels = [name for name in storage.folder_names(folder) if name.endswith(".labels.txt")]
+    ids = {}
+    if len(labels) == 1:
+        lines = storage.read_range(storage.join(folder, labels[0])).decode("utf-8", "replace").splitlines()
+        ids = {line: number for number, line in enumerate(lines)}
+    return shards, ids
+
+
+def _shards_of(folder: str, info: dict[str, Any], split: dict[str, Any], file_format: str) -> list[Shard]:
+    lengths = [int(length) for length in split.get("shardLengths", ())]
+    template = split.get("filepathTemplate") or _TEMPLATE
+    shards = []
+    for index, records in enumerate(lengths):
+        words = {
+            "DATASET": info.get("name", ""),
+            "SPLIT": split["name"],
+            "FILEFORMAT": file_format,
+            "SHARD_INDEX": f"{index:05d}",
+            "NUM_SHARDS": f"{len(lengths):05d}",
+            "SHARD_X_OF_Y": f"{index:05d}-of-{len(lengths):05d}",
+        }
+        name = re.sub(r"\{(\w+)\}", lambda word, words=words: words[word[1]], template)
+        shards.append(Shard(split["name"], name, storage.join(folder, name), records))
+    return shards
+
+
+SHARD_NUMBER = re.compile(r"(?P<number>\d+)-?of-?(?P<count>\d+)", re.IGNORECASE)
+"""A file's position in its set: `00000-of-00005` (TensorFlow's own), `01of02` (image-tfrecord-builder)."""
+
+_SPLIT = re.compile(r"train(?:ing)?|validation|valid|val|test(?:ing)?|eval|dev", re.IGNORECASE)
+_SAVED_MODEL = re.compile(r"\.data-\d+-of-\d+$")  # the variables of TensorFlow's saved models
+_OTHER = (".json", ".jsonl", ".txt", ".yaml", ".pbtxt", ".idx", ".md", ".csv", ".tsv", ".html", ".py")
+
+
+def find_shards(folder: str) -> tuple[Shard, ...]:
+    """All TFRecord files below a folder, sorted by name, except hidden files and folders."""
+    paths = {name: storage.join(folder, name) for name in _names_below(folder)}
+    return _in_splits({name: path for name, path in paths.items() if _holds_records(path, name)})
+
+
+def match_files(pattern: str) -> list[str]:
+    """The files that match a pattern, whatever their content."""
+    if storage.is_local(pattern):
+        return [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
+    folder = re.split(r"[*?\[]", pattern)[0].rpartition("/")[0]
+    if folder.endswith(":/"):  # a pattern of buckets
+        return []
+    from apache_beam.io.filesystem import FileSystem  # local files do not need Beam
+
+    fits = re.compile(FileSystem.translate_pattern(pattern))
+    return [file.path for file in storage.list_below(folder) if fits.fullmatch(file.path)]
+
+
+def name_shards(paths: list[str]) -> tuple[str, tuple[Shard, ...]]:
+    """The common folder of the files, and the files as its shards, sorted by name."""
+    folders = [path.split("/")[:-1] for path in paths]
+    pairs = zip(min(folders), max(folders), strict=False)  # whatever these two share, all share
+    depth = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    below = {"/".join(path.split("/")[depth:]): path for path in paths}
+    return "/".join(folders[0][:depth]) or ("/" if depth else "."), _in_splits(below)
+
+
+def _in_splits(paths: Mapping[str, str]) -> tuple[Shard, ...]:
+    """Shards, by their names below their folder."""
+    shards = (Shard(split_of(name), name, path) for name, path in paths.items())
+    return tuple(sorted(shards, key=lambda shard: (shard.split, shard.name)))
+
+
+def split_of(name: str) -> str:
+    """The split in a file's name (`train`, `test`, ...), otherwise the name without its shard number."""
+    parts = name.split("/")
+    for part in reversed(parts):
+        words = [word for word in re.split(r"[-_.]", part) if _SPLIT.fullmatch(word)]
+        if words:
+            return words[-1]
+    stem = SHARD_NUMBER.sub("", parts[-1])
+    stem = re.sub(r"\.(?:tf_?rec(?:ord)?s?|records?|gz)(?=\.|-|$)", "", stem, flags=re.IGNORECASE)
+    return stem.strip("-_.") or parts[-1]
+
+
+def _names_below(folder: str) -> Iterator[str]:
+    if not storage.is_local(folder):
+        prefix = folder.rstrip("/") + "/"
+        names = (file.path[len(prefix) :] for file in storage.list_below(folder))
+        yield from (name for name in names if not any(part.startswith(".") for part in name.split("/")))
+        return
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        below = os.path.relpath(place, folder)
+        for name in files:
+            if not name.startswith("."):
+                yield name if below == "." else f"{below}/{name}"
+
+
+def _holds_records(path: str, name: str) -> bool:
+    """Decides by name, otherwise by the first bytes. A damaged file must be found by its name."""
+    base = name.rpartition("/")[2]
+    if base.lower().endswith(_OTHER) or _SAVED_MODEL.search(base):
+        return False
+    return looks_like_shard(base) or looks_like_records(path)
+
+
+def read_label_lines(path: str) -> dict[str, int]:
+    """Class ids by name from `0:daisy` lines, as slim and Recordmill write them; none if the lines have no numbers."""
+    lines = storage.read_range(path).decode("utf-8", "replace").splitlines()
+    numbered = [re.fullmatch(r"(-?\d{1,18}):(.*)", line) for line in lines]
+    return {match[2]: int(match[1]) for match in numbered if match} if all(numbered) else {}
+
 
 Kind = Literal["recordmill", "tfds", "files"]
 

@@ -7,8 +7,8 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Literal
 
+from recordmill.schemas.dataset.file_names import SHARD_NAME
 from recordmill.schemas.features import Feature
-from recordmill.schemas.shard_name import SHARD_NAME
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,38 @@
-"""`recordmill.json`, the marker: the content of a dataset and how it was made. Only complete datasets have one."""
+"""`recordmill.json`, the marker: the content of a dataset and how it was made. Only complete datasets have one.
+
+What people want to know of a dataset besides its contents.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from recordmill.schemas.dataset.about import About
-from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
 from recordmill.schemas.dataset.file_names import SIDECARS
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
-from recordmill.schemas.dataset.totals import RowTotals
+from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, RowTotals
+from recordmill.schemas.digests import add_digests, find_images
 from recordmill.schemas.features import Feature, FeatureEntry
 from recordmill.schemas.outcome import ComparedPrice
-from recordmill.schemas.record_digests import find_images
-from recordmill.schemas.reference_digest import add_digests
 from recordmill.schemas.rejection import Fate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """Facts that only the user knows; those that are empty are not known.
+
+    Attributes:
+        licence: a name, an SPDX identifier or a URL.
+        creator: a person or an organization.
+        version: three numbers, such as 1.2.0.
+        citation: how to cite it: text or BibTeX.
+    """
+
+    licence: str = ""
+    creator: str = ""
+    version: str = ""
+    citation: str = ""
+
 
 MARKER_FORMAT = 2
 """Raised when readers of the format before it would misunderstand the file."""

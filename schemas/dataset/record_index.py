@@ -1,9 +1,15 @@
-"""The layout of the index, `records.index`; docs/format.md describes it."""
+"""The layout of the index, `records.index`; docs/format.md describes it.
 
-from collections.abc import Sequence
+The layout of `records.versions`: what each row of the sidecars was made from. docs/format.md describes it.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from struct import Struct
+from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from recordmill.schemas.dataset.marker import Marker, ShardEntry
@@ -34,3 +40,62 @@ def parse_places(content: bytes) -> Places:
         ValueError: the bytes end inside a place.
     """
     return np.frombuffer(content, "<u8").reshape(-1, 3)
+
+
+_SECTION = Struct("<2Q32s")
+
+
+class RowOrigin(NamedTuple):
+    """What a row of a sidecar was made from.
+
+    Attributes:
+        source: see `source_digest_of`; 0 if the source must be read to know whether it has changed.
+        reference: see `ReferenceDigests.digest`; 0 if the source says more than the reference.
+        counts: see `ConvertedImage.counts`; empty for nothing.
+    """
+
+    source: int = 0
+    reference: int = 0
+    counts: Mapping[str, Any] | None = None
+
+    def as_line(self) -> bytes:
+        """The line of a section."""
+        values = (self.source, self.reference, self.counts) if self.counts else (self.source, self.reference)
+        return orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
+
+
+UNKNOWN = RowOrigin()
+
+
+def parse_origins(lines: Iterable[bytes]) -> Iterator[RowOrigin]:
+    """The origins that the lines of a section hold, one for each row of the sidecar."""
+    return (RowOrigin(*orjson.loads(line)) for line in lines)
+
+
+class Section(NamedTuple):
+    """The part of the file about one shard: its first byte, its length, and its SHA-256."""
+
+    offset: int
+    length: int
+    sha256: bytes
+
+
+SECTION_BYTES = _SECTION.size
+
+
+def pack_table(sections: Iterable[bytes], count: int) -> bytes:
+    """The start of the file: where each of its sections is."""
+    packed, offset = [], count * SECTION_BYTES
+    for section in sections:
+        packed.append(_SECTION.pack(offset, len(section), hashlib.sha256(section).digest()))
+        offset += len(section)
+    return b"".join(packed)
+
+
+def parse_table(content: bytes) -> list[Section]:
+    """The sections that the start of a file names.
+
+    Raises:
+        struct.error: the file ends there.
+    """
+    return [Section(*each) for each in _SECTION.iter_unpack(content)]

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.util import cache_from_source
 from typing import TYPE_CHECKING
 
-from recordmill.schemas.dataset.annotation_counts import most_frequent
+from recordmill.schemas.dataset.totals import most_frequent
 from recordmill.schemas.formatting import format_count, format_size, show_names
 
 if TYPE_CHECKING:

@@ -1,14 +1,17 @@
-"""Conventions that users define in YAML."""
+"""Conventions that users define in YAML.
+
+Features that functions compute, and what is known of the functions that come with Recordmill.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from recordmill.schemas.bounds import ClassId
 from recordmill.schemas.coercion import COERCE, FeatureValueError
 from recordmill.schemas.conventions.convention import Convention
+from recordmill.schemas.dataset.file_names import SHARD_NAME, check_pattern
 from recordmill.schemas.features import Feature, Kind
-from recordmill.schemas.shard_name import SHARD_NAME, check_pattern
+from recordmill.schemas.setting_fields import ClassId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,3 +94,87 @@ class CustomConvention:
         written = {each.name: getattr(self, each.name) for each in fields(self)}
         features = tuple(feature.as_feature(key) for key, feature in self.features.items())
         return Convention(**{**written, "title": "the user's own", "features": features})
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """What a function that comes with Recordmill takes and gives.
+
+    Attributes:
+        of: `image`, its pixels; or `file`, its bytes and its uri.
+        kind: the list of an Example that its values go to.
+        many: whether it gives a list.
+        meaning: one line for people.
+    """
+
+    of: Literal["image", "file"]
+    kind: Kind
+    many: bool
+    meaning: str
+
+
+BUILT_IN = {
+    "mean_std": BuiltIn(
+        "image", "float", True, "mean of red, green and blue, then their standard deviations, 0 to 255"
+    ),
+    "color_histogram": BuiltIn("image", "float", True, "shares of pixels in 8 bins of red, 8 of green and 8 of blue"),
+    "difference_hash": BuiltIn(
+        "image", "bytes", False, "64 bits in hex, which differ little for images that look alike"
+    ),
+    "pixels_sha256": BuiltIn("image", "bytes", False, "SHA-256 of the decoded pixels, in hex"),
+    "file_sha256": BuiltIn("file", "bytes", False, "SHA-256 of the file, in hex"),
+}
+"""By name; `transforms.records.features.built_in` has the functions themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureFunction:
+    """One computed feature: the YAML keys below its name.
+
+    Attributes:
+        function: `package.module:function`, or the name of one that comes with Recordmill: `mean_std`,
+            `color_histogram`, `difference_hash`, `pixels_sha256`, `file_sha256`.
+        type: `float`, `int64` or `bytes`: what a function of your own gives.
+        shape: of that, `[null]` for a list (the default) or `[]` for one value.
+        of: what a function of your own takes: `image`, its pixels; or `file`, its bytes and its uri.
+        meaning: one line for people.
+    """
+
+    function: str
+    type: Kind | None = None
+    shape: tuple[None, ...] | None = None
+    of: Literal["image", "file"] | None = None
+    meaning: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where it names no function, or says what is known of one."""
+        if self.shape is not None and len(self.shape) > 1:
+            raise ValueError("shape is [] for one value or [null] for any number of them")
+        if self.is_built_in and self.function not in BUILT_IN:
+            known = ", ".join(BUILT_IN)
+            raise ValueError(
+                f"unknown function {self.function!r}: write one of {known}, or package.module:function for your own"
+            )
+        if self.is_built_in and (self.type or self.shape is not None or self.of):
+            raise ValueError(f"type, shape and of are fixed for {self.function}: remove them")
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it comes with Recordmill."""
+        return ":" not in self.function
+
+    @property
+    def takes(self) -> Literal["image", "file"]:
+        """What the function is given."""
+        return self._known.of
+
+    @property
+    def _known(self) -> BuiltIn:
+        if self.is_built_in:
+            return BUILT_IN[self.function]
+        many = self.shape is None or bool(self.shape)
+        return BuiltIn(self.of or "image", self.type or "float", many, f"computed by `{self.function}`")
+
+    def as_feature(self, name: str) -> Feature:
+        """The feature that it fills, which is its field too."""
+        return Feature(name, self._known.kind, name, self.meaning or self._known.meaning, many=self._known.many)

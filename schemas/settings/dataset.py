@@ -1,24 +1,222 @@
-"""What a dataset is: everything that decides its bytes. These are the YAML keys that users write."""
+"""What a dataset is: everything that decides its bytes. These are the YAML keys that users write.
+
+What a dataset must be like to be published: the YAML keys under `expect:`.
+The settings under `keep:`.
+The settings under `shards:`.
+The settings under `splits:`.
+"""
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from operator import attrgetter
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from recordmill.schemas.added_setting import added_setting
-from recordmill.schemas.bounds import AtLeastOne, Count, Share
-from recordmill.schemas.dataset.about import About
+from annotated_types import Ge, Interval
+
+from recordmill.schemas.dataset.file_names import check_pattern
+from recordmill.schemas.dataset.marker import About
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.schemas.settings.contract import Contract
-from recordmill.schemas.settings.custom_convention import CustomConvention
-from recordmill.schemas.settings.feature_function import FeatureFunction
+from recordmill.schemas.setting_fields import AtLeastOne, Count, Percent, Share, added_setting
+from recordmill.schemas.settings.custom_convention import CustomConvention, FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
-from recordmill.schemas.settings.keep import KeepSettings
 from recordmill.schemas.settings.listing import ListingSettings
-from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.schemas.settings.source import SourceSettings
-from recordmill.schemas.settings.splits import SplitSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageLimits:
+    """How many images there may be: the YAML keys under `expect.images.NAME:`.
+
+    Attributes:
+        at_least: the fewest images.
+        at_most: the most images.
+        change: the largest change from the previous dataset, up or down, in percent of its images.
+    """
+
+    at_least: Count | None = None
+    at_most: Count | None = None
+    change: Percent | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if no number of images is within the limits."""
+        if self.at_most is not None and (least := self.at_least or 0) > self.at_most:
+            raise ValueError(f"at_least is {least:,}, and at_most is {self.at_most:,}: correct one of them")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """What the dataset must be like; nothing is published if it is not.
+
+    Attributes:
+        classes: the classes that have images, no more and no fewer: a list, or `as_before` for those of the previous
+            dataset.
+        images: limits by split (`train`) or by class in a split (`train/cat`); `*` stands for each split or each class.
+            If records have boxes or several labels, those are counted by class.
+        rejected: largest share of images that may be rejected.
+        lost_boxes: largest share of boxes that may be in no record.
+        lost_labels: largest share of labels, of images that may have several, that may be in no record.
+        duplicates_across_splits: how many images may have copies of the same bytes in another split.
+        class_drift: largest share of images that may belong to other classes than in the previous dataset: half the sum
+            of the differences between the shares of each class.
+    """
+
+    classes: tuple[str, ...] | Literal["as_before"] = ()
+    images: Mapping[str, ImageLimits] = field(default_factory=dict)
+    rejected: Share | None = None
+    lost_boxes: Share | None = None
+    lost_labels: Share | None = None
+    duplicates_across_splits: Count | None = None
+    class_drift: Share | None = None
+
+    @property
+    def compares(self) -> bool:
+        """Whether any of it depends on the previous dataset."""
+        changes = any(limits.change is not None for limits in self.images.values())
+        return self.classes == "as_before" or self.class_drift is not None or changes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepSettings:
+    """Which images are kept, decided while they are converted. An image is left out unless it meets all conditions.
+
+    Attributes:
+        min_side: minimum length of the shorter side of the source image, in pixels.
+        max_aspect: how many times as long as the shorter side the longer side of the source image may be.
+        min_sharpness: minimum variance of the Laplacian of the gray values (0 to 255) of the image as it is stored;
+            100 is a common choice for photographs.
+        min_brightness: minimum mean of these gray values.
+        function: `package.module:function` of your own, which takes the image as it is stored and returns whether to
+            keep it.
+    """
+
+    short_form: ClassVar[str] = "function"
+
+    min_side: AtLeastOne | None = None
+    max_aspect: Annotated[float, Ge(1)] | None = None
+    min_sharpness: Annotated[float, Ge(0)] | None = None
+    min_brightness: Annotated[float, Interval(ge=0, le=255)] | None = None
+    function: str | None = None
+
+    @property
+    def needs_pixels(self) -> bool:
+        """Whether images must be decoded to decide."""
+        return bool(self.function) or self.min_sharpness is not None or self.min_brightness is not None
+
+
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_LARGEST = 2**60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardSettings:
+    """Number and names of a split's files: the YAML keys under `shards:`.
+
+    Attributes:
+        size: the target size of a file, e.g. `128MiB`; ignored if `count` is given.
+        count: the number of files per split; lowered, with a note, if there are fewer images.
+        name: pattern of the files' names, instead of the convention's: `{name}`, `{split}`, `{index}` (from 0),
+            `{number}` (from 1), `{count}`, `{records}`, each with Python's format codes. No folders. With `count: 1` it
+            may omit the index: `{split}.record`.
+        cuts: how a split is cut into files: `even`: into files of about equal size; `fixed`: into equal ranges of the
+            keys' hashes, so that a file changes only if an image in it does. Their number is a power of two: `count`,
+            or the next one for `size` and the size of the source; ranges without an image have no file.
+    """
+
+    size: int | str = "128MiB"
+    count: AtLeastOne | None = None
+    name: str | None = None
+    cuts: Literal["even", "fixed"] = added_setting("even")
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a setting is impossible."""
+        if self.target_bytes < 1:
+            raise ValueError(f"shards.size is {self.size!r}: give at least 1B")
+        if self.cuts == "fixed" and self.count is not None and self.count.bit_count() > 1:
+            example = 1 << self.count.bit_length()
+            raise ValueError(f"shards.count is {self.count}: with cuts: fixed, give a power of two such as {example}")
+        if self.name is not None:
+            check_pattern(self.name, "shards.name")
+
+    @property
+    def ignores_growth(self) -> bool:
+        """Whether the number of files does not depend on how large records are."""
+        return self.count is not None or self.cuts == "fixed"
+
+    @property
+    def target_bytes(self) -> int:
+        """`size` in bytes."""
+        match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", str(self.size))
+        if not match or match[2].upper() not in _UNITS:
+            raise ValueError(f"shards.size is {self.size!r}: write a number and a unit, such as 128MiB")
+        size = float(match[1]) * _UNITS[match[2].upper()]
+        if size > _LARGEST:
+            raise ValueError(f"shards.size is {str(self.size)[:80]!r}: give at most {_LARGEST // 2**40:,}TiB")
+        return int(size)
+
+
+SPLIT_NAMES: Mapping[str, str] = {
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("val", "valid", "validation", "dev"), "validation"),
+    **dict.fromkeys(("test", "testing"), "test"),
+    "eval": "eval",
+    "holdout": "holdout",
+}
+"""Words, in lower case, that mean a split rather than a class, in the order of splits; and the split's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitSettings:
+    """How images are split: the YAML keys under `splits:`.
+
+    Attributes:
+        fractions: share of the images by split name, e.g. `{train: 0.8, validation: 0.1, test: 0.1}`; the remainder to
+            1 is left out of the dataset. A hash of the key decides, so images added later do not move others.
+        stratify: gives each class those shares exactly (to one image, or to the largest group), by rank of the hashes
+            within the class; growth may move images at the boundaries.
+        group: a regular expression (RE2's syntax) with a group `(?P<group>...)`, searched in each key: images whose
+            keys have the same text in it stay in one split, e.g. all images of one patient.
+        from_folders: the first folder below the input gives the split: `{train: train, val: validation}`.
+        from_source: the source gives the split (a manifest's column, a file's name): `{TRAIN: train, TEST: test}`.
+            Without it, the source's splits are not used.
+    """
+
+    fractions: Mapping[str, float] = field(default_factory=lambda: {"train": 0.9, "test": 0.1})
+    stratify: bool = False
+    group: str | None = None
+    from_folders: Mapping[str, str] = field(default_factory=dict)
+    from_source: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the settings are impossible or contradict each other."""
+        for name in (*self.fractions, *self.given.values()):
+            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
+                raise ValueError(
+                    f"splits: {name!r} cannot be a split's name: use letters, digits, - and _ (it names files)"
+                )
+        for name, fraction in self.fractions.items():
+            if not 0 < fraction <= 1:
+                raise ValueError(f"splits.fractions.{name} is {fraction:g}: give a share above 0 and at most 1")
+        if sum(self.fractions.values()) > 1 + 1e-9:
+            total = f"{sum(self.fractions.values()):.6g}"
+            raise ValueError(f"splits.fractions sum to {total}, which is over 1: lower them")
+        if self.from_folders and self.from_source:
+            raise ValueError("splits.from_folders and splits.from_source contradict each other: remove one of them")
+        if self.stratify and self.given:
+            other = "splits.from_folders" if self.from_folders else "splits.from_source"
+            raise ValueError(f"splits.stratify and {other} contradict each other: remove one of them")
+        if not self.fractions and not self.given:
+            raise ValueError("splits.fractions names no split: give at least one, such as {train: 1.0}")
+
+    @property
+    def given(self) -> Mapping[str, str]:
+        """The mapping from folders' or the source's words to split names, if splits are given; otherwise empty."""
+        return self.from_folders or self.from_source
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The configured splits, in the order in which they were written."""
+        return tuple(dict.fromkeys(self.given.values())) or tuple(self.fractions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

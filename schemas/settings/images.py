@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args, get_type_hints
 
-from recordmill.schemas.added_setting import added_setting
+from recordmill.schemas.setting_fields import added_setting
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 

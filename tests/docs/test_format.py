@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args, get_origin
 import pytest
 
 from recordmill.schemas.dataset import marker, sidecar_row
-from recordmill.schemas.dataset.about import About
-from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
 from recordmill.schemas.dataset.json_values import json_keys
+from recordmill.schemas.dataset.marker import About
+from recordmill.schemas.dataset.totals import ImagesWithoutBoxes
 from recordmill.schemas.features import FeatureEntry
 
 PAGE = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")

@@ -15,8 +15,7 @@ from recordmill.reading.report.thumbnails import (
     MOST_WITH_BOXES,
 )
 from recordmill.reading.report.write_report import MOST_BARS, SMALLEST_BARS
-from recordmill.transforms.publishing.duplicates import MOST_LISTED
-from recordmill.transforms.publishing.near_duplicates import MOST_BITS, MOST_PAIRS
+from recordmill.transforms.publishing.duplicates import MOST_BITS, MOST_LISTED, MOST_PAIRS
 
 ROOT = Path(__file__).parents[2]
 PAGE = " ".join((ROOT / "docs/report.md").read_text(encoding="utf-8").split())

@@ -10,8 +10,8 @@ import pytest
 from benchmarks import scale
 from benchmarks.scale_model import MOVES_AT_ONCE
 from recordmill.transforms.plan_shards import HELD_REFERENCES
-from recordmill.transforms.planning.hash_histogram import MAX_BINS
 from recordmill.transforms.planning.plan import MOST_PER_SHARD
+from recordmill.transforms.planning.summary import MAX_BINS
 from recordmill.transforms.publishing.duplicates import GROUP_IMAGES
 from recordmill.transforms.shards.read_ahead import REMOTE_READERS
 

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from benchmarks.photographs import with_exif
 from recordmill import storage
 from recordmill.imaging import prepare
-from recordmill.schemas.dataset.row_origins import SECTION_BYTES, UNKNOWN, parse_origins, parse_table
+from recordmill.schemas.dataset.record_index import SECTION_BYTES, UNKNOWN, parse_origins, parse_table
 from recordmill.schemas.dataset.shard_report import DamagedFile
+from recordmill.schemas.digests import order_of
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.key_hashes import order_of
 from recordmill.storage.tfrecord_file import RecordSink
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records import convert_image, image_record

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from recordmill import storage
-from recordmill.schemas.key_hashes import order_of
+from recordmill.schemas.digests import order_of
 
 FRACTIONS = {"train": 0.6, "test": 0.4}
 SEVERAL = {

@@ -16,12 +16,12 @@ from recordmill.pipeline.diff import main as diff
 from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.verify import main as verify
 from recordmill.pipeline.versions import main as versions
-from recordmill.reading.found_shards import match_files
+from recordmill.reading.dataset import match_files
 from recordmill.reading.report import write_report
 from recordmill.storage.stores import local_file
 from recordmill.storage.versions import point_to
 from recordmill.transforms import publish_dataset
-from recordmill.transforms.planning.output_lock import claim_output
+from recordmill.transforms.planning.output_state import claim_output
 
 SETTINGS = {"shards.count": 2, "splits.fractions": {"train": 0.6, "test": 0.4}, "report": False}
 SUPPORT = Path(__file__).parents[1] / "support"

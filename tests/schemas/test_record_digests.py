@@ -4,9 +4,9 @@ import pytest
 from google.protobuf.message import DecodeError
 
 from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.digests import RecordDigests, digest_record, find_images, take_image
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import ExampleEncoder, Feature
-from recordmill.schemas.record_digests import RecordDigests, digest_record, find_images, take_image
 
 FIELDS = {"encoded": b"image", "pixels_base64": b"aW1hZ2U=", "height": 2, "width": 3, "key": b"image", "label": 4}
 FEATURES = [

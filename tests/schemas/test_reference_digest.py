@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from recordmill.schemas.digests import add_digests, digest_of, version_digest_of
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
 
 REF = ImageRef(
     "cat/1.jpg",

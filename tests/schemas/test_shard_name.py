@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.shard_name import MOST_BYTES, PLACEHOLDERS, check_file_name, check_pattern, fill_pattern
+from recordmill.schemas.dataset.file_names import MOST_BYTES, PLACEHOLDERS, check_file_name, check_pattern, fill_pattern
 
 KNOWN = "it may use {name}, {split}, {index}, {number}, {count} and {records}"
 

@@ -12,8 +12,7 @@ from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.schemas.settings.splits import SplitSettings
+from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.transforms import claim_output
 from recordmill.transforms.claim_output import settle_action
 from recordmill.transforms.plan_shards import plan_dataset

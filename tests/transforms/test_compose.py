@@ -14,15 +14,14 @@ from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
+from recordmill.schemas.digests import add_digests, digest_of
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.reference_digest import add_digests, digest_of
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.schemas.settings.images import ImageSettings
-from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.storage.tfrecord_file import DamagedFileError, read_records
 from recordmill.transforms.compose import PendingImage, convert_with_beam, count_outcome, read_written
 from recordmill.transforms.planning.plan import Plan
@@ -140,7 +139,7 @@ def test_images_are_split_as_the_main_job_splits(refs, tmp_path, fractions):
 
 
 def test_a_function_that_always_fails_is_one_problem_and_no_rejection(refs, tmp_path, monkeypatch):
-    from recordmill.schemas.settings.feature_function import FeatureFunction
+    from recordmill.schemas.settings.custom_convention import FeatureFunction
 
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "own_features.py").write_text("def fail(image):\n    raise KeyError('x')\n")

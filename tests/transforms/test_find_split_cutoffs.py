@@ -5,10 +5,10 @@ import pytest
 from apache_beam.testing.util import equal_to
 from eager_beam import assert_that, new_pipeline
 
+from recordmill.schemas.digests import HASH_RANGE
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.key_hashes import HASH_RANGE
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.settings.splits import SplitSettings
+from recordmill.schemas.settings.dataset import SplitSettings
 from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, bounds_by_rank, hash_key
 

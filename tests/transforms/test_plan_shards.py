@@ -16,9 +16,8 @@ from recordmill.imaging import ImageSettings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.schemas.settings.images import Resize
-from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms import plan_shards
 from recordmill.transforms.plan_shards import (
     PlanShards,

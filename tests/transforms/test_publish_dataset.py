@@ -22,13 +22,11 @@ from recordmill.reading.report.write_report import write_report
 from recordmill.reading.verify.verify_dataset import verify_dataset
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.shard_report import FinishedShards
+from recordmill.schemas.digests import version_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.reference_digest import version_digest_of
-from recordmill.schemas.settings.dataset import RejectionLimits
+from recordmill.schemas.settings.dataset import RejectionLimits, ShardSettings, SplitSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms import publish_dataset
 from recordmill.transforms.claim_output import settle_action

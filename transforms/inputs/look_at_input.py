@@ -17,15 +17,13 @@ import pyarrow.parquet as pq
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.splits import SPLIT_NAMES
+from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.storage.many_files import map_each
 from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.unpacking import MAX_RATIO
-from recordmill.transforms.inputs.archives.list_members import list_members, read_member
-from recordmill.transforms.inputs.archives.member import Limits
+from recordmill.transforms.inputs.archives.members import Limits, list_members, read_member
 from recordmill.transforms.inputs.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names, begins_with_split
-from recordmill.transforms.inputs.listing.ignored import normal_path
-from recordmill.transforms.inputs.listing.local_folders import Ignore
+from recordmill.transforms.inputs.listing.local_folders import Ignore, normal_path
 from recordmill.transforms.inputs.listing.named_files import size_and_version
 
 MOST_NAMES = 1000

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
+from recordmill.schemas.digests import HASH_RANGE, KeyHashes, hash_key
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.key_hashes import HASH_RANGE, KeyHashes, hash_key
-from recordmill.schemas.settings.splits import SplitSettings
+from recordmill.schemas.settings.dataset import SplitSettings
 
 
 def split_bounds(settings: SplitSettings) -> list[int]:

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from recordmill.schemas.dataset.annotation_counts import count_dropped
 from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.totals import count_dropped
 from recordmill.schemas.formatting import format_count, show_names
-from recordmill.schemas.settings.contract import Contract, ImageLimits
+from recordmill.schemas.settings.dataset import Contract, ImageLimits
 
 MOST_BREACHES = 20
 """Breaches that are listed; more are only counted."""

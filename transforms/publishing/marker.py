@@ -7,7 +7,6 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from recordmill.schemas.dataset.about import About
 from recordmill.schemas.dataset.file_names import (
     INDEX,
     MARKER,
@@ -19,6 +18,7 @@ from recordmill.schemas.dataset.file_names import (
 )
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import (
+    About,
     DuplicateCounts,
     Fingerprint,
     Ledger,
@@ -35,8 +35,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import SplitSummary, Summary
-from recordmill.transforms.publishing.annotation_ledger import describe_annotations
-from recordmill.transforms.publishing.ledger import balance_boxes
+from recordmill.transforms.publishing.ledger import balance_boxes, describe_annotations
 
 
 @dataclass(frozen=True, slots=True)

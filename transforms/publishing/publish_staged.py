@@ -47,7 +47,7 @@ from recordmill.storage.dataset_files import (
 )
 from recordmill.storage.many_files import check_targets, digest_of, force_to_disk, map_each, move_files
 from recordmill.storage.transform_fn import remove_stale
-from recordmill.transforms.planning.output_lock import remove_staging
+from recordmill.transforms.planning.output_state import remove_staging
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.publishing.companions import StagedDataset, describe_dataset
 from recordmill.transforms.publishing.marker import check_names, name_sidecars_of_nothing

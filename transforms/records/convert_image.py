@@ -9,20 +9,20 @@ from typing import Any
 
 from recordmill.imaging import PreparedImage
 from recordmill.schemas.content import Content
-from recordmill.schemas.dataset.row_origins import UNKNOWN, RowOrigin
+from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
+from recordmill.schemas.digests import RecordDigests
 from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.record_digests import RecordDigests
 from recordmill.schemas.reference_boxes import count_boxes
 from recordmill.schemas.rejection import LeftOut, Rejected, Stage
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
 from recordmill.transforms.records.earlier_record import EarlierRecord
-from recordmill.transforms.records.features.compute import compute_features
+from recordmill.transforms.records.features.find_function import compute_features
 from recordmill.transforms.records.image_hooks import check_kept, make_hooks
 from recordmill.transforms.records.image_record import find_class, image_record, reencode_image, reference_record
 

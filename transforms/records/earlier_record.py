@@ -10,7 +10,7 @@ from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.imaging.prepare import holds_position
 from recordmill.imaging.sniff import sniff
 from recordmill.schemas.dataset.json_values import hash_json
-from recordmill.schemas.dataset.row_origins import RowOrigin
+from recordmill.schemas.dataset.record_index import RowOrigin
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap

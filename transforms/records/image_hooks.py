@@ -12,7 +12,7 @@ from recordmill.schemas.content import Pixels
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_boxes import count_boxes
 from recordmill.schemas.rejection import LeftOut, Rejected
-from recordmill.schemas.settings.keep import KeepSettings
+from recordmill.schemas.settings.dataset import KeepSettings
 from recordmill.transforms.records.features.find_function import FunctionError, call_function
 
 

@@ -23,21 +23,21 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import MARKER, VERSIONS
 from recordmill.schemas.dataset.json_values import differences, to_json
 from recordmill.schemas.dataset.marker import Marker, ShardEntry
-from recordmill.schemas.dataset.record_index import PLACE_BYTES, list_shards, pack_head
-from recordmill.schemas.dataset.row_origins import (
+from recordmill.schemas.dataset.record_index import (
+    PLACE_BYTES,
     SECTION_BYTES,
     UNKNOWN,
     RowOrigin,
+    list_shards,
+    pack_head,
     parse_origins,
     parse_table,
 )
 from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
+from recordmill.schemas.digests import RecordDigests, order_of, source_digest_of, take_image
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.image_ref import ImageRef, Notice
-from recordmill.schemas.key_hashes import order_of
-from recordmill.schemas.record_digests import RecordDigests, take_image
-from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
 from recordmill.storage.record_bytes import GzipBytes, PlainBytes, StoredFile
 from recordmill.storage.record_reader import HEADER_BYTES

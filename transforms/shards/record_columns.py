@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recordmill import storage
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
-from recordmill.schemas.key_hashes import order_of
+from recordmill.schemas.digests import order_of
 from recordmill.storage.dataset_files import shard_path
 
 Digests = NDArray[np.uint64]

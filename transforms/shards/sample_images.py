@@ -11,14 +11,13 @@ import numpy as np
 
 from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.sniff import sniff
-from recordmill.schemas.dataset.row_origins import RowOrigin
+from recordmill.schemas.dataset.record_index import RowOrigin
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
+from recordmill.schemas.digests import order_of, source_digest_of
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.key_hashes import order_of
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.outcome import Price
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
-from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.record_reader import FRAMING_BYTES

@@ -20,8 +20,8 @@ from recordmill.schemas.dataset.marker import MARKER_FORMAT, ShardEntry
 from recordmill.schemas.dataset.shard_report import DamagedFile, ShardReport
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_to_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
+from recordmill.schemas.digests import add_digests, digest_of, version_digest_of
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.reference_digest import add_digests, digest_of, version_digest_of
 from recordmill.schemas.rejection import MAY_HEAL
 from recordmill.storage.dataset_files import shard_path
 from recordmill.storage.many_files import force_to_disk, keep_file

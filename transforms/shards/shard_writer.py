@@ -11,13 +11,12 @@ from unicodedata import normalize
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import EXAMPLES
-from recordmill.schemas.dataset.row_origins import UNKNOWN, RowOrigin
+from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.digests import order_of, source_digest_of
 from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.key_hashes import order_of
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.reference_digest import source_digest_of
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, shard_path, staging_folder

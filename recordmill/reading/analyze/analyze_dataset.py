@@ -1,21 +1,312 @@
-"""Writes `transform_fn/` for a finished dataset."""
+"""Writes `transform_fn/` for a finished dataset.
 
+Analyses a split's images with TensorFlow Transform: mean and variance of the pixels, quantiles of the sides.
+Reads from a dataset's sidecars all that an analysis needs, in 64 bytes per image.
+The SavedModel that turns a dataset's encoded images and label texts into float images and label ids.
+"""
+
+import hashlib
+import math
 import tempfile
 import time
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from recordmill.reading.analyze.channel_moments import choose_split, read_moments
-from recordmill.reading.analyze.image_model import save_image_model
-from recordmill.reading.analyze.pixel_statistics import RANK_ERROR, Statistics, compute_statistics
+import numpy as np
+from numpy.typing import NDArray
+
+from recordmill import storage
 from recordmill.reading.dataset import open_dataset
-from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.file_names import MARKER
+from recordmill.schemas.dataset.marker import PLAN_VERSION, Marker, Recipe, ShardEntry
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.errors import LoadError
+from recordmill.storage.dataset_files import parse_rows
 from recordmill.storage.transform_fn import DEFAULT_SIZE, contents_digest, fits, publish_transform_fn, read_note
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g", "squares_b")
+"""Sides in pixels; sums and sums of squares of red, green and blue (0 to 255) over the image's pixels."""
+
+
+def choose_split(marker: Marker, asked: str | None, path: str) -> str:
+    """The split to analyse: the given one, otherwise `train`.
+
+    Raises:
+        LoadError: the dataset has no such split, or it has no images.
+    """
+    splits = marker.splits
+    name = asked or "train"
+    if name not in splits:
+        raise LoadError(f"{path} has no split {name}: name one of {', '.join(splits)} with --split")
+    if not splits[name].records:
+        raise LoadError(f"split {name} of {path} has no images: name another with --split")
+    return name
+
+
+def read_moments(path: str, marker: Marker, split: str) -> NDArray[np.int64]:
+    """The numbers of every image of a split, in the order of its shards and records.
+
+    Args:
+        path: the dataset's folder.
+        marker: its marker.
+        split: the split's name.
+
+    Returns:
+        int64 of shape (images, 8): `COLUMNS`. The channel of a gray image counts as all three, as
+        `tf.io.decode_jpeg(channels=3)` returns it.
+
+    Raises:
+        LoadError: the sidecars have no moments, or do not match the marker.
+    """
+    _check_recipe(path, marker.plan.settings)
+    numbers = array("q")
+    for shard in marker.splits[split].shards:
+        for row in _read_rows(path, shard):
+            numbers.extend(_numbers_of(row, path))
+    return np.frombuffer(numbers, np.int64).reshape(-1, len(COLUMNS))
+
+
+def _check_recipe(path: str, recipe: Recipe) -> None:
+    images = recipe.images
+    if images.check == "header":
+        raise LoadError(
+            f"{path} was made with images.check: header, without its pixels being seen: "
+            "convert it again with images.check: decode and analyze: true, and --overwrite"
+        )
+    if recipe.is_raw:
+        raise LoadError(
+            f"{path} holds raw pixels, and the model decodes images: convert it with images.store: png or jpeg"
+        )
+    if not images.moments:
+        raise LoadError(f"the sidecars of {path} have no moments: convert it again with --set analyze=true --overwrite")
+    if recipe.plan_version < PLAN_VERSION:
+        raise LoadError(
+            f"{path} was made by an older version, whose moments are of other pixels: convert it again with --overwrite"
+        )
+
+
+def _read_rows(path: str, shard: ShardEntry) -> Iterator[SidecarRow]:
+    try:
+        content = storage.read_range(storage.join(path, shard.sidecar))
+    except FileNotFoundError:
+        raise LoadError(f"{path} lacks {shard.sidecar}: convert the images again with --overwrite") from None
+    if hashlib.sha256(content).hexdigest() != shard.sidecar_sha256:
+        raise LoadError(
+            f"{path}/{shard.sidecar} is not the file that {MARKER} lists: convert the images again with --overwrite"
+        )
+    return (row for row in parse_rows(content.splitlines()) if isinstance(row, SidecarRow))
+
+
+def _numbers_of(row: SidecarRow, path: str) -> Sequence[int]:
+    moments, height, width = row.moments, row.height, row.width
+    if moments is None or height is None or width is None:
+        raise LoadError(
+            f"{row.key} is stored in {path} as TensorFlow does not read it, or not alike: "
+            "convert it again with images.reencode: when_needed, and --overwrite"
+        )
+    channels = [*moments] * 3 if len(moments) == 1 else moments
+    return [height, width, *(channel[0] for channel in channels), *(channel[1] for channel in channels)]
+
+
+RANK_ERROR = 0.001
+"""The `epsilon` of `tft.quantiles`: a boundary's rank is off by at most this share of the images."""
+
+BUCKETS = 100
+_ROWS_A_BATCH = 10_000
+_LOW = 2**31  # squares are summed in two halves of 31 bits: 1.6 million images of 90 megapixels would overflow
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Heights or widths, in pixels.
+
+    Attributes:
+        least: the exact minimum.
+        most: the exact maximum.
+        quantiles: 99 of them, the first to the 99th hundredth, each within `RANK_ERROR` of its rank.
+    """
+
+    least: int
+    most: int
+    quantiles: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Statistics of a split's images.
+
+    Attributes:
+        images: number of images.
+        pixels: total number of pixels.
+        mean: of red, green and blue, 0 to 255, over all pixels of all images, so large images count for more.
+        variance: of the same pixels, as a population (divided by `pixels`).
+        height: the images' heights.
+        width: the images' widths.
+    """
+
+    images: int
+    pixels: int
+    mean: tuple[float, ...]
+    variance: tuple[float, ...]
+    height: Sides
+    width: Sides
+
+    @property
+    def common_size(self) -> tuple[int, int] | None:
+        """Height and width, if all images have the same."""
+        same = self.height.least == self.height.most and self.width.least == self.width.most
+        return (self.height.least, self.width.least) if same else None
+
+
+def compute_statistics(numbers: NDArray[np.int64]) -> Statistics:
+    """Analyses the numbers of at least one image with TensorFlow Transform, in this process.
+
+    Sums of integers are exact, so mean and variance are correctly rounded.
+
+    Args:
+        numbers: int64 of shape (images, 8), as returned by `read_moments`.
+    """
+    return describe_findings(len(numbers), _run_analysis(numbers))
+
+
+def describe_findings(images: int, found: Mapping[str, NDArray[Any]]) -> Statistics:
+    """Computes statistics from TensorFlow Transform's results.
+
+    Args:
+        images: number of images.
+        found: `totals`, int64 of shape (10,): pixels, sums, and the squares' high and low halves by colour; `least`
+            and `most`, int64 of shape (2,): of heights and widths; `quantiles`, of shape (2, 99).
+    """
+    totals = [int(total) for total in found["totals"]]
+    pixels, sums, high, low = totals[0], totals[1:4], totals[4:7], totals[7:10]
+    squares = [above * _LOW + below for above, below in zip(high, low, strict=True)]
+    height, width = (
+        Sides(int(least), int(most), tuple(quantiles.tolist()))
+        for least, most, quantiles in zip(found["least"], found["most"], found["quantiles"], strict=True)
+    )
+    return Statistics(
+        images=images,
+        pixels=pixels,
+        mean=tuple(total / pixels for total in sums),
+        # Integers up to the final division, so nothing cancels.
+        variance=tuple((pixels * square - total**2) / pixels**2 for total, square in zip(sums, squares, strict=True)),
+        height=height,
+        width=width,
+    )
+
+
+def _preprocess(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The preprocessing function: tensors of shape (batch, 8) to totals over all batches."""
+    import tensorflow as tf
+    import tensorflow_transform as tft
+
+    sides, sums, squares = tf.split(inputs["row"], [2, 3, 3], axis=1)
+    pixels = tf.reduce_prod(sides, axis=1, keepdims=True)
+    parts = tf.concat([pixels, sums, squares // _LOW, squares % _LOW], axis=1)
+    found = {
+        "totals": tft.sum(parts, reduce_instance_dims=False),
+        "least": tft.min(sides, reduce_instance_dims=False),
+        "most": tft.max(sides, reduce_instance_dims=False),
+        "quantiles": tft.quantiles(sides, BUCKETS, RANK_ERROR, reduce_instance_dims=False),
+    }
+    # Results of analysers have no name in the graph, and no batch; outputs need both.
+    return {name: tf.expand_dims(tf.identity(value), 0) for name, value in found.items()}
+
+
+def _run_analysis(numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    import apache_beam as beam
+    import tensorflow as tf
+    import tensorflow_transform as tft
+    import tensorflow_transform.beam as tft_beam
+    from apache_beam.options.pipeline_options import PipelineOptions
+    from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+    from tensorflow_metadata.proto.v0.schema_pb2 import FixedShape, TensorRepresentation
+    from tensorflow_transform.beam.tft_beam_io.transform_fn_io import WriteTransformFn
+    from tfx_bsl.public.tfxio import TensorAdapterConfig
+
+    batches = list(_batches(numbers))
+    shape = FixedShape(dim=[FixedShape.Dim(size=len(COLUMNS))])
+    dense = TensorRepresentation.DenseTensor(column_name="row", shape=shape)
+    adapter = TensorAdapterConfig(batches[0].schema, {"row": TensorRepresentation(dense_tensor=dense)})
+    with tempfile.TemporaryDirectory(prefix="recordmill-") as folder:
+        with (
+            tft_beam.Context(temp_dir=f"{folder}/temporary"),
+            beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([])) as pipeline,  # not this process's flags
+        ):
+            rows = pipeline | beam.Create(batches, reshuffle=False)
+            analysed = (rows, adapter) | tft_beam.AnalyzeDataset(_preprocess)
+            _ = analysed | WriteTransformFn(folder)
+        outputs = tft.TFTransformOutput(folder).transform_raw_features({"row": tf.zeros([1, len(COLUMNS)], tf.int64)})
+        return {name: output.numpy()[0] for name, output in outputs.items()}
+
+
+def _batches(numbers: NDArray[np.int64]) -> Iterator["pa.RecordBatch"]:
+    """Record batches of one column, `row`: lists of eight numbers."""
+    import pyarrow as pa
+
+    for start in range(0, len(numbers), _ROWS_A_BATCH):
+        part = numbers[start : start + _ROWS_A_BATCH]
+        offsets = np.arange(0, part.size + 1, len(COLUMNS), dtype=np.int32)
+        yield pa.record_batch({"row": pa.ListArray.from_arrays(pa.array(offsets), pa.array(part.ravel()))})
+
+
+def save_image_model(
+    folder: Path, statistics: Statistics, size: tuple[int, int], labels: Mapping[str, int], catch_all: str | None
+) -> None:
+    """Writes the SavedModel.
+
+    Its signature `serving_default`, and the function `transform_fn` that TensorFlow Transform's readers call, map
+
+    - `encoded`: string of shape (batch,), JPEG or PNG;
+    - `label_text`: string of shape (batch,), UTF-8;
+
+    to
+
+    - `image`: float32 of shape (batch, height, width, 3): decoded, resized, standardised (mean 0, variance 1);
+    - `label`: int64 of shape (batch,), the id in the dataset's label map; -1 if there is none.
+
+    Args:
+        folder: the folder to create.
+        statistics: mean and variance to normalise by. A channel without variance is not divided.
+        size: height and width of `image`.
+        labels: ids by class name.
+        catch_all: the class of all other texts except the empty one; None if there is none.
+    """
+    import tensorflow as tf
+
+    mean = tf.constant(statistics.mean, tf.float32)
+    deviation = tf.constant([math.sqrt(variance) or 1.0 for variance in statistics.variance], tf.float32)
+    unknown = -1 if catch_all is None else labels[catch_all]
+    known = {**labels, "": -1}  # an empty text is not an unknown label; and a table must not be empty
+    texts, ids = tf.constant(list(known), tf.string), tf.constant(list(known.values()), tf.int64)
+    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(texts, ids), unknown)
+
+    def transform_image(encoded: Any) -> Any:
+        # The default method differs by up to 25 of 255 from libjpeg's, with which the moments were computed.
+        pixels = tf.io.decode_jpeg(encoded, channels=3, dct_method="INTEGER_ACCURATE")
+        # Resizing is a weighted mean with weights that sum to one, so it commutes with normalising.
+        return (tf.image.resize(pixels, size, antialias=True) - mean) / deviation
+
+    def transform(encoded: Any, label_text: Any) -> dict[str, Any]:
+        shown = tf.TensorSpec([*size, 3], tf.float32)
+        images = tf.map_fn(transform_image, encoded, fn_output_signature=shown)
+        return {"image": images, "label": table.lookup(label_text)}
+
+    inputs = {name: tf.TensorSpec([None], tf.string, name) for name in ("encoded", "label_text")}
+    module = tf.Module()
+    module.table = table
+    module.transform_fn = tf.function(lambda inputs: transform(**inputs), input_signature=[inputs])
+    serving = tf.function(transform, input_signature=list(inputs.values()))
+    tf.saved_model.save(module, str(folder), signatures={"serving_default": serving})
+
 
 _WANTED = ("tensorflow", "tensorflow_transform")
 

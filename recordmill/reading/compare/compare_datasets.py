@@ -1,21 +1,200 @@
-"""Compares two datasets by their markers and sidecars; shards are not read."""
+"""Compares two datasets by their markers and sidecars; shards are not read.
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+Compares the rows of two datasets, or of a dataset and a folder, in bounded memory.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from heapq import merge
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any
 
 import orjson
 
 from recordmill import storage
-from recordmill.reading.compare.compare_rows import Comparison, Entry, RowJudge, compare_rows
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.shard import FORGED, Shard
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.digests import order_of
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.key_hashes import order_of
 from recordmill.storage.temporary_files import SortedRows
+
+KINDS: Mapping[str, str] = {
+    "added": "added",
+    "removed": "removed",
+    "renamed": "renamed",
+    "same_pixels": "other bytes, same pixels",
+    "other_pixels": "other pixels",
+    "other_bytes": "other bytes, pixels not known",
+    "annotations": "other annotations or features",
+    "relabelled": "other class",
+    "moved": "other split",
+}
+"""How a row may differ. A row may be of several kinds."""
+
+MOST_EXAMPLES = 10
+"""Examples of each kind."""
+
+Row = Mapping[str, Any]
+Entry = tuple[int, str, str | None, Row]
+"""The hash of a key, the key, the split (None if it is not known), and the sidecar's row."""
+
+_BATCH = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class RowJudge:
+    """Says how two rows of one source differ.
+
+    Attributes:
+        compares_rest: whether equal sources give equal Examples, except for what differs in their annotations.
+        stores_split: whether Examples have their split.
+    """
+
+    compares_rest: bool
+    stores_split: bool
+
+    def find_kinds(self, one: Row, other: Row, splits: tuple[str | None, str | None], renamed: bool) -> Iterator[str]:
+        """The kinds of `KINDS` by which two rows differ; a renamed file may have its name in its Example."""
+        same_source, same_class = one["sha256"] == other["sha256"], one["class"] == other["class"]
+        moved = splits[0] != splits[1] and None not in splits
+        if not same_source:
+            pixels = one.get("pixels"), other.get("pixels")
+            yield "other_bytes" if None in pixels else "same_pixels" if pixels[0] == pixels[1] else "other_pixels"
+        comparable = self.compares_rest and same_source and same_class and not renamed
+        comparable = comparable and not (moved and self.stores_split)
+        if "label" in other and (_annotations(one) != _annotations(other) or (comparable and _differ(one, other))):
+            yield "annotations"
+        if not same_class:
+            yield "relabelled"
+        if moved:
+            yield "moved"
+
+
+def _annotations(row: Row) -> tuple[Any, Any]:
+    """What the rows of every dataset have of annotations: the classes, and the number of boxes."""
+    return row.get("classes"), (row.get("boxes") or {}).get("listed")
+
+
+def _differ(one: Row, other: Row) -> bool:
+    """Whether Examples differ apart from their images, as far as both datasets have digests of them."""
+    rests = [row.get("rest", row.get("record")) for row in (one, other)]
+    return None not in rests and rests[0] != rests[1]
+
+
+@dataclass(slots=True)
+class Comparison:
+    """How two datasets differ.
+
+    Attributes:
+        rows: the number of rows of each.
+        unchanged: rows that do not differ.
+        counts: rows by kind.
+        examples: the first keys of each kind, with what has changed.
+        settings: differences between settings, versions and class ids, in words.
+    """
+
+    rows: list[int] = field(default_factory=lambda: [0, 0])
+    unchanged: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    examples: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    settings: list[str] = field(default_factory=list)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing differs."""
+        return not (self.counts or self.settings)
+
+    def add(self, kind: str, text: str) -> None:
+        """Counts a row of a kind; the text names it."""
+        self.counts[kind] += 1
+        if len(self.examples[kind]) < MOST_EXAMPLES:
+            self.examples[kind].append(text)
+
+
+def compare_rows(before: Iterable[Entry], after: Iterable[Entry], judge: RowJudge) -> Comparison:
+    """Compares rows, both in ascending order of hash and key.
+
+    Raises:
+        TemporaryFileError: there is no room on this machine for rows without a partner.
+    """
+    found, alone = Comparison(), SortedRows()
+    waiting: list[tuple[str, bytes]] = []
+    for side, one, other in _join(iter(before), iter(after)):
+        found.rows[0] += side != 1
+        found.rows[1] += side != 0
+        if side == 2:
+            old, new = one[3], other[3]
+            same = old.get("record") == new.get("record", "") and old["class"] == new["class"]
+            if same and old["sha256"] == new["sha256"] and one[2] == other[2]:
+                found.unchanged += 1  # most rows
+            else:
+                _compare_pair(found, judge, one, other)
+            continue
+        _, key, split, row = one
+        waiting.append((row["sha256"], orjson.dumps([side, key, split, row])))
+        if len(waiting) == _BATCH:
+            alone.add(waiting)
+            waiting.clear()
+    alone.add(waiting)
+    for _, group in groupby(alone, itemgetter(0)):
+        _compare_alone(found, judge, (orjson.loads(line) for _, line in group))
+    return found
+
+
+def _join(before: Iterator[Entry], after: Iterator[Entry]) -> Iterator[tuple[int, Entry, Entry]]:
+    """Pairs of one key (2, one, other), and entries of the first (0) or the second (1) that have no partner."""
+    one, other = next(before, None), next(after, None)
+    while one and other:
+        if one[0] == other[0] and one[1] == other[1]:
+            yield 2, one, other
+            one, other = next(before, None), next(after, None)
+        elif one[:2] < other[:2]:
+            yield 0, one, one
+            one = next(before, None)
+        else:
+            yield 1, other, other
+            other = next(after, None)
+    for side, entry, others in ((0, one, before), (1, other, after)):
+        if entry:
+            yield side, entry, entry
+        for each in others:
+            yield side, each, each
+
+
+def _compare_pair(found: Comparison, judge: RowJudge, one: Entry, other: Entry, renamed: bool = False) -> None:
+    """Counts the kinds by which two entries of one image differ."""
+    (_, old_key, old_split, old), (_, key, split, new) = one, other
+    kinds = list(judge.find_kinds(old, new, (old_split, split), renamed))
+    if renamed:
+        found.add("renamed", f"{old_key} -> {key}")
+    elif not kinds:
+        found.unchanged += 1
+    for kind in kinds:
+        change = {"relabelled": (old["class"], new["class"]), "moved": (old_split, split)}.get(kind)
+        found.add(kind, f"{key}: {' -> '.join(each or 'none' for each in change)}" if change else key)
+
+
+def _compare_alone(found: Comparison, judge: RowJudge, rows: Iterator[tuple[int, str, str | None, Row]]) -> None:
+    """Counts rows of one digest without a partner: one that was removed and one that was added are one renamed file."""
+    first: tuple[list[Entry], list[Entry]] = ([], [])
+    counts = [0, 0]
+    for side, key, split, row in rows:
+        counts[side] += 1
+        if len(first[side]) < MOST_EXAMPLES:
+            first[side].append((0, key, split, row))
+    if counts == [1, 1]:
+        _compare_pair(found, judge, first[0][0], first[1][0], renamed=True)
+        return
+    for side, kind in enumerate(("removed", "added")):
+        for _, key, _, _ in first[side]:
+            found.add(kind, key)
+        if counts[side] > len(first[side]):
+            found.counts[kind] += counts[side] - len(first[side])
+
 
 _DERIVED = frozenset(
     ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "listing", "split_order")
@@ -26,8 +205,6 @@ _OF_OTHER_FILES = frozenset(
     ("compression", "duplicates", "exclude", "ignore", "include", "index_files", "keep", "limit", "limit_per_class")
 ) | {"name", "seed", "shards", "splits"}
 """Parts that decide which records there are and where, not what they contain."""
-
-_BATCH = 10_000
 
 
 def compare_datasets(before: Dataset, after: Dataset) -> Comparison:

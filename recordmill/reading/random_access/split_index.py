@@ -19,8 +19,8 @@ from recordmill.reading.dataset import Dataset
 from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.record_index import PLACE_BYTES, Places, list_shards, pack_head, parse_places
+from recordmill.schemas.digests import order_of
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.key_hashes import order_of
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
 

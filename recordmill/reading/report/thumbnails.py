@@ -11,14 +11,14 @@ import numpy as np
 
 from recordmill import storage
 from recordmill.imaging import ImageSettings, Resize, prepare_image, prepare_pixels
-from recordmill.imaging.draw_boxes import draw_boxes
+from recordmill.imaging.before_and_after import draw_boxes
 from recordmill.imaging.geometry import Box
 from recordmill.imaging.sniff import sniff
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import DamagedExampleError, ParsedExample
 from recordmill.reading.report.image_statistics import Place
 from recordmill.reading.report.stored_values import choose_evenly, read_boxes
-from recordmill.schemas.dataset.annotation_counts import most_frequent
+from recordmill.schemas.dataset.totals import most_frequent
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.record_reader import FRAMING_BYTES
 

@@ -27,10 +27,10 @@ from recordmill.reading.report.thumbnails import (
     Wanted,
     make_thumbnails,
 )
-from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED, most_frequent
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.templates import load_template
+from recordmill.schemas.dataset.totals import NOT_DROPPED, most_frequent
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.formatting import format_size
 from recordmill.schemas.rejection import REASONS, explain_reason

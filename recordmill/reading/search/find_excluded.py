@@ -19,8 +19,8 @@ from recordmill.reading.example import DamagedExampleError, ParsedExample
 from recordmill.reading.shard import FORGED
 from recordmill.reading.verify.finding import Finding
 from recordmill.schemas.dataset.file_names import INDEX, MARKER
+from recordmill.schemas.digests import order_of
 from recordmill.schemas.exclusions import Exclusions
-from recordmill.schemas.key_hashes import order_of
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile, looks_like_shard
 

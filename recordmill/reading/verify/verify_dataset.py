@@ -1,27 +1,136 @@
-"""Verifies a dataset, or any folder of TFRecord files: first each shard, concurrently, then all of them as a whole."""
+"""Verifies a dataset, or any folder of TFRecord files: first each shard, concurrently, then all of them as a whole.
+
+Checks that the images in records have no metadata: Exif, positions, XMP, comments, data after their end.
+Checks that a dataset's companion files are unchanged, and name the same classes.
+"""
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from typing import Any
 
 from recordmill import storage
-from recordmill.reading.dataset import Dataset
+from recordmill.imaging.sniff import sniff, sniff_other
+from recordmill.imaging.strip_metadata import UnstrippableError, find_metadata
+from recordmill.reading.dataset import SHARD_NUMBER, Dataset, find_shards
 from recordmill.reading.example import ParsedExample
 from recordmill.reading.expectations import Expectations, expect
-from recordmill.reading.found_shards import SHARD_NUMBER, find_shards
 from recordmill.reading.shard import Shard
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.shard_workers import ShardWorkers
 from recordmill.reading.verify.verify_marker import check_marker
-from recordmill.reading.verify.verify_no_metadata import MetadataCheck
-from recordmill.reading.verify.verify_pixels import ImageDecoders, check_pixels
+from recordmill.reading.verify.verify_pixels import UNMISTAKABLE, ImageDecoders, check_pixels
 from recordmill.reading.verify.verify_shard import ImageCheck, Level, ShardCheck, unchecked, verify_shard
-from recordmill.reading.verify.verify_side_files import check_side_files
-from recordmill.schemas.dataset.file_names import MARKER, SIDECARS
+from recordmill.schemas.dataset.file_names import FOR_PEOPLE, LABELS, MARKER, SIDECARS
+from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.label_map import LabelMap, tfds_names
+from recordmill.schemas.settings.images import STRIPPABLE
+from recordmill.storage.many_files import digest_of
+from recordmill.storage.stores.store import in_parallel
+
+
+class MetadataCheck:
+    """Looks for metadata in all features that hold encoded images.
+
+    Attributes:
+        images: number of images that were read, by any thread.
+    """
+
+    def __init__(self, expected: Expectations) -> None:
+        """Looks into the image features of a dataset, and into all others whose values begin like an image."""
+        self._keys = expected.image_keys if expected.images_are_stated else ()
+        self._raw = not expected.image_keys
+        self.images = 0
+
+    def __call__(self, example: ParsedExample) -> Iterator[tuple[str, str]]:
+        """Yields the kind and the text of each problem with a record's images."""
+        for key, kind, values in example.items():
+            for data in values if kind == "bytes" else ():
+                file_format = sniff(data) or sniff_other(data)
+                if file_format in UNMISTAKABLE or (key in self._keys and data):
+                    self.images += 1
+                    if problem := _find_problem(data, file_format):
+                        yield "metadata", f"the image in {key} {problem}"
+
+    def conclude(self) -> Iterator[Finding]:
+        """Yields a finding if nothing was proved, since no record has an image."""
+        if not self.images and not self._raw:
+            yield Finding("metadata", "no record has an encoded image, so metadata cannot be ruled out")
+
+
+def _find_problem(data: bytes, file_format: str | None) -> str:
+    if file_format not in STRIPPABLE:
+        return f"is {file_format or 'of an unknown format'}: metadata in this format cannot be ruled out"
+    try:
+        found = find_metadata(data, file_format)
+    except UnstrippableError as error:
+        return f"cannot be read to its end: {error}"
+    return f"has metadata: {', '.join(found)}" if found else ""
+
+
+def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
+    """Yields the problems of the marker's companion files: first the missing ones, then the others, in its order.
+
+    A list of classes that contradicts the marker's labels is reported with its first differing line, any other file by
+    its digest, if the marker has one (`run.digests`).
+    """
+    there = []
+    for name in marker.files:
+        if storage.size_of(storage.join(dataset.folder, name)) is None:
+            yield Finding("missing", "the file is missing", name)
+        else:
+            there.append(name)
+    yield from filter(None, in_parallel(lambda name: _check(dataset, marker, name), there))
+
+
+def _check(dataset: Dataset, marker: Marker, name: str) -> Finding | None:
+    path = storage.join(dataset.folder, name)
+    digest = (marker.run.digests or {}).get(name)
+    try:
+        if (forms := _label_maps(name, dataset.labels)) and (problem := _compare(storage.read_range(path), forms)):
+            return Finding("names", problem, name)
+        if digest is None or digest_of(path) == digest:
+            return None
+    except OSError as error:
+        return Finding("unreadable", f"the file cannot be read: {(error.strerror or str(error)).lower()}", name)
+    if name in FOR_PEOPLE:
+        changed = "the file was edited after the dataset was made"
+        return Finding("edited", changed, name)
+    changed = "the file has another sha256 than when the dataset was made: it was changed or damaged"
+    return Finding("sha256", changed, name)
+
+
+def _label_maps(name: str, labels: Mapping[str, int]) -> list[str]:
+    """The valid contents of a file that lists the classes; empty for other files."""
+    label_map = LabelMap(dict(labels))
+    if name == LABELS:
+        return [label_map.as_text("id:name"), label_map.as_text("name")]
+    if name == "label_map.pbtxt":
+        return [label_map.as_pbtxt()]
+    if name.endswith(f".{LABELS}"):
+        return ["".join(f"{each}\n" for each in tfds_names(labels))]
+    return []
+
+
+def _compare(content: bytes, forms: list[str]) -> str:
+    """The first line that differs from the form that fits best; the empty string if one fits."""
+    text = content.decode("utf-8", "replace")
+    if text in forms:
+        return ""
+    lines = text.removesuffix("\n").split("\n") if text else []
+    pairs = [list(zip_longest(lines, form.removesuffix("\n").split("\n") if form else [])) for form in forms]
+    best = max(pairs, key=lambda form: sum(there == wanted for there, wanted in form))
+    number, (there, wanted) = next((item for item in enumerate(best, 1) if item[1][0] != item[1][1]), (0, ("", "")))
+    if not number:
+        return "the last line has no line end"
+    is_there = "is missing" if there is None else f"is {there!r:.80}"
+    says = "nothing more" if wanted is None else f"{wanted!r:.80}"
+    return f"line {number} {is_there} and recordmill.json says {says}"
+
 
 _SHOWN_DUPLICATES = 100
 _WORTH_PROCESSES = 2**28  # bytes: smaller files are read in the time that processes take to start

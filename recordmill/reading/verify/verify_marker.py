@@ -15,7 +15,6 @@ from recordmill.reading.dataset import Dataset
 from recordmill.reading.shard import FORGED
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.verify_shard import ShardCheck
-from recordmill.schemas.dataset.annotation_counts import count_dropped
 from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, SIDE_FILES
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
 from recordmill.schemas.dataset.marker import (
@@ -27,7 +26,7 @@ from recordmill.schemas.dataset.marker import (
     SplitEntry,
     plan_id_of,
 )
-from recordmill.schemas.dataset.totals import RowTotals
+from recordmill.schemas.dataset.totals import RowTotals, count_dropped
 from recordmill.schemas.rejection import WHILE_CONVERTED
 from recordmill.storage.dataset_files import read_rows
 

@@ -11,13 +11,12 @@ from google.protobuf.message import DecodeError
 
 from recordmill import storage
 from recordmill.reading.example import DamagedExampleError, ParsedExample, Profile
-from recordmill.reading.expectations import Expectations
-from recordmill.reading.label_names import NameProblems, judge_labels, judge_names, judge_row
+from recordmill.reading.expectations import Expectations, NameProblems, judge_labels, judge_names, judge_row
 from recordmill.reading.shard import FORGED, Shard
 from recordmill.reading.verify.finding import Finding
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.dataset.totals import RowTotals
-from recordmill.schemas.record_digests import digest_record, find_images
+from recordmill.schemas.digests import digest_record, find_images
 from recordmill.storage.dataset_files import parse_rows
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from recordmill.pipeline.configuration.call_with_timeout import call_with_timeout
+from recordmill.pipeline.configuration.preflight import call_with_timeout
 
 
 def test_what_a_function_returns_and_raises():

@@ -4,18 +4,16 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.imaging import ImageSettings, prepare_image
-from recordmill.pipeline.configuration.check_features import check_features, check_fields, find_unstored_boxes
+from recordmill.pipeline.configuration.resolve_settings import check_features, check_fields, find_unstored_boxes
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.schemas.reference_boxes import boxes_of
-from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
-from recordmill.schemas.settings.dataset import BoxSettings, DatasetSettings
+from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature, FeatureFunction
+from recordmill.schemas.settings.dataset import BoxSettings, DatasetSettings, ShardSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.settings.feature_function import FeatureFunction
-from recordmill.schemas.settings.shards import ShardSettings
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.coco import Coco

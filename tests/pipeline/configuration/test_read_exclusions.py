@@ -1,6 +1,6 @@
 import pytest
 
-from recordmill.pipeline.configuration.read_exclusions import read_exclusions
+from recordmill.pipeline.configuration.preflight import read_exclusions
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.exclusions import Exclusions
 

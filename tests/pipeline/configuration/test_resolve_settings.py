@@ -7,13 +7,11 @@ from make_settings import make_settings
 
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
 from recordmill.schemas.errors import UsageError
-from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
+from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature, FeatureFunction
+from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.listing import Input
-from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.table import Table
@@ -78,7 +76,7 @@ def test_impossible_settings_raise_and_name_their_key(build, message):
 
 
 def test_a_format_that_cannot_be_decoded_here_is_refused(monkeypatch):
-    monkeypatch.setattr("recordmill.imaging.versions.find_spec", lambda name: None)
+    monkeypatch.setattr("recordmill.imaging.stored_form.find_spec", lambda name: None)
     message = "images.formats: HEIC needs pillow-heif, which is not installed: pip install '.[heic]' in a clone"
     with pytest.raises(ValueError, match=re.escape(message)):
         make_settings(images=ImageSettings(formats=("JPEG", "HEIC")))

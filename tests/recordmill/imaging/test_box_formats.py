@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from recordmill.imaging import ImageSettings, prepare_image
-from recordmill.imaging.box_formats import avif_depth, check_codestream, jpeg2000_depth, jpeg2000_profile
+from recordmill.imaging.pillow_decode import avif_depth, check_codestream, jpeg2000_depth, jpeg2000_profile
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import FORMATS, OPTIONAL_FORMATS
 

@@ -3,7 +3,7 @@ import io
 import pytest
 from PIL import Image
 
-from recordmill.imaging.draw_boxes import draw_boxes
+from recordmill.imaging.before_and_after import draw_boxes
 
 YELLOW, GRAY = (255, 214, 10), (128, 128, 128)
 

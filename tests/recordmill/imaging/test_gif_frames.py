@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import GifImagePlugin, Image
 
-from recordmill.imaging.gif_frames import has_second_frame
+from recordmill.imaging.pillow_decode import has_second_frame
 
 SCREEN = b"GIF89a" + b"\4\0\4\0" + b"\0\0\0"
 FRAME = b"," + bytes(4) + b"\4\0\4\0\0" + b"\2\1\0\0"

@@ -1,7 +1,7 @@
 import pytest
 from PIL import Image, ImageCms
 
-from recordmill.imaging.icc import apply_profile, judge_profile, lab_to_srgb
+from recordmill.imaging.colour import apply_profile, judge_profile, lab_to_srgb
 
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 # Red and green change places in the tag table.

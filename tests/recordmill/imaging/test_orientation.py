@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from recordmill.imaging.orientation import find_orientation, is_turned_sideways, turn
+from recordmill.imaging.exif import find_orientation, is_turned_sideways, turn
 
 UPRIGHT = np.array([[1, 2, 3], [4, 5, 6]], dtype=np.uint8)
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from recordmill import storage
-from recordmill.reading.found_shards import find_shards, match_files, name_shards, read_label_lines, split_of
+from recordmill.reading.dataset import find_shards, match_files, name_shards, read_label_lines, split_of
 
 
 @pytest.mark.parametrize(

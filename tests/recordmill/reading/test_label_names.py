@@ -3,8 +3,7 @@ from make_marker import make_marker
 
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import ParsedExample
-from recordmill.reading.expectations import expect
-from recordmill.reading.label_names import NameProblems, judge_labels, judge_names, judge_row
+from recordmill.reading.expectations import NameProblems, expect, judge_labels, judge_names, judge_row
 from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.features import Feature
 

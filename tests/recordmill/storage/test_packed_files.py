@@ -12,8 +12,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.packing import Gzip, NamedMember, ZipMember
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage import packed_files
-from recordmill.storage.packed_files import read_packed_range, read_packed_start, unpack
-from recordmill.storage.read_image import read_image
+from recordmill.storage.packed_files import read_image, read_packed_range, read_packed_start, unpack
 from recordmill.storage.unpacking import BadPacking
 
 TEXT = bytes(range(256)) * 40

@@ -8,8 +8,8 @@ from apache_beam.io.filesystem import BeamIOError
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage import read_image as module
-from recordmill.storage.read_image import read_image
+from recordmill.storage import packed_files as module
+from recordmill.storage.packed_files import read_image
 
 MANY = 2**30
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.conventions import convention_names, load_convention
-from recordmill.schemas.shard_name import fill_pattern
+from recordmill.schemas.dataset.file_names import fill_pattern
 from recordmill.storage import record_reader
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import (

@@ -1,6 +1,6 @@
 import hashlib
 
-from recordmill.schemas.dataset.row_origins import (
+from recordmill.schemas.dataset.record_index import (
     SECTION_BYTES,
     UNKNOWN,
     RowOrigin,

@@ -1,6 +1,6 @@
 import pytest
 
-from recordmill.schemas.settings.contract import Contract, ImageLimits
+from recordmill.schemas.settings.dataset import Contract, ImageLimits
 
 
 def test_limits_that_no_number_is_within_are_refused():

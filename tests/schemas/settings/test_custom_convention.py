@@ -1,9 +1,9 @@
 import pytest
 
 from recordmill.schemas.conventions.convention import Convention
+from recordmill.schemas.dataset.file_names import SHARD_NAME
 from recordmill.schemas.features import Feature, encode_example, parse_example
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
-from recordmill.schemas.shard_name import SHARD_NAME
 
 
 def test_a_mapping_is_a_convention():

@@ -2,9 +2,8 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.schemas.label_map import LabelSettings
+from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 
 ONE_SPLIT = SplitSettings(fractions={"train": 1.0})

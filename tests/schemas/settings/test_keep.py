@@ -1,6 +1,6 @@
 import pytest
 
-from recordmill.schemas.settings.keep import KeepSettings
+from recordmill.schemas.settings.dataset import KeepSettings
 
 
 @pytest.mark.parametrize(

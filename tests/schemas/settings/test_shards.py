@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from recordmill.schemas.settings.shards import ShardSettings
+from recordmill.schemas.settings.dataset import ShardSettings
 
 
 @pytest.mark.parametrize(

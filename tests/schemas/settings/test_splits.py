@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from recordmill.schemas.settings.splits import SplitSettings
+from recordmill.schemas.settings.dataset import SplitSettings
 
 
 def test_the_names_are_those_asked_for_in_order():

@@ -12,7 +12,7 @@ import pytest
 from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.transforms.inputs import look_at_input as module
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Names
-from recordmill.transforms.inputs.listing.ignored import why_ignored
+from recordmill.transforms.inputs.listing.local_folders import why_ignored
 from recordmill.transforms.inputs.look_at_input import look_at_input
 
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.key_hashes import HASH_RANGE, order_of
-from recordmill.transforms.planning import hash_histogram
-from recordmill.transforms.planning.hash_histogram import HashHistogram, range_of
+from recordmill.schemas.digests import HASH_RANGE, order_of
+from recordmill.transforms.planning import summary
+from recordmill.transforms.planning.summary import HashHistogram, range_of
 
 HASHES = st.integers(0, HASH_RANGE - 1)
 PAIRS = st.lists(st.tuples(HASHES, st.integers(0, 10**9)), max_size=40)
@@ -16,7 +16,7 @@ PAIRS = st.lists(st.tuples(HASHES, st.integers(0, 10**9)), max_size=40)
 def eight_bins():
     """So that histograms of a few hashes are coarse already."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hash_histogram, "MAX_BINS", 8)
+        patch.setattr(summary, "MAX_BINS", 8)
         yield
 
 
@@ -104,7 +104,7 @@ def test_one_bin_with_nearly_all_the_weight_still_leaves_no_range_empty():
 
 
 def test_ranges_are_even(monkeypatch):
-    monkeypatch.setattr(hash_histogram, "MAX_BINS", 1 << 16)
+    monkeypatch.setattr(summary, "MAX_BINS", 1 << 16)
     pairs = [(order_of(0, f"{index}"), 1000 + index % 7) for index in range(10_000)]
     starts = histogram_of(pairs).cut(16)
     sizes = [0] * 16
@@ -114,7 +114,7 @@ def test_ranges_are_even(monkeypatch):
 
 
 def test_coarse_ranges_are_nearly_even(monkeypatch):
-    monkeypatch.setattr(hash_histogram, "MAX_BINS", 512)
+    monkeypatch.setattr(summary, "MAX_BINS", 512)
     pairs = [(order_of(0, f"{index}"), 1) for index in range(20_000)]
     histogram = histogram_of(pairs)
     assert histogram.shift > 0

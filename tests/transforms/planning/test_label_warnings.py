@@ -7,7 +7,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelSettings, build_label_map
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.inputs.sources import load_source
-from recordmill.transforms.planning.label_warnings import note_classes
+from recordmill.transforms.planning.plan import note_classes
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 

@@ -12,7 +12,7 @@ import pytest
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import staging_names
-from recordmill.transforms.planning.output_lock import (
+from recordmill.transforms.planning.output_state import (
     claim_output,
     find_busy,
     other_stagings,

@@ -10,25 +10,28 @@ from recordmill.imaging import ImageSettings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.dataset.json_values import to_json
+from recordmill.schemas.digests import HASH_RANGE, hash_key
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.key_hashes import HASH_RANGE, hash_key
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.settings.dataset import BoxSettings, RejectionLimits, as_yaml_dict
+from recordmill.schemas.settings.custom_convention import FeatureFunction
+from recordmill.schemas.settings.dataset import (
+    BoxSettings,
+    KeepSettings,
+    RejectionLimits,
+    ShardSettings,
+    SplitSettings,
+    as_yaml_dict,
+)
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.settings.feature_function import FeatureFunction
-from recordmill.schemas.settings.keep import KeepSettings
-from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.voc import Voc
-from recordmill.transforms.planning import hash_histogram
 from recordmill.transforms.planning import plan as plan_module
-from recordmill.transforms.planning.hash_histogram import range_of
+from recordmill.transforms.planning import summary
 from recordmill.transforms.planning.plan import OUTSIDE, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
-from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.planning.summary import Summary, range_of
 
 MB = 10**6
 IMAGES = [
@@ -83,7 +86,7 @@ def test_a_count_above_the_number_of_images_is_lowered_and_said():
 
 
 def test_more_shards_than_the_histogram_has_bins_are_lowered_and_said(monkeypatch):
-    monkeypatch.setattr(hash_histogram, "MAX_BINS", 8)
+    monkeypatch.setattr(summary, "MAX_BINS", 8)
     plan = plan_of(settings=replace(splits(train=1.0), shards=ShardSettings(count=9)))
     count = len(plan.starts["train"])
     assert 4 < count <= 8

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordmill.schemas.digests import HASH_RANGE, hash_key
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.key_hashes import HASH_RANGE, hash_key
-from recordmill.schemas.settings.splits import SplitSettings
+from recordmill.schemas.settings.dataset import SplitSettings
 from recordmill.transforms.planning.splitting import (
     ImageSplitter,
     SplitCutoffs,

@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordmill.schemas.digests import digest_of, order_of, version_digest_of
 from recordmill.schemas.image_ref import ClassNames, ImageRef
-from recordmill.schemas.key_hashes import order_of
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.reference_digest import digest_of, version_digest_of
-from recordmill.schemas.settings.splits import SplitSettings
-from recordmill.transforms.planning import hash_histogram, summary
+from recordmill.schemas.settings.dataset import SplitSettings
+from recordmill.transforms.planning import summary
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
@@ -40,7 +39,7 @@ def small_bounds():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(summary, "SAMPLE_SIZE", 3)
         patch.setattr(summary, "MESSAGES_KEPT", 2)
-        patch.setattr(hash_histogram, "MAX_BINS", 4)
+        patch.setattr(summary, "MAX_BINS", 4)
         yield
 
 

@@ -4,16 +4,15 @@ from dataclasses import replace
 import pytest
 from make_settings import make_settings
 
-from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
 from recordmill.schemas.dataset.shard_report import FinishedShards
-from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, ImagesWithoutBoxes, RowTotals
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.dataset import LossLimits, RejectionLimits
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.yolo import Yolo
-from recordmill.transforms.publishing.annotation_ledger import check_boxes, check_labels, describe_annotations
+from recordmill.transforms.publishing.ledger import check_boxes, check_labels, describe_annotations
 
 
 def test_a_marker_says_nothing_of_annotations_where_there_are_none():

@@ -1,7 +1,7 @@
 import pytest
 from make_marker import NO_DUPLICATES, make_marker
 
-from recordmill.schemas.settings.contract import Contract, ImageLimits
+from recordmill.schemas.settings.dataset import Contract, ImageLimits
 from recordmill.transforms.publishing.contract import MOST_BREACHES, find_breaches
 
 

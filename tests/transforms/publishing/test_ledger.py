@@ -9,9 +9,9 @@ from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
+from recordmill.schemas.digests import digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.reference_digest import digest_of
 from recordmill.schemas.settings.dataset import RejectionLimits
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.ledger import (

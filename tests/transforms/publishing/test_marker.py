@@ -12,9 +12,8 @@ from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recordmill.transforms.publishing.near_duplicates import (
+from recordmill.transforms.publishing.duplicates import (
     MOST_BITS,
     are_telling,
     count_differing,

@@ -13,11 +13,11 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import BoxSettings
 from recordmill.transforms.records.annotations import (
     AnnotationCounts,
+    DroppedBox,
     add_image,
     count_rejected_labels,
     resolve_annotations,
 )
-from recordmill.transforms.records.boxes import DroppedBox
 
 LABELS = LabelMap({"cat": 0, "dög": 1, "other": 2})
 

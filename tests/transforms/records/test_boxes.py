@@ -12,7 +12,7 @@ from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import BoxSettings
 from recordmill.schemas.settings.images import Resize
-from recordmill.transforms.records.boxes import DroppedBox, place_boxes
+from recordmill.transforms.records.annotations import DroppedBox, place_boxes
 
 WHOLE = Geometry((200, 100), 1, False, None, (200, 100))
 LABELS = LabelMap({"cat": 1, "dog": 2}, numbers={"cat": 18, "dog": 17})

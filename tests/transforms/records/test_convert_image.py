@@ -18,7 +18,7 @@ from recordmill.schemas.features import Feature, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.storage.read_image import read_image
+from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.records.image_record import reference_record

@@ -2,7 +2,7 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.imaging import ImageSettings, prepare_image
-from recordmill.schemas.dataset.row_origins import UNKNOWN
+from recordmill.schemas.dataset.record_index import UNKNOWN
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap

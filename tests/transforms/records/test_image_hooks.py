@@ -4,8 +4,8 @@ import pytest
 from recordmill.imaging.pixels import to_image, to_raster
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import LeftOut
+from recordmill.schemas.settings.dataset import KeepSettings
 from recordmill.schemas.settings.images import ImageSettings
-from recordmill.schemas.settings.keep import KeepSettings
 from recordmill.transforms.records.image_hooks import check_kept, make_hooks, measure_sharpness
 
 RANDOM = np.random.default_rng(7)

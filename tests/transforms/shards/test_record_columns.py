@@ -5,7 +5,7 @@ import pytest
 from sidecar_lines import written
 
 from recordmill.schemas.dataset.sidecar_row import row_from_json
-from recordmill.schemas.key_hashes import order_of
+from recordmill.schemas.digests import order_of
 from recordmill.transforms.shards.record_columns import RecordColumns, as_numbers, read_column
 
 ROWS = [

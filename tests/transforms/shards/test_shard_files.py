@@ -12,8 +12,8 @@ from write_shard import write_shard
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, ImageTotals, RowTotals
+from recordmill.schemas.digests import digest_of, version_digest_of
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.reference_digest import digest_of, version_digest_of
 from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_records
 from recordmill.transforms.records.convert_image import ConvertedImage

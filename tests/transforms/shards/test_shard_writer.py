@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordmill.schemas.digests import order_of
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.key_hashes import order_of
 from recordmill.transforms.shards.shard_writer import find_duplicate_key, order_references
 
 

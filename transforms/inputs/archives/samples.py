@@ -14,10 +14,9 @@ import orjson
 
 from recordmill.schemas.features import Kind
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.archives.member import Member
+from recordmill.transforms.inputs.archives.members import Member
 from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
-from recordmill.transforms.inputs.manifests.cell_values import feature_value
-from recordmill.transforms.inputs.manifests.columns import FeatureFrom
+from recordmill.transforms.inputs.manifests.columns import FeatureFrom, feature_value
 
 MAX_PART_BYTES = 2**20
 """The longest label, caption or JSON that is read."""

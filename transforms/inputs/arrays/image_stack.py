@@ -12,7 +12,7 @@ import orjson
 from recordmill.schemas.content import Pixels
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.read_image import read_image
+from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.arrays.array_files import ArrayHeader, ParseHeader, Place, bad_array
 
 Order = Literal["interleaved", "planar"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from recordmill.schemas.settings.splits import SPLIT_NAMES
+from recordmill.schemas.settings.dataset import SPLIT_NAMES
 
 IMAGE_ENDINGS = (
     *(".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"),

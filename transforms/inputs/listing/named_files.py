@@ -15,7 +15,7 @@ import orjson
 from recordmill import storage
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.read_image import read_image
+from recordmill.storage.packed_files import read_image
 
 T = TypeVar("T")
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from recordmill.transforms.inputs.manifests.cell_values import list_of, refuse, text_of
-from recordmill.transforms.inputs.manifests.columns import Entry
+from recordmill.transforms.inputs.manifests.columns import Entry, list_of, refuse, text_of
 from recordmill.transforms.inputs.tables.row import bad_row
 
 ML_USE = "aiplatform.googleapis.com/ml_use"

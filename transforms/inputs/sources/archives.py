@@ -10,21 +10,19 @@ from typing import ClassVar, Literal
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.added_setting import added_setting
-from recordmill.schemas.bounds import AtLeastOne
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.read_image import read_image
+from recordmill.schemas.setting_fields import AtLeastOne, added_setting
+from recordmill.storage.packed_files import read_image
 from recordmill.storage.unpacking import MAX_RATIO
 from recordmill.transforms.inputs.archives import samples
-from recordmill.transforms.inputs.archives.list_members import list_members, read_member
-from recordmill.transforms.inputs.archives.member import Limits, Member, bad_archive
+from recordmill.transforms.inputs.archives.members import Limits, Member, bad_archive, list_members, read_member
 from recordmill.transforms.inputs.archives.recognise_archives import are_in_one_folder, recognise_archives
 from recordmill.transforms.inputs.listing.class_names import state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
-from recordmill.transforms.inputs.listing.ignored import SYSTEM_NAMES, compile_globs
+from recordmill.transforms.inputs.listing.local_folders import SYSTEM_NAMES, compile_globs
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Source

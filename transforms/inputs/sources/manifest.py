@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
-from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.packing import ParquetCell, TextCell
+from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.listing.class_names import state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import (
     FolderSketch,
@@ -24,8 +24,7 @@ from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.manifests.columns import CellReader, Columns, FeatureColumn, Reader, did_you_mean
 from recordmill.transforms.inputs.manifests.presets import PRESETS
 from recordmill.transforms.inputs.manifests.recognise_columns import FoundColumns, find_columns, preset_of
-from recordmill.transforms.inputs.manifests.row_bytes import read_row_bytes
-from recordmill.transforms.inputs.manifests.row_reader import RowReader
+from recordmill.transforms.inputs.manifests.row_reader import RowReader, read_row_bytes
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
 from recordmill.transforms.inputs.tables.read_table import LIST_FILES, TABLE_FILES, Table, TableFormat, read_table

@@ -10,7 +10,7 @@ from recordmill.schemas.content import Content
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import SourceSettings
-from recordmill.storage.read_image import read_image
+from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.listing.class_names import state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 

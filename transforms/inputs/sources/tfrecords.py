@@ -7,15 +7,15 @@ from typing import Any, ClassVar, Literal
 import orjson
 from pathspec import GitIgnoreSpec
 
-from recordmill.schemas.bounds import AtLeastOne, ClassId
 from recordmill.schemas.content import Content
 from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.packing import Gzip
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.setting_fields import AtLeastOne, ClassId
 from recordmill.schemas.settings.custom_convention import CustomConvention
-from recordmill.storage.read_image import read_image
+from recordmill.storage.packed_files import read_image
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
 from recordmill.storage.unpacking import MAX_RATIO, read_bounded

@@ -11,11 +11,11 @@ from defusedxml.common import DefusedXmlException, EntitiesForbidden
 from defusedxml.ElementTree import fromstring
 
 from recordmill import storage
-from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.schemas.reference_boxes import boxes_of
+from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.listing.folder_sketch import (
     IMAGE_ENDINGS,
     FolderSketch,

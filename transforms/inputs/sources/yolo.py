@@ -12,10 +12,10 @@ import orjson
 import yaml
 
 from recordmill.imaging.geometry import Box
-from recordmill.schemas.added_setting import added_setting
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.listing.class_names import split_names, state_classes, why_unread
 from recordmill.transforms.inputs.listing.folder_sketch import (
     IMAGE_PATTERNS,

@@ -12,9 +12,9 @@ from google.protobuf.message import DecodeError
 
 from recordmill.schemas.content import Pixels
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
+from recordmill.schemas.digests import STORED_IMAGE
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, Kind
-from recordmill.schemas.record_digests import STORED_IMAGE
 from recordmill.schemas.record_fields import IMAGE_FIELDS
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from recordmill.imaging.prepared_image import CHANGES
-from recordmill.schemas.dataset.annotation_counts import NOT_DROPPED
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.templates import load_template
+from recordmill.schemas.dataset.totals import NOT_DROPPED
 from recordmill.schemas.features import describe_features
 from recordmill.schemas.record_fields import BOX_FIELDS
 from recordmill.schemas.rejection import explain_reason

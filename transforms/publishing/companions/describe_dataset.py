@@ -12,8 +12,7 @@ from operator import attrgetter
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, REPORT_DATA, VERSIONS, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
-from recordmill.schemas.dataset.record_index import pack_head
-from recordmill.schemas.dataset.row_origins import pack_table
+from recordmill.schemas.dataset.record_index import pack_head, pack_table
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import ReportData
 from recordmill.schemas.dataset.templates import load_template

@@ -3,10 +3,9 @@
 import posixpath
 from collections.abc import Iterator
 
-from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes, count_dropped, show_dropped
 from recordmill.schemas.dataset.marker import Marker, SameBytes
 from recordmill.schemas.dataset.side_files import Remark
-from recordmill.schemas.dataset.totals import ImageTotals, Reencoded
+from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, ImageTotals, Reencoded, count_dropped, show_dropped
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.rejection import OF_WHOLE_FILES
 from recordmill.schemas.settings.dataset import DatasetSettings

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from recordmill.imaging.dhash import difference_hash as hash_of
 from recordmill.imaging.pixels import copy_pixels, moments, to_image, to_raster
+from recordmill.imaging.resize import difference_hash as hash_of
 from recordmill.schemas.content import Pixels
 
 BINS = 8

@@ -1,8 +1,7 @@
 import pytest
 
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.inspect.extract_images import extract_images
-from recordmill.reading.inspect.find_record import read_record
+from recordmill.reading.inspect.find_record import extract_images, read_record
 from recordmill.schemas.errors import LoadError
 
 

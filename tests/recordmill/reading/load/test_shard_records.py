@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from recordmill.reading.load.shard_records import ReadingOrder, _fault_behind, check_shards, read_shards
+from recordmill.reading.load.load import ReadingOrder, _fault_behind, check_shards, read_shards
 from recordmill.reading.load.split_info import describe_split
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import recordmill
-from recordmill.reading.random_access.record_forms import decode
+from recordmill.reading.random_access.records import decode
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.rejection import Rejected

@@ -27,7 +27,6 @@ from recordmill.reading.report.write_report import (
     write_report,
 )
 from recordmill.reading.shard import Shard
-from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
 from recordmill.schemas.dataset.marker import Ledger, NamedImages, RunEntry
 from recordmill.schemas.dataset.side_files import (
     ChangeExample,
@@ -38,6 +37,7 @@ from recordmill.schemas.dataset.side_files import (
     ReportData,
 )
 from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.totals import ImagesWithoutBoxes
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.outcome import ComparedPrice, Price

@@ -4,8 +4,8 @@ import pytest
 
 from recordmill.schemas.packing import Gzip
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.archives import member as member_module
-from recordmill.transforms.inputs.archives.member import BoundedStream, Limits, Member, check_names
+from recordmill.transforms.inputs.archives import members as member_module
+from recordmill.transforms.inputs.archives.members import BoundedStream, Limits, Member, check_names
 
 
 @pytest.mark.parametrize(

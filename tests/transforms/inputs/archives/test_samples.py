@@ -2,7 +2,7 @@ import pytest
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.archives.member import Member
+from recordmill.transforms.inputs.archives.members import Member
 from recordmill.transforms.inputs.archives.samples import PartFeature, class_of, extensions_of, group_samples
 
 IMAGES = ("jpg", "png")

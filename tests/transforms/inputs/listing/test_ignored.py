@@ -3,7 +3,7 @@ import pickle
 import pytest
 
 from recordmill.schemas.settings.listing import ListingSettings
-from recordmill.transforms.inputs.listing.ignored import normal_path, why_ignored
+from recordmill.transforms.inputs.listing.local_folders import normal_path, why_ignored
 
 
 @pytest.mark.parametrize(

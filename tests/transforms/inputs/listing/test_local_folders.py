@@ -7,8 +7,7 @@ import pytest
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.listing import ListingSettings
-from recordmill.transforms.inputs.listing.ignored import why_ignored
-from recordmill.transforms.inputs.listing.local_folders import walk_folder
+from recordmill.transforms.inputs.listing.local_folders import walk_folder, why_ignored
 
 NO_JPEG = b"no jpeg"
 

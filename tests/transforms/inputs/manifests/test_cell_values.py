@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.manifests.cell_values import (
+from recordmill.transforms.inputs.manifests.columns import (
     boxes_from,
     feature_value,
     list_of,

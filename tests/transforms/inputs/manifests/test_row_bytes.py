@@ -7,7 +7,7 @@ import pytest
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.manifests.row_bytes import read_row_bytes
+from recordmill.transforms.inputs.manifests.row_reader import read_row_bytes
 from recordmill.transforms.inputs.tables.read_table import TableFormat
 
 DATA = bytes(range(256))

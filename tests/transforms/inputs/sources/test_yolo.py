@@ -10,7 +10,7 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.listing import Input, ListingSettings
-from recordmill.transforms.inputs.listing.ignored import why_ignored
+from recordmill.transforms.inputs.listing.local_folders import why_ignored
 from recordmill.transforms.inputs.sources import yolo
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.yolo import Yolo, read_names, read_yolo_lines

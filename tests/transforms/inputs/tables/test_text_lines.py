@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.transforms.inputs.tables import text_lines
+from recordmill.transforms.inputs.tables import read_table
+from recordmill.transforms.inputs.tables.read_table import TextLines, check_encoding, open_lines
 from recordmill.transforms.inputs.tables.row import UnreadableTableError
-from recordmill.transforms.inputs.tables.text_lines import TextLines, check_encoding, open_lines
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "gb18030")
 
@@ -92,7 +92,7 @@ def test_undeclared_utf_16_is_reported():
 
 @pytest.mark.parametrize("ends", [False, True])
 def test_a_line_without_end_is_not_kept_in_memory(ends, monkeypatch):
-    monkeypatch.setattr(text_lines, "MAX_ROW_BYTES", 2**20)
+    monkeypatch.setattr(read_table, "MAX_ROW_BYTES", 2**20)
     lines = text_lines_of(b"short\n" + b"x" * 2**21 + b"\n" * ends, "utf-8")
     assert next(lines) == "short\n"
     assert lines.begin_row() == (6, 2)
@@ -101,7 +101,7 @@ def test_a_line_without_end_is_not_kept_in_memory(ends, monkeypatch):
 
 
 def test_a_row_may_have_just_as_many_bytes_as_are_kept(monkeypatch):
-    monkeypatch.setattr(text_lines, "MAX_ROW_BYTES", 4)
+    monkeypatch.setattr(read_table, "MAX_ROW_BYTES", 4)
     lines = text_lines_of(b"abc\nabcd\n", "utf-8")
     assert lines.begin_row() == (0, 1)
     assert next(lines) == "abc\n"

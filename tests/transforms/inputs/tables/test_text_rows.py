@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.transforms.inputs.tables import text_lines
+from recordmill.transforms.inputs.tables import read_table
+from recordmill.transforms.inputs.tables.read_table import CsvDialect, TextLines, read_csv_rows, read_jsonl_rows
 from recordmill.transforms.inputs.tables.row import UnreadableTableError
-from recordmill.transforms.inputs.tables.text_lines import TextLines
-from recordmill.transforms.inputs.tables.text_rows import CsvDialect, read_csv_rows, read_jsonl_rows
 
 
 def lines_of(content, encoding="utf-8"):
@@ -69,7 +68,7 @@ def test_lines_that_end_with_cr_alone_are_malformed(text):
 def test_a_quote_that_is_never_closed_ends_the_table(monkeypatch):
     with pytest.raises(UnreadableTableError, match="row 2: a quote is opened and never closed"):
         read('a,b\n"1,2\n3,4\n')
-    monkeypatch.setattr(text_lines, "MAX_ROW_BYTES", 2**20)
+    monkeypatch.setattr(read_table, "MAX_ROW_BYTES", 2**20)
     with pytest.raises(UnreadableTableError, match=r"^row 3 has over 1 MiB: is a quote not closed\?$"):
         read('a,b\n1,2\n"1,2\n' + "3,4\n" * 2**19)
 

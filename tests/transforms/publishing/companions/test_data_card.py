@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from make_settings import make_settings
 
-from recordmill.schemas.dataset.annotation_counts import ImagesWithoutBoxes
+from recordmill.schemas.dataset.totals import ImagesWithoutBoxes
 from recordmill.transforms.publishing.companions.data_card import (
     MOST_CLASSES,
     describe_card,

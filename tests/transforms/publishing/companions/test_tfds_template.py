@@ -3,9 +3,8 @@ import re
 import pytest
 from make_settings import make_settings
 
+from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.schemas.settings.shards import ShardSettings
-from recordmill.schemas.settings.splits import SplitSettings
 from recordmill.transforms.publishing.companions.tfds_files import NoTemplateError, file_template
 
 

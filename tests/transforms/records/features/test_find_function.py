@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from recordmill.schemas.settings.feature_function import FeatureFunction
+from recordmill.schemas.settings.custom_convention import FeatureFunction
 from recordmill.transforms.records.features.built_in import mean_std
 from recordmill.transforms.records.features.find_function import digest_code, find_function
 

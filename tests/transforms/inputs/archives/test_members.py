@@ -7,8 +7,7 @@ import pytest
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.unpacking import BadPacking
-from recordmill.transforms.inputs.archives.list_members import list_members, read_member
-from recordmill.transforms.inputs.archives.member import Limits
+from recordmill.transforms.inputs.archives.members import Limits, list_members, read_member
 
 LIMITS = Limits(10_000, 100, 100)
 FILES = {"cat/1.jpg": b"one" * 50, "cat/2.jpg": bytes(range(256)), "dog/1.jpg": b"three"}

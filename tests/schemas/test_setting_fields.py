@@ -1,6 +1,6 @@
 from dataclasses import dataclass, field
 
-from recordmill.schemas.added_setting import added_setting, leave_out_added
+from recordmill.schemas.setting_fields import added_setting, leave_out_added
 
 
 @dataclass(frozen=True)

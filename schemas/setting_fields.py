@@ -1,8 +1,13 @@
-"""Settings that were added after datasets had been published: their default does not change plan ids."""
+"""Settings that were added after datasets had been published: their default does not change plan ids.
+
+Numbers with bounds. They are checked where settings are read from YAML, not where Python code makes them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, field, fields, is_dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Ge, Interval
 
 _ADDED = "added"
 
@@ -35,3 +40,11 @@ def leave_out_added(settings: Any) -> Any:
 
 def _default_of(each: Any) -> Any:
     return each.default if each.default_factory is MISSING else each.default_factory()
+
+
+AtLeastOne = Annotated[int, Ge(1)]
+Count = Annotated[int, Ge(0)]
+ClassId = Annotated[int, Interval(ge=-(2**62), le=2**62)]
+"""The id of a first class: all others still fit in 64 bits."""
+Percent = Annotated[float, Interval(ge=0, le=1_000_000)]
+Share = Annotated[float, Interval(ge=0, le=1)]

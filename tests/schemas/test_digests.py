@@ -4,7 +4,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.key_hashes import HASH_RANGE, hash_key, order_of
+from recordmill.schemas.digests import HASH_RANGE, hash_key, order_of
 
 
 def test_the_numbers_never_change():

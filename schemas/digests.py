@@ -1,0 +1,177 @@
+"""Three independent numbers from one hash of an image's key: for `limit`, for the split, for the order.
+
+On one number, `limit` would take the lowest images and so put them all in the first split.
+
+Order-free digests of references and of records: equal sets have equal digests, in any parts and order.
+Digests of a record: of its Example without the image, of the image, and of both together.
+"""
+
+import struct
+from base64 import urlsafe_b64decode
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import NamedTuple
+
+from recordmill.schemas.example_proto import Example
+from recordmill.schemas.image_ref import ImageRef
+
+HASH_BITS = 64
+HASH_RANGE = 1 << HASH_BITS
+
+
+class KeyHashes(NamedTuple):
+    """Numbers uniform in [0, 2**64), the same in every process and on every machine.
+
+    Attributes:
+        take: decides which images `limit` takes.
+        split: decides the split; the same for all images of a group.
+        order: decides the shard and the place in it.
+    """
+
+    take: int
+    split: int
+    order: int
+
+
+def hash_key(seed: int, key: str, group: str = "") -> KeyHashes:
+    """The numbers of one image.
+
+    Args:
+        seed: the dataset's seed.
+        key: the image's key.
+        group: the group that the split follows; empty: the image alone.
+    """
+    own = _hash_number(seed, "key", key)
+    return own._replace(split=_hash_number(seed, "group", group)[0]) if group else own
+
+
+def order_of(seed: int, key: str) -> int:
+    """`KeyHashes.order` of an image, in less time than all of its numbers."""
+    return int.from_bytes(sha256(f"{seed}\0key\0{key}".encode()).digest()[16:24])
+
+
+def _hash_number(seed: int, kind: str, text: str) -> KeyHashes:
+    return KeyHashes(*_THREE_NUMBERS(sha256(f"{seed}\0{kind}\0{text}".encode()).digest()))
+
+
+_THREE_NUMBERS = struct.Struct(">QQQ").unpack_from
+
+
+_LAST_256_BITS = (1 << 256) - 1
+
+
+def digest_of(ref: ImageRef) -> int:
+    """256 bits of what decides an image's record: key, byte range, size, label, group, given split, features, digest.
+
+    Place and time are not in it: the same images have the same digest in any folder and after any copy.
+    """
+    text = (
+        f"{ref.key}\0{ref.offset}\0{ref.length}\0{ref.size}\0{ref.label}\0{ref.group}\0{ref.split}"
+        f"\0{ref.features}\0{ref.reason}"
+    )
+    return _hash(f"{text}\0{ref.packing}\0{ref.sha256}" if ref.packing or ref.sha256 else text)
+
+
+def version_digest_of(ref: ImageRef) -> int:
+    """256 bits of what changes when a file is rewritten: key, size and modification time."""
+    return _hash(f"{ref.key}\0{ref.size}\0{ref.version}")
+
+
+def source_digest_of(ref: ImageRef) -> int:
+    """64 bits of a file's place, size and version; 0 if nothing tells another version for sure.
+
+    Versions are the modification times of local files, whose unit is small enough, and the generations and ETags of
+    objects.
+    """
+    is_exact = ref.version.isdigit() and "://" not in ref.uri
+    if not is_exact and not ref.version.startswith(("generation:", "etag:")):
+        return 0
+    text = f"{ref.key}\0{ref.offset}\0{ref.length}\0{ref.size}\0{ref.packing}\0{ref.version}"
+    return _hash(text) >> 192
+
+
+def record_digest_of(split: str, key: str, record: str) -> int:
+    """256 bits of a record: its split, its key and its own digest in hex, see `schemas.record_digests`."""
+    return _hash(f"{split}\0{record}\0{key}")
+
+
+def add_digests(*digests: int) -> int:
+    """The digest of several references together: the sum modulo 2**256."""
+    return sum(digests) & _LAST_256_BITS
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(sha256(text.encode()).digest())
+
+
+STORED_IMAGE = ("encoded", "pixels_base64")
+"""The fields that hold an image as it is stored."""
+
+
+class RecordDigests(NamedTuple):
+    """The digests of one record, in hex.
+
+    Attributes:
+        rest: SHA-256 of the Example with an empty image, serialised with sorted keys.
+        image: SHA-256 of the stored image.
+    """
+
+    rest: str
+    image: str
+
+    @classmethod
+    def of(cls, rest: bytes, image: str) -> "RecordDigests":
+        """The digests of a record, from the Example with an empty image and the digest of the image."""
+        return cls(sha256(rest).hexdigest(), image)
+
+    @property
+    def record(self) -> str:
+        """SHA-256 of the text of both digests, one after the other."""
+        return sha256((self.rest + self.image).encode()).hexdigest()
+
+
+def find_images(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The features that hold the image, in the order of their keys, and their fields.
+
+    Args:
+        fields: the key and the field of each feature.
+    """
+    return {key: field for key, field in sorted(fields) if field in STORED_IMAGE}
+
+
+def digest_record(record: bytes, images: dict[str, str]) -> str:
+    """`RecordDigests.record` of a record; without an image, SHA-256 of the Example.
+
+    Args:
+        record: the serialised Example.
+        images: as for `take_image`; may be empty.
+
+    Raises:
+        google.protobuf.message.DecodeError, ValueError: as for `take_image`.
+    """
+    if not images:
+        return sha256(record).hexdigest()
+    image, rest = take_image(record, images)
+    return RecordDigests.of(rest, sha256(image).hexdigest()).record
+
+
+def take_image(record: bytes, images: dict[str, str]) -> tuple[bytes, bytes]:
+    """The stored image of a record, and the Example with an empty image, serialised with sorted keys.
+
+    Args:
+        record: the serialised Example.
+        images: the features that hold its image, from `find_images`; at least one.
+
+    Raises:
+        google.protobuf.message.DecodeError: the record is not an Example.
+        ValueError: it has no image.
+    """
+    example = Example.FromString(record)
+    image = b""
+    for key, field in images.items():
+        values = example.features.feature[key].bytes_list.value
+        if not values:
+            raise ValueError(f"the feature {key} is empty")
+        image = urlsafe_b64decode(values[0]) if field == "pixels_base64" else values[0]
+        values[0] = b""
+    return image, example.SerializeToString(deterministic=True)

@@ -1,0 +1,353 @@
+"""A member of an archive, and whether it may be read.
+
+Any archive's members: its bytes show its kind.
+The members of a tar archive: from header to header, over the contents without reading them.
+The members of a zip archive: from its directory, each checked against its own header.
+"""
+
+import re
+import stat
+import struct
+import tarfile
+import unicodedata
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Any, BinaryIO
+
+from recordmill import storage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.packing import DEFLATED, STORED, Gzip, Packing, ZipMember
+from recordmill.schemas.rejection import Rejected
+from recordmill.storage.packed_files import read_packed_range, unpack
+from recordmill.storage.unpacking import PIECE_BYTES
+
+MAX_RECORD_BYTES = 256 * 2**20
+"""The longest piece of an archive that is read while its members are listed: a zip's whole directory."""
+
+_DRIVE = re.compile(r"[A-Za-z]:[/\\]|\\\\")
+
+
+bad_archive = partial(Rejected, "list", "bad_archive")
+"""The archive, or what follows in it, cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file in an archive.
+
+    Attributes:
+        name: its path there, `/`-separated, NFC.
+        offset: first byte of its contents in the archive, or in what `packing` makes of it.
+        length: bytes of its contents.
+        packing: how they are stored in the archive; None if as they are.
+        reason: why it is not read, as in `schemas.rejection.REASONS`; the empty string if it is.
+        detail: the same for people.
+    """
+
+    name: str
+    offset: int = 0
+    length: int = 0
+    packing: Packing | None = None
+    reason: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What an archive may hold.
+
+    Attributes:
+        member_bytes: bytes of a member, unpacked.
+        members: how many are read.
+        ratio: how many times its size what is packed may become.
+    """
+
+    member_bytes: int
+    members: int
+    ratio: int
+
+    def refuse_large(self, length: int) -> str:
+        """Why a member of this length is refused; the empty string if it is not."""
+        if length <= self.member_bytes:
+            return ""
+        return f"it has {length} bytes, where source.max_member_bytes allows {self.member_bytes}"
+
+
+def check_names(members: Iterable[Member]) -> Iterator[Member]:
+    """Gives members the names that keys are made of, and refuses those whose names cannot be.
+
+    A name is only compared and printed, never opened. Names that leave the folder are refused all the same: their
+    author means harm.
+    """
+    seen: set[int] = set()
+    for number, member in enumerate(members, start=1):
+        shown = member.name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        if shown != member.name:
+            yield Member(shown, reason="bad_name", detail="the member's name is not UTF-8")
+            continue
+        parts = [part for part in unicodedata.normalize("NFC", shown).split("/") if part not in ("", ".")]
+        name, fault = "/".join(parts), _fault_of(shown, parts)
+        if hash(name) in seen:
+            fault = fault or "the archive holds this name twice"
+            name = f"{name} (member {number})"  # rejected under a key of its own
+        seen.add(hash(name))
+        if member.reason or not fault:
+            yield member if member.name == name else replace(member, name=name)
+        else:
+            yield Member(name, reason="bad_member", detail=fault)
+
+
+def _fault_of(name: str, parts: list[str]) -> str:
+    if not parts:
+        return "it has no name"
+    if name.startswith("/") or _DRIVE.match(name):
+        return "its name is absolute"
+    if ".." in parts:
+        return "its name has .. in it"
+    return "its name has a zero byte in it" if "\0" in name else ""
+
+
+class BoundedStream:
+    """A stream that reads at most `MAX_RECORD_BYTES` at once, whatever an archive's header claims."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def read(self, count: int = -1) -> bytes:
+        """The next bytes; fewer only at the end.
+
+        Raises:
+            Rejected: more are asked for than any header needs.
+        """
+        if count > MAX_RECORD_BYTES:
+            raise bad_archive(f"a header claims {count} bytes")
+        data = self._stream.read(MAX_RECORD_BYTES + 1 if count < 0 else count)
+        if len(data) > MAX_RECORD_BYTES:
+            raise bad_archive("a header claims the whole file")
+        return data
+
+    def seek(self, place: int, whence: int = 0) -> int:
+        """Goes to a place.
+
+        Raises:
+            Rejected: there is no such place.
+        """
+        try:
+            self._stream.seek(place, whence)
+        except (ValueError, OverflowError) as error:
+            raise bad_archive(f"a header names an impossible place ({error})") from None
+        return self._stream.tell()
+
+    def tell(self) -> int:
+        """Where it is."""
+        return self._stream.tell()
+
+
+_BLOCK = 512
+_KINDS = {
+    tarfile.SYMTYPE: "a symbolic link",
+    tarfile.LNKTYPE: "a hard link",
+    tarfile.CHRTYPE: "a device",
+    tarfile.BLKTYPE: "a device",
+    tarfile.FIFOTYPE: "a pipe",
+}
+_TAR_DAMAGES = (tarfile.TarError, ValueError, OverflowError, RecursionError)
+"""What `tarfile` is known to raise on headers that say nonsense; chained long names nest."""
+
+
+def tar_members(
+    stream: Any, size: int, limits: Limits, packing: Packing | None = None, fault: str = ""
+) -> Iterator[Member]:
+    """Yields the members of a tar archive, in its order; folders are none.
+
+    Args:
+        stream: the archive, not packed.
+        size: bytes of it.
+        limits: members that are over them are refused.
+        packing: what members' `packing` says.
+        fault: why the stream ends where it does, if that is not the archive's end.
+
+    Raises:
+        Rejected: what follows cannot be read; after the members before it.
+    """
+    bounded: Any = BoundedStream(stream)
+    last = -1
+    try:
+        tar = tarfile.TarFile(fileobj=bounded, mode="r", encoding="utf-8", errors="surrogateescape")
+    except _TAR_DAMAGES as error:
+        raise bad_archive(fault or f"it is not a tar archive ({error})") from None
+    while (info := _next(tar, fault)) is not None:
+        vars(tar)["members"] = []  # it would keep every header
+        if info.offset <= last:
+            raise bad_archive(f"the header at byte {info.offset} leads back")
+        last = info.offset
+        if info.isdir():
+            continue
+        if info.offset_data + info.size > size and info.isreg():
+            raise bad_archive(fault or f"the archive ends inside {info.name!r:.200}")
+        yield _tar_member(info, limits, packing)
+    if fault:
+        raise bad_archive(fault)
+    _check_end(tar, bounded)
+
+
+def _next(tar: tarfile.TarFile, fault: str) -> tarfile.TarInfo | None:
+    try:
+        return tar.next()
+    except _TAR_DAMAGES as error:
+        detail = str(error) or type(error).__name__
+        raise bad_archive(fault or f"the header at byte {tar.offset} cannot be read ({detail})") from None
+
+
+def _check_end(tar: tarfile.TarFile, stream: BoundedStream) -> None:
+    """`tarfile` takes anything but a header for the end; only zeros are one."""
+    stream.seek(tar.offset)
+    block = stream.read(_BLOCK)
+    if not block:
+        raise bad_archive("it has no end mark: it may have been cut after its last member")
+    if block.strip(b"\0"):
+        raise bad_archive(f"the header at byte {tar.offset} is damaged")
+
+
+def _tar_member(info: tarfile.TarInfo, limits: Limits, packing: Packing | None) -> Member:
+    kind = _KINDS.get(info.type, "" if info.isreg() else "of an unknown kind")
+    if info.issparse():
+        kind = "a sparse file"
+    if fault := f"it is {kind}" if kind else limits.refuse_large(info.size):
+        return Member(info.name, reason="bad_member", detail=fault)
+    return Member(info.name, info.offset_data, info.size, packing)
+
+
+_LOCAL_HEADER = struct.Struct("<4s2xHH16xHH")  # signature, flags, method, lengths of name and extra field
+_ENCRYPTED = 0x1
+_UTF8_NAME = 0x800
+_ZIP_DAMAGES = (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, OverflowError)
+"""What `zipfile` is known to raise on directories that say nonsense, or need more than it knows."""
+
+
+def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
+    """Yields the members of a zip archive, sorted by name; folders are none.
+
+    Where no name has a `/`, a backslash separates folders, as old writers on Windows have it.
+
+    Args:
+        stream: the archive.
+        limits: members that are over them are refused.
+
+    Raises:
+        Rejected: the directory cannot be read, and so no member.
+    """
+    bounded = BoundedStream(stream)
+    try:
+        archive = zipfile.ZipFile(bounded)
+    except _ZIP_DAMAGES as error:
+        raise bad_archive(f"it is not a zip archive, or its end is missing ({error})") from None
+    infos, end, members = archive.infolist(), archive.start_dir, []
+    separator = "/" if any("/" in info.orig_filename for info in infos) else "\\"
+    for info in sorted(infos, key=lambda info: -info.header_offset):  # from the end: each ends where the next begins
+        name = _name_of(info).replace(separator, "/")
+        if not name.endswith("/"):
+            members.append(_zip_member(name, info, bounded, end, limits))
+        end = min(end, info.header_offset)
+    yield from sorted(members, key=lambda member: member.name)
+
+
+def _zip_member(name: str, info: zipfile.ZipInfo, stream: BoundedStream, end: int, limits: Limits) -> Member:
+    if detail := _refusal(info, limits):
+        return Member(name, reason="bad_member", detail=detail)
+    start = data_start(info, stream)
+    if start < 0 or start + info.compress_size > end:
+        detail = "its header is damaged" if start < 0 else "it does not end before the next begins"
+        return Member(name, reason="bad_member", detail=detail)
+    packing = ZipMember(info.compress_type, start, info.compress_size, info.file_size, info.CRC)
+    return Member(name, 0, info.file_size, packing)
+
+
+def _name_of(info: zipfile.ZipInfo) -> str:
+    """The name as its bytes read in UTF-8, flagged or not; what is not UTF-8 keeps its bytes as surrogates."""
+    name = info.orig_filename
+    if info.flag_bits & _UTF8_NAME or name.isascii():
+        return name
+    return name.encode("cp437").decode("utf-8", "surrogateescape")
+
+
+def _refusal(info: zipfile.ZipInfo, limits: Limits) -> str:
+    if info.flag_bits & _ENCRYPTED:
+        return "it is encrypted"
+    mode = stat.S_IFMT(info.external_attr >> 16)
+    if mode and mode != stat.S_IFREG:
+        return "it is a symbolic link" if mode == stat.S_IFLNK else "it is a device or another special file"
+    if info.compress_type not in (STORED, DEFLATED):
+        return f"it is packed by method {info.compress_type}, and only stored and deflated members are read"
+    if large := limits.refuse_large(info.file_size):
+        return large
+    if info.file_size > PIECE_BYTES and info.file_size > limits.ratio * info.compress_size:
+        return f"it would unpack to more than {limits.ratio} times its size, the limit of source.max_ratio"
+    if info.compress_size > 2 * info.file_size + PIECE_BYTES:
+        return "it is larger packed than unpacked"
+    return ""
+
+
+def data_start(info: zipfile.ZipInfo, stream: Any) -> int:
+    """Where a member's data begin, after its own header; -1 where that is not what the directory says."""
+    if info.header_offset < 0:
+        return -1
+    stream.seek(info.header_offset)
+    header = stream.read(_LOCAL_HEADER.size)
+    if len(header) < _LOCAL_HEADER.size:
+        return -1
+    signature, _, method, name_length, extra_length = _LOCAL_HEADER.unpack(header)
+    if signature != b"PK\x03\x04" or method != info.compress_type:
+        return -1
+    return info.header_offset + _LOCAL_HEADER.size + int(name_length) + int(extra_length)
+
+
+def list_members(file: ImageRef, limits: Limits) -> Iterator[Member]:
+    """Yields an archive's members, folders left out; of plain archives only headers are read.
+
+    A packed tar is unpacked once in this process, for nothing in it can be found otherwise.
+
+    Args:
+        file: the archive.
+        limits: what it may hold.
+
+    Raises:
+        Rejected: it, or what follows in it, cannot be read.
+        OSError: its store does not give it.
+    """
+    members = check_names(_members(file, limits))
+    yield from islice(members, limits.members)
+    if next(members, None) is not None:
+        raise bad_archive(f"it has more members than source.max_members allows ({limits.members})")
+
+
+def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
+    start = storage.read_range(file.uri, 0, 4)
+    if start.startswith(b"\x1f\x8b"):
+        unpacked = unpack(file.uri, Gzip(), file.version, limits.ratio)
+        if unpacked.is_doubtful:  # the member concerned is not known
+            raise bad_archive(unpacked.fault)
+        with open(unpacked.path, "rb") as stream:
+            yield from tar_members(stream, unpacked.size, limits, Gzip(), unpacked.fault)
+        return
+    with storage.open_to_read(file.uri) as stream:
+        if start.startswith(b"PK") or file.uri.lower().endswith(".zip"):
+            yield from zip_members(stream, limits)
+        else:
+            yield from tar_members(stream, file.size, limits)
+
+
+def read_member(file: ImageRef, member: Member, limits: Limits) -> bytes:
+    """The contents of a small member.
+
+    Raises:
+        BadPacking: it cannot be unpacked.
+        OSError: its store does not give it.
+    """
+    if not member.packing:
+        return storage.read_range(file.uri, member.offset, member.length)
+    place = (member.offset, member.length)
+    return read_packed_range(file.uri, member.packing, *place, file.version, max_ratio=limits.ratio)

@@ -27,7 +27,7 @@ from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS
 from recordmill.transforms.inputs.listing.named_files import explain_os_error, key_of, locate, resolve_inside
 from recordmill.transforms.inputs.manifests.columns import Entry, Reader
-from recordmill.transforms.inputs.tables.parquet import PARQUET_CELLS
+from recordmill.transforms.inputs.tables.parquet import read_parquet_cell
 from recordmill.transforms.inputs.tables.read_table import TableFormat
 from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, Row, UnreadableTableError, bad_row
 
@@ -227,7 +227,7 @@ def _read_text_cell(ref: ImageRef, packing: TextCell, column: str, table_format:
 
 def _read_parquet_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
     try:
-        data = PARQUET_CELLS.read(ref.uri, ref.version, column, ref.offset, max_bytes)
+        data = read_parquet_cell(ref.uri, ref.version, column, ref.offset, max_bytes)
     except UnreadableTableError as error:
         raise Rejected("read", "bad_packing", str(error)) from None
     except FileNotFoundError:

@@ -19,9 +19,10 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.storage.many_files import map_each
+from recordmill.storage.packed_files import read_image
 from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.unpacking import MAX_RATIO
-from recordmill.transforms.inputs.archives.members import Limits, list_members, read_member
+from recordmill.transforms.inputs.archives.members import Limits, list_members
 from recordmill.transforms.inputs.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names, begins_with_split
 from recordmill.transforms.inputs.listing.local_folders import Ignore, normal_path
 from recordmill.transforms.inputs.listing.named_files import size_and_version
@@ -208,4 +209,4 @@ def _members(uri: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
     file = ImageRef(uri, uri, *size_and_version(uri))
     limits = Limits(HEAD_BYTES, 10_000_000, MAX_RATIO)
     for found in list_members(file, limits):
-        yield found.name, partial(read_member, file, found, limits)
+        yield found.name, partial(read_image, found.place_in(file), HEAD_BYTES)

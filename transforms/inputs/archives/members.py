@@ -21,7 +21,7 @@ from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.packing import DEFLATED, STORED, Gzip, Packing, ZipMember
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.packed_files import read_packed_range, unpack
+from recordmill.storage.packed_files import unpack
 from recordmill.storage.unpacking import PIECE_BYTES
 
 MAX_RECORD_BYTES = 256 * 2**20
@@ -53,6 +53,10 @@ class Member:
     packing: Packing | None = None
     reason: str = ""
     detail: str = ""
+
+    def place_in(self, archive: ImageRef) -> ImageRef:
+        """A reference to its contents, from one to the archive."""
+        return archive.replace(offset=self.offset, length=self.length, packing=str(self.packing or ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,16 +342,3 @@ def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
             yield from zip_members(stream, limits)
         else:
             yield from tar_members(stream, file.size, limits)
-
-
-def read_member(file: ImageRef, member: Member, limits: Limits) -> bytes:
-    """The contents of a small member.
-
-    Raises:
-        BadPacking: it cannot be unpacked.
-        OSError: its store does not give it.
-    """
-    if not member.packing:
-        return storage.read_range(file.uri, member.offset, member.length)
-    place = (member.offset, member.length)
-    return read_packed_range(file.uri, member.packing, *place, file.version, max_ratio=limits.ratio)

@@ -125,7 +125,7 @@ def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
     name = path.rpartition("/")[2]
     if name in SYSTEM_NAMES:
         return "system_file"
-    if name.startswith("."):
+    if name.startswith(".") and name != "..":  # which no folder lists, and members of archives are rejected for
         return "hidden"
     if settings.ignore and compile_globs(settings.ignore).match_file(f"{path}/" if is_folder else path):
         return "ignored"

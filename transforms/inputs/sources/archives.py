@@ -110,20 +110,16 @@ class Archives(Source):
         if self.look_through or self.labels != "folders" or self.class_from != "first_folder":
             return self
         try:
-            names = (member.name for file in files for member in self._members_to_see(file))
+            # From a store, a packed one would be unpacked here and on each worker.
+            seen = (file for file in files if storage.is_local(file.uri) or not file.uri.lower().endswith("gz"))
+            members = (each for file in seen for each in list_members(file, self._limits) if not each.reason)
+            names = (each.name for each in members if not self._ignores(each.name))
             if not are_in_one_folder(islice(names, MOST_SEEN)):
                 return self
         except (Rejected, OSError):  # the job says what is wrong
             return self
         note("one folder is around everything in the archives: the folders in it are the classes (source.look_through)")
         return replace(self, look_through=True)
-
-    def _members_to_see(self, file: ImageRef) -> Iterator[Member]:
-        is_packed = file.uri.lower().endswith("gz")
-        if not is_packed or storage.is_local(file.uri):  # from a store it would be unpacked here and on each worker
-            yield from (
-                each for each in list_members(file, self._limits) if not each.reason and not self._ignores(each.name)
-            )
 
     @property
     def _limits(self) -> Limits:

@@ -237,10 +237,7 @@ class Manifest(TableFormat, Source):
 def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> Recognised:
     """The settings for tables whose columns are known."""
     path, first = next(iter(found.items()))
-    source: dict[str, Any] = {"kind": "manifest", "columns": dict(first.columns)}
-    source |= {"names": list(first.names)} if first.names else {}
-    source |= {"root": first.root} if first.root else {}
-    source |= {"delimiter": first.delimiter} if first.delimiter else {}
+    source: dict[str, Any] = {"kind": "manifest", **first.source}
     settings: dict[str, Any] = {"source": source}
     folders = {posixpath.dirname(each) for each in found}
     unread = _unread_like(found, sketch)

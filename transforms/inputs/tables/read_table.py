@@ -159,15 +159,9 @@ def open_lines(uri: str, encoding: str) -> Iterator[TextLines]:
     """
     with StoredFile(uri) as stored:
         is_gzip = stored.read_at(0, len(_GZIP)) == _GZIP
-        pieces = _read_gzip(stored) if is_gzip else _read_plain(stored)
+        plain = (stored.read_at(at, _BUFFER_BYTES) for at in range(0, stored.size, _BUFFER_BYTES))
+        pieces = _read_gzip(stored) if is_gzip else plain
         yield TextLines(io.BufferedReader(_Pieces(pieces), _BUFFER_BYTES), encoding, is_gzip)
-
-
-def _read_plain(stored: StoredFile) -> Iterator[bytes]:
-    position = 0
-    while piece := stored.read_at(position, _BUFFER_BYTES):
-        yield piece
-        position += len(piece)
 
 
 def _read_gzip(stored: StoredFile) -> Iterator[memoryview]:

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import accumulate, islice
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -189,8 +189,7 @@ def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
     label = b""
     with suppress(OSError, Rejected, tarfile.TarError, EOFError, zlib.error):
         for name, read in islice(_members(uri), most):
-            parts = name.split("/")
-            if any(ignore("/".join(parts[:end]), end < len(parts)) for end in range(1, len(parts) + 1)):
+            if any(ignore(path, path != name) for path in accumulate(name.split("/"), posixpath.join)):
                 continue
             names.append(name)
             if name.endswith(".cls") and not label:

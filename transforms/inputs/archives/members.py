@@ -1,8 +1,7 @@
-"""A member of an archive, and whether it may be read.
+"""The members of tar and zip archives: where each is, and whether it may be read.
 
-Any archive's members: its bytes show its kind.
-The members of a tar archive: from header to header, over the contents without reading them.
-The members of a zip archive: from its directory, each checked against its own header.
+Those of a tar archive are found from header to header, over their contents without reading them; those of a zip archive
+in its directory, each checked against its own header.
 """
 
 import re

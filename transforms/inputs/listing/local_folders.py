@@ -1,9 +1,7 @@
-"""A walk through a local folder that names everything it meets.
+"""A walk through a local folder that names everything it meets, and what of an input is ignored.
 
-Beam's own match skips what it cannot read, linked folders and names with `[`, silently, and dies on a name that is
-not UTF-8.
-
-Which files and folders of an input are left alone, and why.
+Beam's own match silently skips what it cannot read, linked folders and names with `[`, and dies on a name that is not
+UTF-8.
 """
 
 import errno

@@ -1,8 +1,7 @@
 """What one row of a manifest says of one image, and by which columns.
 
-They are the YAML keys below `source.columns` and `source.features_from`.
-
-Cells become the values that their columns are for, or are refused with their column, value and type.
+The columns are the YAML keys below `source.columns` and `source.features_from`. Cells become the values that their
+columns are for, or are refused with their column, value and type.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""Entries of a manifest become references.
-
-Images stored in the rows of a manifest themselves.
-"""
+"""From the rows of a manifest to references to images, and to the bytes of images that rows themselves hold."""
 
 import base64
 import csv
@@ -45,8 +42,7 @@ class RowReader:
         file: the manifest.
         path: its path below the input, as `Source.list_references` is given it.
         root: the folder that its images' paths are below; empty: the manifest's own; relative to that.
-        packing: how an image is stored in its row, see `transforms.inputs.manifests.row_bytes`; empty where rows name
-            files.
+        packing: how an image is stored in its row, see `read_row_bytes`; empty where rows name files.
         uri_column: the column of the images' paths, for people.
         joined: whether rows of boxes that are of one image make one. They are held in memory until the last row.
         word: the word for the split, for rows that have none of their own.

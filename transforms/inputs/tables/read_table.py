@@ -1,7 +1,6 @@
 """A table's rows, whatever it is written in.
 
-CSV, JSON lines and lists of words, row by row.
-Lines of a text file, plain or gzipped and in any encoding, with their places in bytes.
+Texts are read line by line, plain or gzipped and in any encoding, since rows are found again by their places in bytes.
 """
 
 import codecs

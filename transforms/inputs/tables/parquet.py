@@ -175,27 +175,23 @@ def _cells_file() -> BinaryIO:
 
 @cache
 def _unpack(uri: str, version: str, column: str, index: int) -> _RowGroup:
-    group = _RowGroup()
+    """Appends the cells of a row group to the file."""
+    group, file = _RowGroup(), _cells_file()
     try:
         with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
-            _append(parquet, column, index, group)
+            most = file.tell() + most_unpacked(parquet.metadata.row_group(index).total_byte_size)
+            for batch in parquet.iter_batches(_ROWS_OF_IMAGES, [index], [column], use_threads=False):
+                cells = batch.column(0)
+                if pa.types.is_struct(cells.type):
+                    # flatten() gives the structs' own nulls to their fields; field() would not.
+                    cells = cells.flatten()[[each.name for each in cells.type].index("bytes")]
+                for cell in cells:
+                    content = cell.as_buffer()
+                    group.starts.append(file.tell())
+                    group.lengths.append(-1 if content is None else file.write(content))
+                if file.tell() > most:  # as many rows may share one large value
+                    raise UnreadableTableError(f"column {column!r} becomes more than {MAX_RATIO} times its size")
+        file.flush()
     except UnreadableTableError as error:  # reported once per group, not tried again for every row of it
         group.fault = str(error)
     return group
-
-
-def _append(parquet: pq.ParquetFile, column: str, index: int, group: _RowGroup) -> None:
-    file = _cells_file()
-    most = file.tell() + most_unpacked(parquet.metadata.row_group(index).total_byte_size)
-    for batch in parquet.iter_batches(_ROWS_OF_IMAGES, row_groups=[index], columns=[column], use_threads=False):
-        cells = batch.column(0)
-        if pa.types.is_struct(cells.type):
-            # flatten() gives the structs' own nulls to their fields; field() would not.
-            cells = cells.flatten()[[each.name for each in cells.type].index("bytes")]
-        for cell in cells:
-            content = cell.as_buffer()
-            group.starts.append(file.tell())
-            group.lengths.append(-1 if content is None else file.write(content))
-        if file.tell() > most:  # as many rows may share one large value
-            raise UnreadableTableError(f"column {column!r} becomes more than {MAX_RATIO} times its size")
-    file.flush()

@@ -286,8 +286,6 @@ TABLE_FILES = tuple(f"*{ending}" for ending in _TABLES)
 LIST_FILES = tuple(f"*{ending}" for ending in _LISTS)
 """Patterns of files that may be lists, with a delimiter that their first line tells, or anything else."""
 
-Blanks = Literal["auto", "keep", "skip"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFormat:
@@ -308,7 +306,7 @@ class TableFormat:
     delimiter: str = ""
     quote: str = '"'
     encoding: str = "utf-8"
-    blanks: Blanks = added_setting("auto")
+    blanks: Literal["auto", "keep", "skip"] = added_setting("auto")
 
     def check_format(self) -> None:
         """Raises ValueError where tables cannot be written so."""

@@ -26,6 +26,7 @@ from recordmill.transforms.inputs.archives.members import Limits, list_members
 from recordmill.transforms.inputs.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names, begins_with_split
 from recordmill.transforms.inputs.listing.local_folders import Ignore, normal_path
 from recordmill.transforms.inputs.listing.named_files import size_and_version
+from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 MOST_NAMES = 1000
 """Names that are asked of a store for one folder: one request."""
@@ -64,9 +65,8 @@ ANNOTATION_FOLDERS = frozenset(
 )
 """Folders, in lower case, that hold annotations or lists: they are looked into below other folders too."""
 
-_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
-_HEADS = ((2, ".json"), (2, ".xml"), (1, ".yaml", ".yml"), (4, *_TABLES), (1, ".names", ".labels"), (3, ".txt"))
-"""How many files of a folder are looked into, and their endings; the first kinds come first."""
+_HEADS = {(".json",): 2, (".xml",): 2, (".yaml", ".yml"): 1, TABLE_ENDINGS: 4, (".names", ".labels"): 1, (".txt",): 3}
+"""Endings of files, and how many such files of a folder are looked into; the first kinds come first."""
 
 
 def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
@@ -84,7 +84,8 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     for _ in range(2):  # train/labels, labels/train; then VOC2012/ImageSets/Main
         names |= _look_into(root, _annotations_below(names), ignore)
     sketch = FolderSketch(names)
-    paths = [only] if only else [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
+    telling = [each for wanted in _HEADS.items() for each in _files_to_read(sketch, *wanted)]
+    paths = [only] if only else telling[:MOST_HEADS]
     heads = dict(zip(paths, map_each(_read_head, (f"{root}/{name}" for name in paths)), strict=True))
     archives = {}
     seen = () if sketch.has_images else sketch.all_ending(*ARCHIVE_ENDINGS, ".npz")
@@ -109,7 +110,7 @@ def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
     if top != Names() or storage.size_of(path) is None:
         return folder, top, ""
     root, only = posixpath.dirname(path) or ".", posixpath.basename(path)
-    if not only.lower().endswith((".json", *_TABLES)):
+    if not only.lower().endswith((".json", *TABLE_ENDINGS)):
         return root, Names((only,)), only
     top = _names_in(root, "", ignore)
     return root, Names((*top.images, only), top.folders), only
@@ -143,7 +144,7 @@ def _rank(folder: str) -> tuple[bool, str]:
     return folder.lower() not in ANNOTATION_FOLDERS | SPLIT_NAMES.keys() | {"images", "imagesets"}, folder
 
 
-def _files_to_read(sketch: FolderSketch, most: int, *endings: str) -> Iterator[str]:
+def _files_to_read(sketch: FolderSketch, endings: tuple[str, ...], most: int) -> Iterator[str]:
     """The first files of some endings in each folder; those named after an image or a split come first."""
     for folder, names in sketch.names.items():
         found = names.ending(*endings)

@@ -118,7 +118,7 @@ def _first_rows(head: bytes, path: str) -> tuple[list[list[str]], str]:
             row = dict(re.findall(r'"(\w+)"\s*:\s*"([^"]*)"', lines[0]))
         is_row = bool(row) and isinstance(row, dict)
         return [list(row), [str(value) for value in row.values()]] if is_row else [], ""
-    delimiter = usual = "\t" if name.endswith(".tsv") else ","
+    delimiter = usual = "\t" if name.endswith((".tsv", ".tab")) else ","
     if name.endswith(".csv"):
         delimiter = next((each for each in ",;\t" if each in lines[0]), ",")
     elif name.endswith(".txt"):

@@ -27,10 +27,15 @@ from recordmill.transforms.inputs.manifests.recognise_columns import FoundColumn
 from recordmill.transforms.inputs.manifests.row_reader import RowReader, read_row_bytes
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
-from recordmill.transforms.inputs.tables.read_table import LIST_FILES, TABLE_FILES, Table, TableFormat, read_table
+from recordmill.transforms.inputs.tables.read_table import (
+    LIST_FILES,
+    TABLE_ENDINGS,
+    TABLE_FILES,
+    Table,
+    TableFormat,
+    read_table,
+)
 from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError
-
-TABLE_ENDINGS = tuple(pattern.removeprefix("*") for pattern in TABLE_FILES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

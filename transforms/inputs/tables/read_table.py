@@ -280,8 +280,11 @@ _GZIPPED = {f"{ending}.gz": kind for ending, kind in _PLAIN.items()}
 _TABLES: dict[str, TableKind] = {**_PLAIN, ".parquet": "parquet", **_GZIPPED}
 _KINDS = _TABLES | _LISTS
 
+TABLE_ENDINGS = tuple(_TABLES)
+"""How the names of files end that are tables."""
+
 TABLE_FILES = tuple(f"*{ending}" for ending in _TABLES)
-"""Patterns of the files that are tables by their names."""
+"""The same as patterns in gitignore's syntax."""
 
 LIST_FILES = tuple(f"*{ending}" for ending in _LISTS)
 """Patterns of files that may be lists, with a delimiter that their first line tells, or anything else."""

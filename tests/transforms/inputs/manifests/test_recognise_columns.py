@@ -61,6 +61,7 @@ FOUND = {
         "a.csv", "path,label,set\n1.jpg,cat,7\n", found({"uri": "path", "label": "label"}, others=("set",)),
     ),
     "tabs": ("a.tsv", "path\tlabel\n1.jpg\tcat\n", found({"uri": "path", "label": "label"})),
+    "tabs, by another ending": ("a.tab", "path\tlabel\n1.jpg\tcat\n", found({"uri": "path", "label": "label"})),
     "semicolons": (
         "a.csv", "path;class\n1.jpg;cat\n", found({"uri": "path", "label": "class"}, delimiter=";"),
     ),

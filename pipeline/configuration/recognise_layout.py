@@ -22,7 +22,7 @@ from recordmill.transforms.inputs.look_at_input import look_at_input
 from recordmill.transforms.inputs.manifests.recognise_columns import why_no_columns
 from recordmill.transforms.inputs.sources import Recognised, load_source, source_names
 from recordmill.transforms.inputs.sources.class_folders import likely_classes
-from recordmill.transforms.inputs.sources.manifest import TABLE_ENDINGS
+from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 _WORKBOOKS = (".xlsx", ".xls", ".ods")
 _TABLES = (*TABLE_ENDINGS, *_WORKBOOKS)

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import accumulate, islice
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,12 +19,14 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.storage.many_files import map_each
+from recordmill.storage.packed_files import read_image
 from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.unpacking import MAX_RATIO
-from recordmill.transforms.inputs.archives.members import Limits, list_members, read_member
+from recordmill.transforms.inputs.archives.members import Limits, list_members
 from recordmill.transforms.inputs.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names, begins_with_split
 from recordmill.transforms.inputs.listing.local_folders import Ignore, normal_path
 from recordmill.transforms.inputs.listing.named_files import size_and_version
+from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 MOST_NAMES = 1000
 """Names that are asked of a store for one folder: one request."""
@@ -63,9 +65,8 @@ ANNOTATION_FOLDERS = frozenset(
 )
 """Folders, in lower case, that hold annotations or lists: they are looked into below other folders too."""
 
-_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".csv.gz", ".tsv.gz", ".jsonl.gz")
-_HEADS = ((2, ".json"), (2, ".xml"), (1, ".yaml", ".yml"), (4, *_TABLES), (1, ".names", ".labels"), (3, ".txt"))
-"""How many files of a folder are looked into, and their endings; the first kinds come first."""
+_HEADS = {(".json",): 2, (".xml",): 2, (".yaml", ".yml"): 1, TABLE_ENDINGS: 4, (".names", ".labels"): 1, (".txt",): 3}
+"""Endings of files, and how many such files of a folder are looked into; the first kinds come first."""
 
 
 def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
@@ -83,7 +84,8 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     for _ in range(2):  # train/labels, labels/train; then VOC2012/ImageSets/Main
         names |= _look_into(root, _annotations_below(names), ignore)
     sketch = FolderSketch(names)
-    paths = [only] if only else [each for wanted in _HEADS for each in _files_to_read(sketch, *wanted)][:MOST_HEADS]
+    telling = [each for wanted in _HEADS.items() for each in _files_to_read(sketch, *wanted)]
+    paths = [only] if only else telling[:MOST_HEADS]
     heads = dict(zip(paths, map_each(_read_head, (f"{root}/{name}" for name in paths)), strict=True))
     archives = {}
     seen = () if sketch.has_images else sketch.all_ending(*ARCHIVE_ENDINGS, ".npz")
@@ -108,7 +110,7 @@ def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
     if top != Names() or storage.size_of(path) is None:
         return folder, top, ""
     root, only = posixpath.dirname(path) or ".", posixpath.basename(path)
-    if not only.lower().endswith((".json", *_TABLES)):
+    if not only.lower().endswith((".json", *TABLE_ENDINGS)):
         return root, Names((only,)), only
     top = _names_in(root, "", ignore)
     return root, Names((*top.images, only), top.folders), only
@@ -142,7 +144,7 @@ def _rank(folder: str) -> tuple[bool, str]:
     return folder.lower() not in ANNOTATION_FOLDERS | SPLIT_NAMES.keys() | {"images", "imagesets"}, folder
 
 
-def _files_to_read(sketch: FolderSketch, most: int, *endings: str) -> Iterator[str]:
+def _files_to_read(sketch: FolderSketch, endings: tuple[str, ...], most: int) -> Iterator[str]:
     """The first files of some endings in each folder; those named after an image or a split come first."""
     for folder, names in sketch.names.items():
         found = names.ending(*endings)
@@ -188,8 +190,7 @@ def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
     label = b""
     with suppress(OSError, Rejected, tarfile.TarError, EOFError, zlib.error):
         for name, read in islice(_members(uri), most):
-            parts = name.split("/")
-            if any(ignore("/".join(parts[:end]), end < len(parts)) for end in range(1, len(parts) + 1)):
+            if any(ignore(path, path != name) for path in accumulate(name.split("/"), posixpath.join)):
                 continue
             names.append(name)
             if name.endswith(".cls") and not label:
@@ -208,4 +209,4 @@ def _members(uri: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
     file = ImageRef(uri, uri, *size_and_version(uri))
     limits = Limits(HEAD_BYTES, 10_000_000, MAX_RATIO)
     for found in list_members(file, limits):
-        yield found.name, partial(read_member, file, found, limits)
+        yield found.name, partial(read_image, found.place_in(file), HEAD_BYTES)

@@ -14,6 +14,7 @@ from recordmill.transforms.inputs import look_at_input as module
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Names
 from recordmill.transforms.inputs.listing.local_folders import why_ignored
 from recordmill.transforms.inputs.look_at_input import look_at_input
+from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 
 @pytest.fixture
@@ -60,6 +61,11 @@ def test_a_few_files_are_read_a_little(look):
         "labels/01.txt": ("0 " * 999)[:1024].encode(),
         "labels/02.txt": ("0 " * 999)[:1024].encode(),
     }
+
+
+@pytest.mark.parametrize("ending", TABLE_ENDINGS)
+def test_every_file_that_is_a_table_by_its_name_is_looked_into(ending, look):
+    assert list(look({f"a{ending}": "uri\n", "1.jpg": "jpeg"}).heads) == [f"a{ending}"]
 
 
 def test_no_more_than_ten_files_are_read(look, monkeypatch):

@@ -1,8 +1,7 @@
-"""A member of an archive, and whether it may be read.
+"""The members of tar and zip archives: where each is, and whether it may be read.
 
-Any archive's members: its bytes show its kind.
-The members of a tar archive: from header to header, over the contents without reading them.
-The members of a zip archive: from its directory, each checked against its own header.
+Those of a tar archive are found from header to header, over their contents without reading them; those of a zip archive
+in its directory, each checked against its own header.
 """
 
 import re
@@ -21,7 +20,7 @@ from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.packing import DEFLATED, STORED, Gzip, Packing, ZipMember
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.packed_files import read_packed_range, unpack
+from recordmill.storage.packed_files import unpack
 from recordmill.storage.unpacking import PIECE_BYTES
 
 MAX_RECORD_BYTES = 256 * 2**20
@@ -53,6 +52,10 @@ class Member:
     packing: Packing | None = None
     reason: str = ""
     detail: str = ""
+
+    def place_in(self, archive: ImageRef) -> ImageRef:
+        """A reference to its contents, from one to the archive."""
+        return archive.replace(offset=self.offset, length=self.length, packing=str(self.packing or ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,16 +341,3 @@ def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
             yield from zip_members(stream, limits)
         else:
             yield from tar_members(stream, file.size, limits)
-
-
-def read_member(file: ImageRef, member: Member, limits: Limits) -> bytes:
-    """The contents of a small member.
-
-    Raises:
-        BadPacking: it cannot be unpacked.
-        OSError: its store does not give it.
-    """
-    if not member.packing:
-        return storage.read_range(file.uri, member.offset, member.length)
-    place = (member.offset, member.length)
-    return read_packed_range(file.uri, member.packing, *place, file.version, max_ratio=limits.ratio)

@@ -5,7 +5,7 @@ The extension is what follows the first dot of the base name: `000/07.seg.png` i
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Any, ClassVar
@@ -81,29 +81,27 @@ class Sample:
     parts: dict[str, Member]
     image: str = ""
     may_lack: bool = False
-    _json: Mapping[str, Any] | None = field(default=None, repr=False)
 
-    def value(self, part: str, texts: Mapping[str, bytes]) -> Any:
-        """What a part says: the text of a file without white space around it, or a value of `.json`; None: nothing.
 
-        Args:
-            part: as in `PartFeature.part`.
-            texts: the contents of the parts that are needed, by extension.
+def value_of(part: str, contents: Mapping[str, bytes]) -> Any:
+    """What a part says: the text of a file without white space around it, or a value of `.json`; None: nothing.
 
-        Raises:
-            Rejected: it is not UTF-8, or not JSON.
-        """
-        extension, _, key = part.partition(".") if part.startswith("json.") else (part, "", "")
-        if extension not in texts:
-            return None
-        if not key:
-            try:
-                return texts[extension].decode().strip()
-            except UnicodeDecodeError:
-                raise bad_sample(f"{extension} is not UTF-8") from None
-        if self._json is None:
-            self._json = _parse(texts[extension])
-        return self._json.get(key)
+    Args:
+        part: as in `PartFeature.part`.
+        contents: of the members that are needed, by extension.
+
+    Raises:
+        Rejected: it is not UTF-8, or not JSON.
+    """
+    extension, _, key = part.partition(".") if part.startswith("json.") else (part, "", "")
+    if extension not in contents:
+        return None
+    if key:
+        return _parse(contents[extension]).get(key)
+    try:
+        return contents[extension].decode().strip()
+    except UnicodeDecodeError:
+        raise bad_sample(f"{extension} is not UTF-8") from None
 
 
 def class_of(label: Any, part: str, names: Sequence[str]) -> str:

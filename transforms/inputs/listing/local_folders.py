@@ -1,9 +1,7 @@
-"""A walk through a local folder that names everything it meets.
+"""A walk through a local folder that names everything it meets, and what of an input is ignored.
 
-Beam's own match skips what it cannot read, linked folders and names with `[`, silently, and dies on a name that is
-not UTF-8.
-
-Which files and folders of an input are left alone, and why.
+Beam's own match silently skips what it cannot read, linked folders and names with `[`, and dies on a name that is not
+UTF-8.
 """
 
 import errno
@@ -125,7 +123,7 @@ def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
     name = path.rpartition("/")[2]
     if name in SYSTEM_NAMES:
         return "system_file"
-    if name.startswith("."):
+    if name.startswith(".") and name != "..":  # which no folder lists, and members of archives are rejected for
         return "hidden"
     if settings.ignore and compile_globs(settings.ignore).match_file(f"{path}/" if is_folder else path):
         return "ignored"

@@ -1,8 +1,7 @@
 """What one row of a manifest says of one image, and by which columns.
 
-They are the YAML keys below `source.columns` and `source.features_from`.
-
-Cells become the values that their columns are for, or are refused with their column, value and type.
+The columns are the YAML keys below `source.columns` and `source.features_from`. Cells become the values that their
+columns are for, or are refused with their column, value and type.
 """
 
 import math
@@ -66,19 +65,17 @@ def list_of(value: Any, column: str, separator: str) -> list[Any]:
         if value.lstrip().startswith("["):
             return parse_list(value, column)
         return [word.strip() for word in value.split(separator) if word.strip()]
-    if value is None:
-        return []
-    if not isinstance(value, list):
+    if not isinstance(value, list | None):
         raise refuse(column, value, "not a list")
-    return value
+    return value or []
 
 
 def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ()) -> list[str]:
     """A list of texts, none of them empty."""
     texts = [text_of(each, column, names) for each in list_of(value, column, separator)]
-    empty = [place for place, text in enumerate(texts, start=1) if not text.strip()]
-    if empty:
-        raise bad_row(f"column {column!r}: text {empty[0]} of the list is empty")
+    for place, text in enumerate(texts, start=1):
+        if not text.strip():
+            raise bad_row(f"column {column!r}: text {place} of the list is empty")
     return texts
 
 
@@ -92,12 +89,10 @@ def feature_value(value: Any, kind: Kind, column: str) -> Any:
         raise refuse(column, value, "not finite")
     if kind == "bytes":
         return text_of(value, column)
-    convert: Callable[[Any], Any] = _integer if kind == "int64" else _float
-    wanted = "not a 64-bit integer" if kind == "int64" else "not a 32-bit float"
     try:
-        return COERCE[kind](convert(value))
+        return COERCE[kind](_integer(value) if kind == "int64" else _float(value))
     except (FeatureValueError, OverflowError):
-        raise refuse(column, value, wanted) from None
+        raise refuse(column, value, "not a 64-bit integer" if kind == "int64" else "not a 32-bit float") from None
 
 
 def number_of(value: Any, column: str) -> float:
@@ -159,36 +154,16 @@ def _is_number(side: Any) -> bool:
     return isinstance(side, int | float) and not isinstance(side, bool) and abs(side) < _TOO_LARGE  # so NaN is none
 
 
-def box_from_sides(cells: Sequence[tuple[str, Any]], label: tuple[str, str]) -> list[list[float]]:
-    """The one box of a row, as a list of xmin, ymin, xmax and ymax; an empty list where all cells are empty.
-
-    Args:
-        cells: of the sides, each with its column.
-        label: the box's class, with its column.
+def pixels_of(value: Any, column: str) -> int:
+    """A number of pixels; 0 where there is none.
 
     Raises:
-        Rejected: a side is not a number, or a side or the class is missing.
+        Rejected: it is not a whole number.
     """
-    if not label[1] and all(value is None or (isinstance(value, str) and not value.strip()) for _, value in cells):
-        return []
-    if not label[1]:
-        raise refuse(label[0], label[1], "")
-    return [[number_of(value, column) for column, value in cells]]
-
-
-def size_from(width: tuple[str, Any], height: tuple[str, Any]) -> tuple[int, int] | None:
-    """The image's width and height as annotators saw it; None where a cell is empty, or 0.
-
-    Raises:
-        Rejected: one is not a whole number.
-    """
-    sides = []
-    for column, value in (width, height):
-        number = 0.0 if value is None or value == "" else number_of(value, column)
-        if not number.is_integer() or not 0 <= number < 2**31:
-            raise refuse(column, value, "not a whole number of pixels")
-        sides.append(int(number))
-    return (sides[0], sides[1]) if all(sides) else None
+    number = 0.0 if value is None or value == "" else number_of(value, column)
+    if not number.is_integer() or not 0 <= number < 2**31:
+        raise refuse(column, value, "not a whole number of pixels")
+    return int(number)
 
 
 def check_labels(column: str, boxes: Sequence[Any], labels: Sequence[str]) -> None:
@@ -511,11 +486,15 @@ class CellReader:
         if columns.row_boxes:
             *sides, column = columns.row_boxes
             label = self._name(cells, column)
-            entry.boxes = box_from_sides([(side, cells.get(side)) for side in sides], (column, label))
-            entry.box_labels = [label] * len(entry.boxes)
+            values = [cells.get(side) for side in sides]
+            has_box = bool(label) or any(value is not None and str(value).strip() for value in values)
+            if has_box and not label:
+                raise refuse(column, label, "")
+            entry.boxes = [list(map(number_of, values, sides))] if has_box else []
+            entry.box_labels = [label] if has_box else []
         if columns.width:
-            width, height = ((column, cells.get(column)) for column in (columns.width, columns.height))
-            entry.size = size_from(width, height)
+            width, height = (pixels_of(cells.get(column), column) for column in (columns.width, columns.height))
+            entry.size = (width, height) if width and height else None
 
     def _texts_in(self, column: str, cells: Mapping[str, Any]) -> list[str]:
         return texts_of(cells.get(column), column, self.separator, self.class_names.get(column, ()))

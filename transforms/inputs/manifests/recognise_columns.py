@@ -5,6 +5,7 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import orjson
 
@@ -26,30 +27,25 @@ class FoundColumns:
     """The columns of a table of images.
 
     Attributes:
-        columns: what `source.columns` says of them.
-        names: the columns' names, where the table has no header.
-        root: what `source.root` must be, if the images are in a folder that no cell names.
+        source: the settings that read them: `columns`; `names`, where the table has no header; `root`, if the images
+            are in a folder that no cell names; and `delimiter`, if it is not the usual one.
         splits: words for splits as the table spells them, and the splits; empty where it has no such column.
         others: the columns that say something else.
-        delimiter: what `source.delimiter` must be; empty: the usual one.
     """
 
-    columns: Mapping[str, str]
-    names: tuple[str, ...] = ()
-    root: str = ""
+    source: Mapping[str, Any]
     splits: Mapping[str, str] | None = None
     others: tuple[str, ...] = ()
-    delimiter: str = ""
 
     @property
     def has_boxes(self) -> bool:
         """Whether rows have boxes."""
-        return "xmin" in self.columns
+        return "xmin" in self.source["columns"]
 
     @property
     def has_classes(self) -> bool:
         """Whether it is known what rows say the image shows."""
-        return self.has_boxes or "label" in self.columns
+        return self.has_boxes or "label" in self.source["columns"]
 
 
 def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
@@ -61,7 +57,7 @@ def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
     """
     rows, delimiter = _first_rows(sketch.heads.get(path, b""), path)
     found = _columns_of(rows, path, sketch) if rows else None
-    return found and replace(found, delimiter=delimiter)
+    return replace(found, source={**found.source, "delimiter": delimiter}) if found and delimiter else found
 
 
 def _columns_of(rows: Sequence[Sequence[str]], path: str, sketch: FolderSketch) -> FoundColumns | None:
@@ -77,12 +73,13 @@ def _columns_of(rows: Sequence[Sequence[str]], path: str, sketch: FolderSketch) 
 def _without_header(row: Sequence[str]) -> FoundColumns | None:
     """RetinaNet's columns, or a path and a class, whatever follows them; None where there is but a path."""
     if len(row) == 6 and all(re.fullmatch(r"\s*-?[0-9]+(\.[0-9]+)?\s*", cell) for cell in row[1:5]):
-        names: tuple[str, ...] = ("path", *_SIDES, "box_label")
-        return FoundColumns({"uri": "path", **{name: name for name in names[1:]}}, names)
+        columns = {"uri": "path", **{name: name for name in (*_SIDES, "box_label")}}
+        return FoundColumns({"columns": columns, "names": list(columns.values())})
     if len(row) < 2:
         return None
     others = tuple(f"column_{number}" for number in range(3, len(row) + 1))
-    return FoundColumns({"uri": "path", "label": "label"}, ("path", "label", *others), others=others)
+    source = {"columns": {"uri": "path", "label": "label"}, "names": ["path", "label", *others]}
+    return FoundColumns(source, others=others)
 
 
 def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
@@ -121,7 +118,7 @@ def _first_rows(head: bytes, path: str) -> tuple[list[list[str]], str]:
             row = dict(re.findall(r'"(\w+)"\s*:\s*"([^"]*)"', lines[0]))
         is_row = bool(row) and isinstance(row, dict)
         return [list(row), [str(value) for value in row.values()]] if is_row else [], ""
-    delimiter = usual = "\t" if name.endswith(".tsv") else ","
+    delimiter = usual = "\t" if name.endswith((".tsv", ".tab")) else ","
     if name.endswith(".csv"):
         delimiter = next((each for each in ",;\t" if each in lines[0]), ",")
     elif name.endswith(".txt"):
@@ -138,16 +135,17 @@ def _find_image(row: Mapping[str, str], path: str, sketch: FolderSketch) -> Foun
         if (place := _place_of(row[name].strip(), path, sketch)) is not None:
             root, template = place
             uri = name if template == "{}" else posixpath.join(root, template.format(f"{{{name}}}"))
-            others = tuple(other for other in row if other != name)
-            return FoundColumns({"uri": uri}, root="" if uri != name else root, others=others)
+            source: dict[str, Any] = {"columns": {"uri": uri}}
+            source |= {"root": root} if root and uri == name else {}
+            return FoundColumns(source, others=tuple(other for other in row if other != name))
     held = [name for name, value in row.items() if value == HELD]
     others = tuple(name for name in row if name not in held)
-    return FoundColumns({"bytes": held[0]}, others=others) if len(held) == 1 else None
+    return FoundColumns({"columns": {"bytes": held[0]}}, others=others) if len(held) == 1 else None
 
 
 def _find_meanings(row: Mapping[str, str], found: FoundColumns) -> FoundColumns:
     """The columns of class, split and boxes among the others."""
-    columns, left = dict(found.columns), {name.strip().lower(): name for name in found.others}
+    columns, left = dict(found.source["columns"]), {name.strip().lower(): name for name in found.others}
     splits = None
     if split := next((left[name] for name in _SPLIT if name in left), None):
         word = row[split].strip()
@@ -163,7 +161,7 @@ def _find_meanings(row: Mapping[str, str], found: FoundColumns) -> FoundColumns:
         columns["label"] = left.pop(label)
     elif len(left) == 1:  # what else would it say?
         columns["label"] = left.popitem()[1]
-    return replace(found, columns=columns, splits=splits, others=tuple(left.values()))
+    return FoundColumns({**found.source, "columns": columns}, splits, tuple(left.values()))
 
 
 def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | None:

@@ -1,7 +1,4 @@
-"""Entries of a manifest become references.
-
-Images stored in the rows of a manifest themselves.
-"""
+"""From the rows of a manifest to references to images, and to the bytes of images that rows themselves hold."""
 
 import base64
 import csv
@@ -27,7 +24,7 @@ from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS
 from recordmill.transforms.inputs.listing.named_files import explain_os_error, key_of, locate, resolve_inside
 from recordmill.transforms.inputs.manifests.columns import Entry, Reader
-from recordmill.transforms.inputs.tables.parquet import PARQUET_CELLS
+from recordmill.transforms.inputs.tables.parquet import read_parquet_cell
 from recordmill.transforms.inputs.tables.read_table import TableFormat
 from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, Row, UnreadableTableError, bad_row
 
@@ -45,8 +42,7 @@ class RowReader:
         file: the manifest.
         path: its path below the input, as `Source.list_references` is given it.
         root: the folder that its images' paths are below; empty: the manifest's own; relative to that.
-        packing: how an image is stored in its row, see `transforms.inputs.manifests.row_bytes`; empty where rows name
-            files.
+        packing: how an image is stored in its row, see `read_row_bytes`; empty where rows name files.
         uri_column: the column of the images' paths, for people.
         joined: whether rows of boxes that are of one image make one. They are held in memory until the last row.
         word: the word for the split, for rows that have none of their own.
@@ -227,7 +223,7 @@ def _read_text_cell(ref: ImageRef, packing: TextCell, column: str, table_format:
 
 def _read_parquet_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
     try:
-        data = PARQUET_CELLS.read(ref.uri, ref.version, column, ref.offset, max_bytes)
+        data = read_parquet_cell(ref.uri, ref.version, column, ref.offset, max_bytes)
     except UnreadableTableError as error:
         raise Rejected("read", "bad_packing", str(error)) from None
     except FileNotFoundError:

@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import accumulate, islice
 from typing import ClassVar, Literal
 
 import orjson
@@ -15,14 +15,15 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne, added_setting
+from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.storage.packed_files import read_image
 from recordmill.storage.unpacking import MAX_RATIO
 from recordmill.transforms.inputs.archives import samples
-from recordmill.transforms.inputs.archives.members import Limits, Member, bad_archive, list_members, read_member
+from recordmill.transforms.inputs.archives.members import Limits, Member, bad_archive, list_members
 from recordmill.transforms.inputs.archives.recognise_archives import are_in_one_folder, recognise_archives
 from recordmill.transforms.inputs.listing.class_names import state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
-from recordmill.transforms.inputs.listing.local_folders import SYSTEM_NAMES, compile_globs
+from recordmill.transforms.inputs.listing.local_folders import why_ignored
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Source
@@ -109,20 +110,16 @@ class Archives(Source):
         if self.look_through or self.labels != "folders" or self.class_from != "first_folder":
             return self
         try:
-            names = (member.name for file in files for member in self._members_to_see(file))
+            # From a store, a packed one would be unpacked here and on each worker.
+            seen = (file for file in files if storage.is_local(file.uri) or not file.uri.lower().endswith("gz"))
+            members = (each for file in seen for each in list_members(file, self._limits) if not each.reason)
+            names = (each.name for each in members if not self._ignores(each.name))
             if not are_in_one_folder(islice(names, MOST_SEEN)):
                 return self
         except (Rejected, OSError):  # the job says what is wrong
             return self
         note("one folder is around everything in the archives: the folders in it are the classes (source.look_through)")
         return replace(self, look_through=True)
-
-    def _members_to_see(self, file: ImageRef) -> Iterator[Member]:
-        is_packed = file.uri.lower().endswith("gz")
-        if not is_packed or storage.is_local(file.uri):  # from a store it would be unpacked here and on each worker
-            yield from (
-                each for each in list_members(file, self._limits) if not each.reason and not self._ignores(each.name)
-            )
 
     @property
     def _limits(self) -> Limits:
@@ -167,41 +164,43 @@ class Archives(Source):
             yield from (ref for ref in refs.values() if ref.status == "ignored")
             refs = {extension: ref for extension, ref in refs.items() if ref.status != "ignored"}
             if sample.image in refs:
-                yield self._with_parts(file, sample, refs)
+                yield self._with_parts(sample, refs)
             elif refs:
                 key, there = refs[min(refs)].key, ", ".join(sorted(refs))
                 detail = f"there is no image next to {there}, of those that source.image_parts names"
                 yield file.replace(key=key, spelling="").notice("rejected", "bad_sample", detail)
 
-    def _with_parts(self, file: ImageRef, sample: samples.Sample, refs: Mapping[str, ImageRef]) -> ImageRef:
+    def _with_parts(self, sample: samples.Sample, refs: Mapping[str, ImageRef]) -> ImageRef:
         """The image's reference, with the members next to it."""
         image = refs[sample.image]
         if image.status:
             return image
         parts = (self.label_part, *(feature.part for feature in self.features_from.values()))
         wanted = samples.extensions_of(parts)
+        label = ""
         try:
             if sample.may_lack and not wanted <= refs.keys():
                 lost = ", ".join(sorted(wanted - refs.keys()))
                 raise samples.bad_sample(f"{lost} may be in the rest of the archive, which cannot be read")
-            texts = {each: self._text(file, sample.parts[each], refs[each]) for each in sorted(wanted & refs.keys())}
-            values = {key: each.value_of(sample.value(each.part, texts)) for key, each in self.features_from.items()}
-            label = ""
+            texts = {each: self._text(sample.parts[each].name, refs[each]) for each in sorted(wanted & refs.keys())}
+            values = {
+                key: each.value_of(samples.value_of(each.part, texts)) for key, each in self.features_from.items()
+            }
             if self.label_part:
-                label = samples.class_of(sample.value(self.label_part, texts), self.label_part, self.class_names)
+                label = samples.class_of(samples.value_of(self.label_part, texts), self.label_part, self.class_names)
         except Rejected as error:
             return image.notice("rejected", "bad_sample", error.detail)
         return image.replace(label=label, features=orjson.dumps(values).decode() if values else "")
 
-    def _text(self, file: ImageRef, member: Member, ref: ImageRef) -> bytes:
+    def _text(self, name: str, ref: ImageRef) -> bytes:
         if isinstance(ref, Notice):
-            raise samples.bad_sample(f"{member.name}: {ref.detail}")
-        if member.length > samples.MAX_PART_BYTES:
-            raise samples.bad_sample(f"{member.name} has {member.length} bytes: more than a label or a text may have")
+            raise samples.bad_sample(f"{name}: {ref.detail}")
+        if ref.length > samples.MAX_PART_BYTES:
+            raise samples.bad_sample(f"{name} has {ref.length} bytes: more than a label or a text may have")
         try:
-            return read_member(file, member, self._limits)
+            return read_image(ref, samples.MAX_PART_BYTES, self.max_ratio)
         except Rejected as error:
-            raise samples.bad_sample(f"{member.name}: {error.detail}") from None
+            raise samples.bad_sample(f"{name}: {error.detail}") from None
 
     def _reference(self, path: str, file: ImageRef, member: Member) -> ImageRef:
         """A member's reference, with the class that its folders say."""
@@ -218,17 +217,13 @@ class Archives(Source):
             label = _ENDING.sub("", posixpath.basename(path))
         elif self.labels == "folders":
             label = folder_label(member.name.partition("/")[2] if self.look_through else member.name, self.class_from)
-        packing = str(member.packing or "")
-        return ref.replace(offset=member.offset, length=member.length, packing=packing, split=word, label=label)
+        return member.place_in(ref).replace(split=word, label=label)
 
     def _ignores(self, name: str) -> str:
         """Why a member is ignored; the empty string where it is not."""
-        for part in name.split("/"):
-            if part in SYSTEM_NAMES:
-                return "system_file"
-            if part.startswith(".") and part != "..":
-                return "hidden"
-        return "" if not self.members or compile_globs(self.members).match_file(name) else "not_included"
+        settings = ListingSettings(include=self.members)
+        paths = accumulate(name.split("/"), posixpath.join)
+        return next(filter(None, (why_ignored(settings, path, path != name) for path in paths)), "")
 
 
 SOURCE = Archives

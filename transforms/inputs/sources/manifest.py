@@ -27,10 +27,15 @@ from recordmill.transforms.inputs.manifests.recognise_columns import FoundColumn
 from recordmill.transforms.inputs.manifests.row_reader import RowReader, read_row_bytes
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
-from recordmill.transforms.inputs.tables.read_table import LIST_FILES, TABLE_FILES, Table, TableFormat, read_table
+from recordmill.transforms.inputs.tables.read_table import (
+    LIST_FILES,
+    TABLE_ENDINGS,
+    TABLE_FILES,
+    Table,
+    TableFormat,
+    read_table,
+)
 from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError
-
-TABLE_ENDINGS = tuple(pattern.removeprefix("*") for pattern in TABLE_FILES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,19 +158,20 @@ class Manifest(TableFormat, Source):
         referred, blank = 0, ""
         try:
             with read_table(file.uri, self._table_format(), wanted, unread, self.preset == "automl") as table:
-                yield from self._announce(table, file)
-                column = PRESETS[self.preset].uri_column if self.preset else self.columns.uri
                 packing = self._packing(table)
+                names = self._class_names(table)
+                yield from _announce(file, () if self.class_names else names.values())
+                column = PRESETS[self.preset].uri_column if self.preset else self.columns.uri
                 joined = self.preset == "automl" or bool(self.columns.row_boxes)
                 word = (match["split"] or "") if match else ""
                 referrer = RowReader(file, path, self.root, packing, column, joined=joined, word=word)
                 seen: set[str] = set()
                 rows = _watch(table.rows, seen) if table.kind == "jsonl" and not self.preset else table.rows
-                for each in referrer.list_references(rows, self._reader(table)):
-                    if isinstance(each, ImageRef):
+                for ref in referrer.list_references(rows, self._reader(table, names)):
+                    if isinstance(ref, ImageRef):
                         referred += 1
-                        blank = blank or (each.label if each.label.startswith(" ") and table.as_text else "")
-                    yield each
+                        blank = blank or (ref.label if ref.label.startswith(" ") and table.as_text else "")
+                    yield ref
         except UnreadableTableError as error:
             yield file.notice("fatal", "bad_manifest", f"{error}{self._leave_out(error.key)}")
             return
@@ -204,14 +210,16 @@ class Manifest(TableFormat, Source):
     def _packing(self, table: Table) -> str:
         if not (column := self.columns.bytes):
             return ""
-        if table.kind == "parquet":
+        if table.schema is not None:
+            if fault := bytes_type_fault(table.schema, column):
+                raise UnreadableTableError(f"column {column!r} (source.columns.bytes): {fault}")
             return str(ParquetCell())
         if table.kind == "txt" or (table.skips_blanks and self.blanks == "auto"):
             advice = "set source.format: csv or tsv, and source.blanks: skip or keep"
             raise UnreadableTableError(f"it holds images: {advice}")
         return str(TextCell(table.kind, table.codec, table.positions.get(column, -1), table.is_gzip))
 
-    def _reader(self, table: Table) -> Reader:
+    def _reader(self, table: Table, class_names: Mapping[str, Sequence[str]]) -> Reader:
         if self.preset:
             return PRESETS[self.preset].read
         return CellReader(
@@ -219,38 +227,22 @@ class Manifest(TableFormat, Source):
             self.features_from,
             self.separator,
             fractions=self.boxes_unit == "fraction",
-            class_names=self._class_names(table),
+            class_names=class_names,
             base64_column="" if table.kind == "parquet" else self.columns.bytes,
             keeps_unlabelled=self.unlabelled == "keep",
         ).read
 
-    def _class_names(self, table: Table) -> dict[str, list[str]]:
-        labelled = self.columns.of_classes
-        if self.class_names:
-            return {column: list(self.class_names) for column in labelled}
-        return {} if table.schema is None else {column: class_names(table.schema, column) for column in labelled}
-
-    def _announce(self, table: Table, file: ImageRef) -> Iterator[ClassNames]:
-        """The classes that a Parquet file numbers, unless the settings do.
-
-        Raises:
-            UnreadableTableError: its column of bytes cannot be one.
-        """
-        column = self.columns.bytes
-        if column and table.schema is not None and (fault := bytes_type_fault(table.schema, column)):
-            raise UnreadableTableError(f"column {column!r} (source.columns.bytes): {fault}")
-        for names in self._class_names(table).values():
-            if names and not self.class_names:
-                yield ClassNames.of(file, {name: number for number, name in enumerate(names)})
+    def _class_names(self, table: Table) -> Mapping[str, Sequence[str]]:
+        """The classes that numbers in a column stand for: by the settings, or as a Parquet file says."""
+        if self.class_names or table.schema is None:
+            return dict.fromkeys(self.columns.of_classes, self.class_names)
+        return {column: class_names(table.schema, column) for column in self.columns.of_classes}
 
 
 def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> Recognised:
     """The settings for tables whose columns are known."""
     path, first = next(iter(found.items()))
-    source: dict[str, Any] = {"kind": "manifest", "columns": dict(first.columns)}
-    source |= {"names": list(first.names)} if first.names else {}
-    source |= {"root": first.root} if first.root else {}
-    source |= {"delimiter": first.delimiter} if first.delimiter else {}
+    source: dict[str, Any] = {"kind": "manifest", **first.source}
     settings: dict[str, Any] = {"source": source}
     folders = {posixpath.dirname(each) for each in found}
     unread = _unread_like(found, sketch)
@@ -302,6 +294,12 @@ def _unread_like(found: Iterable[str], sketch: FolderSketch) -> list[str]:
     tables = (path for path in sketch.all_ending(*TABLE_ENDINGS, ".txt") if path not in sketch.heads)
     alike = (path for path in tables if (posixpath.dirname(path), posixpath.splitext(path)[1].lower()) in places)
     return [path for path in alike if not path.endswith(".txt") or begins_with_split(posixpath.basename(path))]
+
+
+def _announce(file: ImageRef, columns: Iterable[Sequence[str]]) -> Iterator[ClassNames]:
+    """The classes that columns of a Parquet file number."""
+    for names in filter(None, columns):
+        yield ClassNames.of(file, {name: number for number, name in enumerate(names)})
 
 
 def _watch(rows: Iterator[Row], seen: set[str]) -> Iterator[Row]:

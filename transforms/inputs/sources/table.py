@@ -136,11 +136,7 @@ class Table(TableFormat, Source):
         for row in table.rows:
             ref = place.replace(key=f"{file.key}:{row.number}")
             try:
-                ref, values = self._refer_row(ref, below, row, table.as_text)
-                for name in values.keys() - rounded.keys():
-                    if is_rounded(values[name]):
-                        rounded[name] = self._describe_rounded(name, values[name], row, table.as_text)
-                yield row, ref
+                yield row, self._refer_row(ref, below, row, table.as_text, rounded)
             except Rejected as error:
                 yield row, ref.notice("rejected", "bad_row", f"{path}, {row.place}{error.detail}")
 
@@ -150,26 +146,28 @@ class Table(TableFormat, Source):
         write = "" if as_text else "write whole numbers, and "
         return f"holds whole numbers that lose digits, such as {whole}: {write}declare source.columns.{name}: {advice}"
 
-    def _refer_row(self, ref: ImageRef, below: str, row: Row, as_text: bool) -> tuple[ImageRef, dict[str, Any]]:
-        """The reference of a row, and the values of its columns."""
+    def _refer_row(self, ref: ImageRef, below: str, row: Row, as_text: bool, rounded: dict[str, str]) -> ImageRef:
+        """The reference of a row; `rounded` takes in the columns whose values lose digits."""
         if row.cells is None:
             raise bad_row(f": {row.fault}")
         said = {what: _as_name(row.cells.get(column), column) for what, column in self._named.items()}
         if "key" in said:
             said["key"] = below + said["key"]
-        values, found = {}, {}
+        values, lossy = {}, {}
         for name, column in self.columns.items():
             try:
                 value = read_cell(row.cells.get(name), column, as_text)
             except CellError as error:
                 raise bad_row(f", column {name!r}: {error}") from None
             if value is not None:
-                found[name] = value
                 values[column.feature or name] = to_json(value)
+                if name not in rounded and is_rounded(value):
+                    lossy[name] = self._describe_rounded(name, value, row, as_text)
             elif column.default is None and not column.many:
                 raise bad_row(f", column {name!r}: there is no value; source.columns.{name}.default allows it")
+        rounded |= lossy  # of a row that is not rejected
         features = orjson.dumps(values)
-        return ref.replace(features=features.decode(), length=len(features), **said), found
+        return ref.replace(features=features.decode(), length=len(features), **said)
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:  # a row came with its reference
         """The row itself: `data` is its features as JSON."""

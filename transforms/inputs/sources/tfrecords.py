@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import orjson
-from pathspec import GitIgnoreSpec
 
 from recordmill.schemas.content import Content
 from recordmill.schemas.conventions import Convention, load_convention
@@ -21,6 +20,7 @@ from recordmill.storage.record_reader import Damage, RecordFile
 from recordmill.storage.unpacking import MAX_RATIO, read_bounded
 from recordmill.transforms.inputs.listing.class_names import ClassNamesError, LabelFiles, state_classes
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.listing.local_folders import compile_globs
 from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
@@ -117,7 +117,7 @@ class Tfrecords(Source):
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Files called as TFRecords are, and no images next to them."""
-        patterns = GitIgnoreSpec.from_lines(cls.files)
+        patterns = compile_globs(cls.files)
         names = [name for each in sketch.names.values() for name in each.files if patterns.match_file(name)]
         if names and not sketch.has_images:
             found = [compile_pattern(cls().split, "source.split", "split").search(name) for name in names]

@@ -46,14 +46,10 @@ _IMAGES = re.compile(r"(?:([^/\s'\"\[,]+)/+)?images(?:/+([^/\s'\"\],]+))?")
 """A path in data.yaml: the folders with `images` next to them or below."""
 
 _BOX = re.compile(rb"(?:\xef\xbb\xbf)?[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
-
+_CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
+_FLAGS = {0.0, 1.0, 2.0}  # of a key point: not there, hidden, seen
 
 OtherShapes = Literal["enclose", "drop", "reject"]
-
-_CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
-
-
-_FLAGS = {0.0, 1.0, 2.0}  # of a key point: not there, hidden, seen
 
 
 class BadNameError(ValueError):
@@ -321,14 +317,7 @@ def read_names(path: str, text: str) -> dict[str, int]:
     Raises:
         ValueError: there are none, two have one name, or numbers are unclear.
     """
-    if not path.endswith(_YAML):
-        names: Any = split_names(text)
-    else:
-        try:
-            data = yaml.safe_load(text)
-        except (yaml.YAMLError, RecursionError) as error:
-            raise ValueError(" ".join(str(error).split())) from None
-        names = data.get("names") if isinstance(data, dict) else None
+    names: Any = _load_yaml(text).get("names") if path.endswith(_YAML) else split_names(text)
     if not isinstance(names, list | dict | None):
         raise ValueError(f"`names` is not a list: {names!r:.60}")
     numbered = names if isinstance(names, dict) else dict(enumerate(names or ()))
@@ -344,6 +333,19 @@ def read_names(path: str, text: str) -> dict[str, int]:
     return classes
 
 
+def _load_yaml(text: str | bytes) -> dict[Any, Any]:
+    """A mapping in YAML; empty if it is something else.
+
+    Raises:
+        ValueError: it is not YAML.
+    """
+    try:
+        data = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    return data if isinstance(data, dict) else {}
+
+
 def _find_key_points(image: DataFile) -> tuple[int, int] | None:
     root = image.root
     # Where the first folder gives the split, it is not in `path`, and data.yaml is next to it.
@@ -356,14 +358,11 @@ def _find_key_points(image: DataFile) -> tuple[int, int] | None:
 
 def _key_points(data: bytes) -> tuple[int, int] | None:
     """`kpt_shape` of a data.yaml; None if it has none, or is not YAML, as `list_references` reports."""
-    try:
-        settings = yaml.safe_load(data)
-    except (yaml.YAMLError, RecursionError, ValueError):
-        return None
-    shape = settings.get("kpt_shape") if isinstance(settings, dict) else None
-    if not isinstance(shape, list) or len(shape) != 2 or not all(type(each) is int and each > 0 for each in shape):
-        return None
-    return shape[0], shape[1]
+    with suppress(ValueError):
+        shape = _load_yaml(data).get("kpt_shape")
+        if isinstance(shape, list) and len(shape) == 2 and all(type(each) is int and each > 0 for each in shape):
+            return shape[0], shape[1]
+    return None
 
 
 SOURCE = Yolo

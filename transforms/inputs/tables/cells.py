@@ -50,12 +50,16 @@ def _parse_decimal(text: str) -> float | None:
     return float(text) if _DECIMAL.fullmatch(text) else None
 
 
+def _boolean(cell: Any) -> bool | None:
+    return cell if isinstance(cell, bool) else None
+
+
 def _integer(cell: Any) -> int | None:
-    return cell if isinstance(cell, int) and not isinstance(cell, bool) else None
+    return cell if type(cell) is int else None
 
 
 def _unsigned(cell: Any) -> int | None:
-    return cell if _integer(cell) is not None and cell >= 0 else None
+    return cell if type(cell) is int and cell >= 0 else None
 
 
 def _float(cell: Any) -> float | None:
@@ -63,8 +67,7 @@ def _float(cell: Any) -> float | None:
 
 
 def _number(cell: Any) -> float | None:
-    whole = _integer(cell)
-    return _float(cell) if whole is None else float(whole) if abs(whole) <= 2**1000 else None
+    return float(cell) if type(cell) is int else _float(cell)
 
 
 def _string(cell: Any) -> bytes | None:
@@ -84,9 +87,7 @@ def _bytes(cell: Any) -> bytes | None:
 
 
 TYPES = {
-    "bool": ColumnType(
-        "int64", lambda cell: cell if isinstance(cell, bool) else None, lambda text: _TRUTH.get(text.lower())
-    ),
+    "bool": ColumnType("int64", _boolean, lambda text: _TRUTH.get(text.lower())),
     "enum": ColumnType("int64", _string),  # its column has the numbers of its names
     "int": ColumnType("int64", _integer, _parse_integer),
     "uint": ColumnType("int64", _unsigned, _parse_integer),

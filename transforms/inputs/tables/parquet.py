@@ -5,6 +5,7 @@ are unpacked once in each process that reads from it, one after the other to a t
 with the process. Memory holds 16 bytes a cell, and while a row group is unpacked what pyarrow decodes of it.
 """
 
+import atexit
 import os
 import tempfile
 import threading
@@ -13,8 +14,9 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import accumulate
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import orjson
 import pyarrow as pa
@@ -125,82 +127,71 @@ class _RowGroup:
     fault: str = ""
 
 
-class ParquetCells:
-    """The cells of this process."""
+_LOCK = threading.Lock()
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._file = -1
-        self._end = 0
-        self._first_rows: dict[tuple[str, str], list[int]] = {}
-        self._groups: dict[tuple[str, str, str, int], _RowGroup] = {}
 
-    def read(self, uri: str, version: str, column: str, row: int, max_bytes: int) -> bytes | None:
-        """The bytes in one cell; None where there are none.
+def read_parquet_cell(uri: str, version: str, column: str, row: int, max_bytes: int) -> bytes | None:
+    """The bytes in one cell; None where there are none.
 
-        Args:
-            uri: the Parquet file.
-            version: the file's, so that a rewritten file is unpacked again.
-            column: of binary values, or of structs with `bytes`.
-            row: from 0.
-            max_bytes: at most this many are read, and one more.
+    Args:
+        uri: the Parquet file.
+        version: the file's, so that a rewritten file is unpacked again.
+        column: of binary values, or of structs with `bytes`.
+        row: from 0.
+        max_bytes: at most this many are read, and one more.
 
-        Raises:
-            UnreadableTableError: the file is damaged.
-            IndexError: there is no such row.
-            OSError: the file cannot be read, or there is no room to unpack it.
-        """
-        with self._lock:
-            group, at = self._find(uri, version, column, row)
-        if group.fault:
-            raise UnreadableTableError(group.fault)
-        start, length = group.starts[at], group.lengths[at]
-        return None if length < 0 else os.pread(self._file, min(length, max_bytes + 1), start)
-
-    def _find(self, uri: str, version: str, column: str, row: int) -> tuple[_RowGroup, int]:
-        key = (uri, version)
-        if key not in self._first_rows:
-            with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
-                counts = [parquet.metadata.row_group(index).num_rows for index in range(parquet.num_row_groups)]
-            self._first_rows[key] = [0, *accumulate(counts)]
-        firsts = self._first_rows[key]
+    Raises:
+        UnreadableTableError: the file is damaged.
+        IndexError: there is no such row.
+        OSError: the file cannot be read, or there is no room to unpack it.
+    """
+    with _LOCK:
+        firsts = _first_rows(uri, version)
         if not 0 <= row < firsts[-1]:
             raise IndexError(f"there is no row {row + 1}, only {firsts[-1]}")
         index = bisect_right(firsts, row) - 1
-        if (*key, column, index) not in self._groups:
-            self._groups[*key, column, index] = self._unpack(uri, column, index)
-        return self._groups[*key, column, index], row - firsts[index]
-
-    def _unpack(self, uri: str, column: str, index: int) -> _RowGroup:
-        if self._file < 0:
-            with tempfile.TemporaryFile(prefix="recordmill-cells-") as file:
-                self._file = os.dup(file.fileno())
-        group = _RowGroup()
-        try:
-            with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
-                self._append(parquet, column, index, group)
-        except UnreadableTableError as error:  # reported once per group, not tried again for every row of it
-            group.fault = str(error)
-        return group
-
-    def _append(self, parquet: pq.ParquetFile, column: str, index: int, group: _RowGroup) -> None:
-        most = self._end + most_unpacked(parquet.metadata.row_group(index).total_byte_size)
-        for batch in parquet.iter_batches(_ROWS_OF_IMAGES, row_groups=[index], columns=[column], use_threads=False):
-            cells = batch.column(0)
-            if pa.types.is_struct(cells.type):
-                # flatten() gives the structs' own nulls to their fields; field() would not.
-                cells = cells.flatten()[[each.name for each in cells.type].index("bytes")]
-            for cell in cells:
-                content = cell.as_buffer()
-                group.starts.append(self._end)
-                group.lengths.append(-1 if content is None else content.size)
-                written = 0
-                while content is not None and written < content.size:
-                    written += os.pwrite(self._file, memoryview(content)[written:], self._end + written)
-                self._end += written
-            if self._end > most:  # as many rows may share one large value
-                raise UnreadableTableError(f"column {column!r} becomes more than {MAX_RATIO} times its size")
+        group = _unpack(uri, version, column, index)
+    if group.fault:
+        raise UnreadableTableError(group.fault)
+    start, length = group.starts[row - firsts[index]], group.lengths[row - firsts[index]]
+    return None if length < 0 else os.pread(_cells_file().fileno(), min(length, max_bytes + 1), start)
 
 
-PARQUET_CELLS = ParquetCells()
-"""This process's."""
+@cache
+def _first_rows(uri: str, version: str) -> list[int]:
+    """The number of each row group's first row, and of all rows."""
+    with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
+        counts = [parquet.metadata.row_group(index).num_rows for index in range(parquet.num_row_groups)]
+    return [0, *accumulate(counts)]
+
+
+@cache
+def _cells_file() -> BinaryIO:
+    """This process's file of unpacked cells."""
+    file = cast(BinaryIO, tempfile.TemporaryFile(prefix="recordmill-cells-"))  # noqa: SIM115  # it stays open
+    atexit.register(file.close)
+    return file
+
+
+@cache
+def _unpack(uri: str, version: str, column: str, index: int) -> _RowGroup:
+    """Appends the cells of a row group to the file."""
+    group, file = _RowGroup(), _cells_file()
+    try:
+        with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
+            most = file.tell() + most_unpacked(parquet.metadata.row_group(index).total_byte_size)
+            for batch in parquet.iter_batches(_ROWS_OF_IMAGES, [index], [column], use_threads=False):
+                cells = batch.column(0)
+                if pa.types.is_struct(cells.type):
+                    # flatten() gives the structs' own nulls to their fields; field() would not.
+                    cells = cells.flatten()[[each.name for each in cells.type].index("bytes")]
+                for cell in cells:
+                    content = cell.as_buffer()
+                    group.starts.append(file.tell())
+                    group.lengths.append(-1 if content is None else file.write(content))
+                if file.tell() > most:  # as many rows may share one large value
+                    raise UnreadableTableError(f"column {column!r} becomes more than {MAX_RATIO} times its size")
+        file.flush()
+    except UnreadableTableError as error:  # reported once per group, not tried again for every row of it
+        group.fault = str(error)
+    return group

@@ -1,7 +1,6 @@
 """A table's rows, whatever it is written in.
 
-CSV, JSON lines and lists of words, row by row.
-Lines of a text file, plain or gzipped and in any encoding, with their places in bytes.
+Texts are read line by line, plain or gzipped and in any encoding, since rows are found again by their places in bytes.
 """
 
 import codecs
@@ -159,15 +158,9 @@ def open_lines(uri: str, encoding: str) -> Iterator[TextLines]:
     """
     with StoredFile(uri) as stored:
         is_gzip = stored.read_at(0, len(_GZIP)) == _GZIP
-        pieces = _read_gzip(stored) if is_gzip else _read_plain(stored)
+        plain = (stored.read_at(at, _BUFFER_BYTES) for at in range(0, stored.size, _BUFFER_BYTES))
+        pieces = _read_gzip(stored) if is_gzip else plain
         yield TextLines(io.BufferedReader(_Pieces(pieces), _BUFFER_BYTES), encoding, is_gzip)
-
-
-def _read_plain(stored: StoredFile) -> Iterator[bytes]:
-    position = 0
-    while piece := stored.read_at(position, _BUFFER_BYTES):
-        yield piece
-        position += len(piece)
 
 
 def _read_gzip(stored: StoredFile) -> Iterator[memoryview]:
@@ -287,13 +280,14 @@ _GZIPPED = {f"{ending}.gz": kind for ending, kind in _PLAIN.items()}
 _TABLES: dict[str, TableKind] = {**_PLAIN, ".parquet": "parquet", **_GZIPPED}
 _KINDS = _TABLES | _LISTS
 
+TABLE_ENDINGS = tuple(_TABLES)
+"""How the names of files end that are tables."""
+
 TABLE_FILES = tuple(f"*{ending}" for ending in _TABLES)
-"""Patterns of the files that are tables by their names."""
+"""The same as patterns in gitignore's syntax."""
 
 LIST_FILES = tuple(f"*{ending}" for ending in _LISTS)
 """Patterns of files that may be lists, with a delimiter that their first line tells, or anything else."""
-
-Blanks = Literal["auto", "keep", "skip"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,7 +309,7 @@ class TableFormat:
     delimiter: str = ""
     quote: str = '"'
     encoding: str = "utf-8"
-    blanks: Blanks = added_setting("auto")
+    blanks: Literal["auto", "keep", "skip"] = added_setting("auto")
 
     def check_format(self) -> None:
         """Raises ValueError where tables cannot be written so."""

@@ -3,7 +3,13 @@ import pytest
 from recordmill.schemas.features import Feature
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.archives.members import Member
-from recordmill.transforms.inputs.archives.samples import PartFeature, class_of, extensions_of, group_samples
+from recordmill.transforms.inputs.archives.samples import (
+    PartFeature,
+    class_of,
+    extensions_of,
+    group_samples,
+    value_of,
+)
 
 IMAGES = ("jpg", "png")
 
@@ -31,9 +37,8 @@ def test_of_several_images_the_first_of_the_list_is_taken():
 
 
 def test_parts_are_texts_or_values_of_the_json():
-    (sample,) = group_samples([Member("1.jpg")], IMAGES)
     texts = {"cls": b" 7\n", "txt": "ü b\r\n".encode(), "json": b'{"a.b": [1, 2], "n": null}'}
-    assert [sample.value(part, texts) for part in ("cls", "txt", "json.a.b", "json.n", "json.c", "other")] == [
+    assert [value_of(part, texts) for part in ("cls", "txt", "json.a.b", "json.n", "json.c", "other")] == [
         "7",
         "ü b",
         [1, 2],
@@ -53,9 +58,8 @@ def test_parts_are_texts_or_values_of_the_json():
     ],
 )
 def test_a_part_that_cannot_be_read_is_reported(part, data, message):
-    (sample,) = group_samples([Member("1.jpg")], IMAGES)
     with pytest.raises(Rejected, match=message):
-        sample.value(part, {part.partition(".")[0]: data})
+        value_of(part, {part.partition(".")[0]: data})
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from recordmill.imaging.exif import has_position, orientation_only
 from recordmill.imaging.jpeg_header import DECODING, MAX_SEGMENTS, SEGMENT, read_segments
+from recordmill.imaging.png_soundness import find_chunks
 from recordmill.schemas.rejection import Rejected
 
 POSITION = "GPS position"
@@ -40,7 +41,6 @@ _PNG_NAMES = {b"tEXt": "text", b"zTXt": "text", b"iTXt": "text", b"eXIf": "Exif"
 _WEBP_FRAME_CHUNKS = frozenset((b"ALPH", b"VP8 ", b"VP8L"))
 _WEBP_CHUNKS = _WEBP_FRAME_CHUNKS | {b"VP8X", b"ICCP", b"ANIM", b"ANMF"}
 _WEBP_NAMES = {b"EXIF": "Exif", b"XMP ": "XMP"}
-_PNG_HEADER = struct.Struct(">I4s")  # length, kind
 _FRAME_HEADER_BYTES = 16
 _WEBP_EXIF, _WEBP_XMP = 0x08, 0x04  # flags of VP8X
 
@@ -164,14 +164,12 @@ def _parts_after_scan(data: bytes, position: int) -> Parts:
 
 
 def _png_parts(data: bytes, exif: bytes) -> Parts:
-    view, position = memoryview(data), 8
-    yield "", b"", data[:position]
-    while position + 12 <= len(data):
-        length, kind = _PNG_HEADER.unpack_from(data, position)
-        begin, end = position, position + 12 + length
-        if end > len(data) or (kind == b"IEND" and length):
+    view, stopped = memoryview(data), 8
+    yield "", b"", data[:stopped]
+    for kind, begin, end in find_chunks(data):
+        if end > len(data) or (kind == b"IEND" and end > begin + 12):
             break
-        position = end
+        stopped = end
         if kind in _PNG_CHUNKS:
             yield "", b"", view[begin:end]
         elif kind[:1].isupper():  # decoders reject the file (5.4)
@@ -186,7 +184,7 @@ def _png_parts(data: bytes, exif: bytes) -> Parts:
             if end < len(data):
                 yield _TAIL, b"", b""
             return
-    raise UnstrippableError(f"PNG: no chunk can be read at byte {position:,}, and there is none that ends the image")
+    raise UnstrippableError(f"PNG: no chunk can be read at byte {stopped:,}, and there is none that ends the image")
 
 
 def _png_chunk(kind: bytes, content: bytes) -> bytes:

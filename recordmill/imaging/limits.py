@@ -1,6 +1,6 @@
-"""Checks that are made before anything is decoded: size in bytes, format, size in pixels.
+"""Checks before anything is decoded: size in bytes, format, size in pixels, and the work that a file can cause.
 
-Bounds on the work that a file can cause in Pillow, which takes many small Python steps for some structures.
+Pillow takes many small Python steps for some structures.
 """
 
 import io

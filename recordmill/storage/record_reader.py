@@ -110,17 +110,11 @@ class RecordFile:
             yield offset, damage
 
     def _bad_length(self, offset: int) -> Damage:
-        zeros = self._count_zeros(offset)
-        return _zeros(zeros) if zeros else Damage("length", "the length does not match its checksum")
-
-    def _count_zeros(self, offset: int) -> int:
-        """The number of bytes from `offset` to the end if all of them are zeros, otherwise 0."""
-        source, begin = self._bytes.ahead(), offset
-        while block := source.read(offset, BLOCK_BYTES):
-            if _NOT_ZERO.search(block):
-                return 0
-            offset += len(block)
-        return offset - begin
+        """The damage where a length does not match its checksum: only zeros may be left."""
+        source, at = self._bytes.ahead(), offset
+        while (block := source.read(at, BLOCK_BYTES)) and not _NOT_ZERO.search(block):
+            at += len(block)
+        return Damage("length", "the length does not match its checksum") if block else _zeros(at - offset)
 
     def _take(self, offset: int, length: int) -> tuple[memoryview, Damage | None]:
         """The block that begins with a record that was not in the last one, or its damage."""

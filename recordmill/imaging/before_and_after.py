@@ -1,7 +1,4 @@
-"""Two thumbnails of a changed image: as in its file, and as stored.
-
-Draws boxes on an image, for people.
-"""
+"""Pictures for people: thumbnails of a changed image, as in its file and as stored, and boxes on an image."""
 
 import io
 from collections.abc import Iterable
@@ -11,6 +8,7 @@ from PIL import Image, ImageDraw
 
 from recordmill.imaging.geometry import Box
 from recordmill.imaging.pillow_decode import load_image, open_image
+from recordmill.imaging.pixels import to_image
 from recordmill.imaging.prepared_image import PreparedImage
 from recordmill.imaging.sniff import sniff
 from recordmill.schemas.rejection import Rejected
@@ -66,12 +64,12 @@ def _decode(data: bytes) -> Image.Image | None:
 
 
 def _decode_stored(stored: PreparedImage) -> Image.Image | None:
+    if stored.format != "RAW":
+        return _decode(stored.encoded)
     if stored.height * stored.width > MOST_PIXELS:
         return None
-    if stored.format == "RAW":
-        pixels = np.frombuffer(stored.encoded, np.uint8).reshape(stored.height, stored.width, stored.channels)
-        return Image.fromarray(pixels[..., 0] if stored.channels == 1 else pixels).convert("RGB")
-    return _decode(stored.encoded)
+    pixels = np.frombuffer(stored.encoded, np.uint8).reshape(stored.height, stored.width, stored.channels)
+    return to_image(pixels).convert("RGB")
 
 
 def _chequered(width: int, height: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
@@ -101,9 +99,9 @@ def _crops(before: Image.Image, after: Image.Image) -> tuple[bytes, bytes]:
     return first, second
 
 
-def _encode(image: Image.Image) -> bytes:
+def _encode(image: Image.Image, quality: int = 92) -> bytes:
     stream = io.BytesIO()
-    image.save(stream, "JPEG", quality=92, subsampling=0)
+    image.save(stream, "JPEG", quality=quality, subsampling=0)  # lines of one pixel keep their colour
     return stream.getvalue()
 
 
@@ -131,9 +129,7 @@ def draw_boxes(encoded: bytes, boxes: Iterable[Box], others: Iterable[Box] = ())
         left, top, right, bottom = sides = _sides(box, picture)
         pencil.rectangle((left - 1, top - 1, right + 1, bottom + 1), outline=_OUTER)
         pencil.rectangle(sides, outline=_INNER, width=width)
-    stream = io.BytesIO()
-    picture.save(stream, "JPEG", quality=80, subsampling=0)  # lines of one pixel keep their colour
-    return stream.getvalue()
+    return _encode(picture, quality=80)
 
 
 def _sides(box: Box, picture: Image.Image) -> tuple[int, int, int, int]:

@@ -1,7 +1,7 @@
 """Converts any of Pillow's modes to 8-bit gray or sRGB without transparency.
 
-Embedded ICC profiles: images that are not sRGB are converted, since readers of the dataset ignore the profile.
-Reduces gray images of more than 8 bits to 8, without the saturation of Pillow's `convert`.
+Images whose profile is not sRGB are converted, since readers of the dataset ignore it. Gray images of more than 8 bits
+are reduced to 8, without the saturation of Pillow's `convert`.
 """
 
 import io
@@ -21,6 +21,8 @@ _SIGNATURES = {"L": "GRAY", "RGB": "RGB ", "CMYK": "CMYK", "LAB": "Lab "}
 # Profiles that move no probe by more than this many of 255 levels count as sRGB. Measured on the RGB profiles found in
 # 2,403 real files: all profiles named sRGB move them by 0 or 1, all others by 64 or more.
 _TOLERANCE = 2
+_GRAYS = bytes(range(256))
+_COLOURS = bytes(chain.from_iterable(product((0, 32, 64, 96, 128, 160, 192, 224, 255), repeat=3)))
 
 
 def judge_profile(profile: bytes | None, mode: str) -> Verdict:
@@ -46,13 +48,9 @@ def apply_profile(image: Image.Image, profile: bytes | None) -> tuple[Image.Imag
     return converted.getchannel("G") if image.mode == "L" else converted, {"icc_converted"}
 
 
-def lab_to_srgb(image: Image.Image) -> Image.Image:
-    """Converts a LAB image (D50) to sRGB."""
-    return _lab_transform().apply(image)
-
-
 @lru_cache(maxsize=1)
 def _lab_transform() -> ImageCms.ImageCmsTransform:
+    """From LAB (D50) to sRGB."""
     return _build(ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")), "LAB")
 
 
@@ -86,17 +84,11 @@ def _build(profile: ImageCms.ImageCmsProfile, mode: str) -> ImageCms.ImageCmsTra
 
 
 def _changes_nothing(transform: ImageCms.ImageCmsTransform, mode: str) -> bool:
-    probe = _probe(mode)
+    """Whether all 256 grays, or 729 colours spread over the whole cube, stay nearly as they are."""
+    gray, colours = ("L", (256, 1), _GRAYS), ("RGB", (729, 1), _COLOURS)
+    probe = Image.frombytes(*(gray if mode == "L" else colours))
     before, after = probe.convert("RGB").tobytes(), transform.apply(probe).tobytes()
     return max(abs(a - b) for a, b in zip(before, after, strict=True)) <= _TOLERANCE
-
-
-def _probe(mode: str) -> Image.Image:
-    """All 256 grays, or 729 colours spread over the whole cube."""
-    if mode == "L":
-        return Image.frombytes("L", (256, 1), bytes(range(256)))
-    colours = product((0, 32, 64, 96, 128, 160, 192, 224, 255), repeat=3)
-    return Image.frombytes("RGB", (729, 1), bytes(chain.from_iterable(colours)))
 
 
 def is_deep(mode: str) -> bool:
@@ -113,10 +105,8 @@ def reduce_depth(image: Image.Image) -> Image.Image:
     become the smallest finite value, infinity the largest.
     """
     values = np.asarray(image)
-    if image.mode == "F":
-        gray = _from_floats(values)
-    elif image.mode == "I" and image.format != "PPM":
-        gray = _from_integers(values)
+    if image.mode == "F" or (image.mode == "I" and image.format != "PPM"):
+        gray = _reduce_wide(values)
     else:  # Pillow scales a PPM's I to 16 bits, whatever its maximum
         gray = (np.clip(values, 0, 65_535).astype(np.uint16) >> 8).astype(np.uint8)
     reduced = Image.fromarray(gray)
@@ -126,36 +116,20 @@ def reduce_depth(image: Image.Image) -> Image.Image:
     return reduced
 
 
-def _from_integers(values: NDArray[np.int32]) -> NDArray[np.uint8]:
-    low, high = int(values.min()), int(values.max())
-    if low >= 0 and high <= 255:
-        return values.astype(np.uint8)
-    if low >= 0 and high <= 65_535:
-        return (values >> 8).astype(np.uint8)
-    return _stretch(values.astype(np.float64), low, high)
-
-
-def _from_floats(values: NDArray[np.float32]) -> NDArray[np.uint8]:
+def _reduce_wide(values: NDArray[np.int32] | NDArray[np.float32]) -> NDArray[np.uint8]:
+    is_float = values.dtype == np.float32
     with np.errstate(invalid="ignore"):  # which some kinds of NaN are reported to be
-        wide = values.astype(np.float64)  # in which a float32's largest minus its smallest value fits
+        wide = values.astype(np.float64)  # in which the largest minus the smallest value fits
     finite = wide[np.isfinite(wide)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     wide = np.nan_to_num(wide, nan=low, posinf=high, neginf=low)
-    if low >= 0 and high <= 1:
-        return _round(wide * 255)
-    if low >= 0 and high <= 255:
-        return _round(wide)
-    if low >= 0 and high <= 65_535:
-        return _round(wide / 257)
-    return _stretch(wide, low, high)
-
-
-def _stretch(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.uint8]:
-    return _round((values - low) * (255 / (high - low)) if high > low else np.zeros_like(values))
-
-
-def _round(values: NDArray[np.float64]) -> NDArray[np.uint8]:
-    return np.clip(np.rint(values), 0, 255).astype(np.uint8)
+    if low < 0 or high > 65_535:
+        wide = (wide - low) * (255 / (high - low)) if high > low else np.zeros_like(wide)
+    elif high > 255:
+        wide = wide / 257 if is_float else wide // 256
+    elif high <= 1 and is_float:
+        wide = wide * 255
+    return np.clip(np.rint(wide), 0, 255).astype(np.uint8)
 
 
 Colour = tuple[int, int, int]
@@ -182,7 +156,7 @@ def to_gray_or_srgb(image: Image.Image, icc_profile: bytes | None, background: C
     if plain.mode == "CMYK":
         plain = plain.convert("RGB")
     elif plain.mode == "LAB":
-        plain = lab_to_srgb(plain)
+        plain = _lab_transform().apply(plain)
     if alpha is not None and alpha.getextrema() != (255, 255):
         plain = lay_on(background, plain.size, plain, alpha=alpha)
         changes.add("flattened")

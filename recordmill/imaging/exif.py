@@ -1,7 +1,4 @@
-"""The two values of Exif data that matter here (Exif 2.3, 4.6): which way up an image is, and where it was taken.
-
-Which way up a picture is: the Orientation tag (Exif 2.3, 4.6.4), in Exif data or else in XMP.
-"""
+"""What matters here of Exif (Exif 2.3, 4.6) and XMP: which way up an image is, and where it was taken."""
 
 import re
 import struct

@@ -1,12 +1,14 @@
-"""Checks that are made before anything is decoded: size in bytes, format, size in pixels.
+"""Checks before anything is decoded: size in bytes, format, size in pixels, and the work that a file can cause.
 
-Bounds on the work that a file can cause in Pillow, which takes many small Python steps for some structures.
+Pillow takes many small Python steps for some structures.
 """
 
 import io
 import re
 import struct
+from itertools import islice
 
+from recordmill.imaging.png_soundness import find_chunks
 from recordmill.imaging.sniff import sniff, sniff_other
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import OPTIONAL_FORMATS, ImageSettings
@@ -57,7 +59,6 @@ _MAX_READS_ELSEWHERE = 2**19
 _MAX_PROFILES = 1_000  # in a PNG, which has one; each may unpack to a megabyte
 _MAX_EMPTY_BYTES = 2**24  # of a PNG's packed pixels, beyond twice what they unpack to
 _MAX_PNG_PIXEL_BYTES = 8  # four channels of 16 bits
-_CHUNK = struct.Struct(">I4s")
 _MAX_RUN_LENGTH_PIXELS = 2**25  # of a BMP of runs, which are written pixel by pixel
 
 # A TIFF has at most 65,500 rows in four planes, so this is also the largest number of strips.
@@ -107,13 +108,8 @@ def check_packed_pixels(data: bytes, width: int, height: int) -> None:
     """
     if len(data) <= _MAX_EMPTY_BYTES:
         return
-    packed, position = 0, 8
-    for _ in range(_MAX_READS_ELSEWHERE):
-        if position + _CHUNK.size > len(data):
-            break
-        length, kind = _CHUNK.unpack_from(data, position)
-        packed += length if kind == b"IDAT" else 0
-        position += length + 12
+    chunks = islice(find_chunks(data), _MAX_READS_ELSEWHERE)
+    packed = sum(end - begin - 12 for kind, begin, end in chunks if kind == b"IDAT")
     if packed > _MAX_EMPTY_BYTES + 2 * _MAX_PNG_PIXEL_BYTES * width * height:
         raise Rejected("decode", "too_much_work", f"PNG: {packed:,} bytes of {width} x {height} pixels")
 

@@ -3,8 +3,7 @@
 The plugin's class is called instead of `Image.open`: the format is known by then, and `Image.open` compares the size
 with `Image.MAX_IMAGE_PIXELS`, one value for the whole process, whereas each caller here has its own limits.
 
-What Pillow does not say of AVIF (AV1 in ISOBMFF, 2.2.1) and JPEG 2000 (T.800, annexes A and I).
-Whether a GIF has a second frame (GIF89a, 18 to 26): found as Pillow does, without keeping the blocks in between.
+What Pillow does not say is read here: of AVIF (AV1 in ISOBMFF, 2.2.1), JPEG 2000 (T.800, annexes A and I) and GIF.
 """
 
 import io
@@ -98,45 +97,39 @@ def check_codestream(data: bytes) -> None:
         at += 2 + max(int.from_bytes(data[at + 2 : at + 4], "big"), 2)
 
 
-_FRAME, _TRAILER = b",", b";"
 _COMMENT, _APPLICATION = 0xFE, 0xFF
 _BLOCK = re.compile(rb"[;,!]")  # a trailer, a frame or an extension; bytes between them are skipped
 
 
 def has_second_frame(data: bytes) -> bool:
-    """Whether the header of another frame follows the first frame's pixels; damage counts as its absence."""
+    """Whether the header of another frame follows a GIF's first frame; damage counts as its absence.
+
+    GIF89a, 18 to 26. It is found as Pillow does, but without keeping the blocks in between.
+    """
+    is_first = True
     try:
-        first = _find_frame(data, 13 + _palette_bytes(data[10]), is_first=True)
-        return first > 0 and _find_frame(data, _skip_blocks(data, first), is_first=False) > 0
+        position = 13 + _palette_bytes(data[10])
+        while (block := _BLOCK.search(data, position)) and block[0] != b";":
+            position = block.end()
+            if block[0] == b",":
+                position += 9 + _palette_bytes(data[position + 8])
+                if position >= len(data):
+                    break
+                if not is_first:
+                    return True
+                is_first = False
+                position += 1  # the size of codes
+            else:
+                kind, position = data[position], position + 1
+                loops = is_first and kind == _APPLICATION and data.startswith(b"NETSCAPE2.0", position + 1)
+                for _ in range(0 if kind == _COMMENT else 2 if loops else 1):
+                    position += 1 + data[position]  # without checking whether the block ends the extension
+            while length := data[position]:
+                position += 1 + length
+            position += 1
     except IndexError:  # the data end inside a block
-        return False
-
-
-def _find_frame(data: bytes, position: int, is_first: bool) -> int:
-    """Where the pixels of the next frame begin, or 0."""
-    while (block := _BLOCK.search(data, position)) and block[0] != _TRAILER:
-        position = block.end()
-        if block[0] == _FRAME:
-            size_of_codes = position + 9 + _palette_bytes(data[position + 8])
-            return size_of_codes + 1 if size_of_codes < len(data) else 0
-        position = _skip_extension(data, position, is_first)
-    return 0
-
-
-def _skip_extension(data: bytes, position: int, is_first: bool) -> int:
-    kind, position = data[position], position + 1
-    if kind != _COMMENT:  # the first block is read without checking whether it ends the extension
-        loops = is_first and kind == _APPLICATION and data.startswith(b"NETSCAPE2.0", position + 1)
-        position += 1 + data[position]
-        if loops:
-            position += 1 + data[position]
-    return _skip_blocks(data, position)
-
-
-def _skip_blocks(data: bytes, position: int) -> int:
-    while length := data[position]:
-        position += 1 + length
-    return position + 1
+        pass
+    return False
 
 
 def _palette_bytes(flags: int) -> int:

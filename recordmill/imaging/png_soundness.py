@@ -3,6 +3,7 @@
 import re
 import struct
 import zlib
+from collections.abc import Iterator
 
 _CHUNK = struct.Struct(">I4s")
 _HEADER = struct.Struct(">IIBBBBB")  # width, height, depth, colour type, compression, filter, interlace
@@ -31,19 +32,25 @@ def is_sound_png(data: bytes) -> bool:
     return unpacked == _size_of_rows(width, height, depth * _CHANNELS[colour], bool(interlace))
 
 
+def find_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Yields the kind of each chunk, and where it begins and ends: the last one may end after the data."""
+    position = 8
+    while position + _CHUNK.size <= len(data):
+        length, kind = _CHUNK.unpack_from(data, position)
+        begin, position = position, position + 12 + length
+        yield kind, begin, position
+
+
 def _read_chunks(data: bytes) -> list[tuple[bytes, memoryview]]:
     """Kinds and bodies of all chunks; nothing if a checksum is wrong or the end is missing."""
     chunks: list[tuple[bytes, memoryview]] = []
-    view, position = memoryview(data), 8
-    while position + 12 <= len(data):
-        length, kind = _CHUNK.unpack_from(data, position)
-        end = position + 8 + length
-        if view[end : end + 4] != zlib.crc32(view[position + 4 : end]).to_bytes(4, "big"):
+    view = memoryview(data)
+    for kind, begin, end in find_chunks(data):
+        if view[end - 4 : end] != zlib.crc32(view[begin + 4 : end - 4]).to_bytes(4, "big"):
             break
-        chunks.append((kind, view[position + 8 : end]))
+        chunks.append((kind, view[begin + 8 : end - 4]))
         if kind == b"IEND":
             return chunks
-        position = end + 4
     return []
 
 

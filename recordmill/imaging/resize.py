@@ -1,6 +1,6 @@
-"""Resizes images to the configured size.
+"""Resizes images to the configured size, and to a difference hash.
 
-The difference hash: 64 bits that are equal for images that look alike, whatever their size and quality.
+The hash has 64 bits, which are equal for images that look alike, whatever their size and quality.
 """
 
 from PIL import Image

@@ -24,26 +24,13 @@ _OTHERS = (
     ("TGA", re.compile(rb".[\0\x01][\x01-\x03\x09-\x0b].{13}[\x01\x08\x0f\x10\x18\x20]", re.DOTALL)),
     ("DDS", re.compile(rb"DDS ")),
     ("ICO", re.compile(rb"\0\0\x01\0")),
-    ("CUR", re.compile(rb"\0\0\x02\0")),
-    ("ICNS", re.compile(rb"icns")),
-    ("SGI", re.compile(rb"\x01\xda")),
-    ("PCX", re.compile(rb"\x0a[\0\x02-\x05]\x01")),
     ("EPS", re.compile(rb"%!PS|\xc5\xd0\xd3\xc6")),
     ("PDF", re.compile(rb"%PDF-")),
     ("SVG", re.compile(rb"\s*<(?:svg|\?xml)")),
-    ("MSP", re.compile(rb"DanM|LinS")),
-    ("GRIB", re.compile(rb"GRIB")),
-    ("DCX", re.compile(rb"\xb1\x68\xde\x3a")),
     ("QOI", re.compile(rb"qoif")),
     ("OpenEXR", re.compile(rb"v/1\x01")),
     ("Radiance HDR", re.compile(rb"#\?(?:RADIANCE|RGBE)")),
     ("FITS", re.compile(rb"SIMPLE {2}=")),
-    ("FLI", re.compile(rb"....[\x11\x12]\xaf", re.DOTALL)),
-    ("Sun raster", re.compile(rb"\x59\xa6\x6a\x95")),
-    ("WMF", re.compile(rb"\xd7\xcd\xc6\x9a")),
-    ("XPM", re.compile(rb"/\* XPM \*/")),
-    ("XBM", re.compile(rb"\s*#define\s+\S+_width")),
-    ("BLP", re.compile(rb"BLP[12]")),
     ("DICOM", re.compile(rb".{128}DICM", re.DOTALL)),
     ("HDF5", re.compile(rb"\x89HDF\r\n\x1a\n")),
     ("ZIP archive", re.compile(rb"PK\x03\x04")),
@@ -56,16 +43,12 @@ def sniff(data: bytes) -> str | None:
 
     The rest of the file may be anything.
     """
-    return _match(_ACCEPTABLE, data)
+    for name, pattern in _ACCEPTABLE:  # for every image: a generator would take twice as long
+        if pattern.match(data):
+            return name
+    return None
 
 
 def sniff_other(data: bytes) -> str | None:
     """The name of a well-known format that is never accepted, or None. For messages."""
-    return _match(_OTHERS, data)
-
-
-def _match(table: tuple[tuple[str, re.Pattern[bytes]], ...], data: bytes) -> str | None:
-    for name, pattern in table:
-        if pattern.match(data):
-            return name
-    return None
+    return next((name for name, pattern in _OTHERS if pattern.match(data)), None)

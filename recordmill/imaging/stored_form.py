@@ -1,6 +1,6 @@
 """Encodes pixels in the form in which they are stored: JPEG, PNG, or the pixels themselves.
 
-The versions on which output bytes depend, and whether the libraries are there.
+Which versions of libraries the stored bytes depend on, and whether the libraries are there.
 """
 
 import io
@@ -94,11 +94,9 @@ def imaging_versions(formats: Collection[str] = ()) -> dict[str, str]:
     versions = {"pillow": pillow_version, "simplejpeg": simplejpeg.__version__}
     if (turbo := features.version_feature("libjpeg_turbo")) is not None:
         versions["pillow.libjpeg_turbo"] = turbo
-    for feature, name in _PILLOW_LIBRARIES.items():
-        versions[f"pillow.{name}"] = features.version(feature) or "absent"
-    for name, (feature, library) in _OPTIONAL.items():
-        if name in formats:
-            versions[f"pillow.{library}"] = features.version(feature) or "absent"
+    optional = dict(decoder for name, decoder in _OPTIONAL.items() if name in formats)
+    for feature, library in (_PILLOW_LIBRARIES | optional).items():
+        versions[f"pillow.{library}"] = features.version(feature) or "absent"
     if "HEIC" in formats:
         versions["pillow_heif"] = metadata.version("pillow_heif")
     return versions

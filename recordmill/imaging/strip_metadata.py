@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from recordmill.imaging.exif import has_position, orientation_only
 from recordmill.imaging.jpeg_header import DECODING, MAX_SEGMENTS, SEGMENT, read_segments
+from recordmill.imaging.png_soundness import find_chunks
 from recordmill.schemas.rejection import Rejected
 
 POSITION = "GPS position"
@@ -18,7 +19,7 @@ _BARE_BYTES, _BARE_VALUE = len(orientation_only(1)), 19  # Exif of an orientatio
 
 _ALL = frozenset(range(0xC0, 0xFF)) - frozenset(range(0xD0, 0xDB))  # except for SOI, EOI, SOS and restarts
 _APP0, _APP1, _APP2, _APP14, _COM = 0xE0, 0xE1, 0xE2, 0xEE, 0xFE
-_EOI, _SOS, _DNL, _FILL = 0xD9, 0xDA, 0xDC, 0xFF  # fill bytes, which may precede a marker, go with other bytes
+_EOI, _SOS, _DNL = 0xD9, 0xDA, 0xDC
 _SKIPPED = frozenset({*range(0xE0, 0xF0), _COM, _DNL})  # of any other unknown segment, libjpeg rejects the file
 _AFTER_SCANS = frozenset({0xC4, 0xCC, 0xDB, 0xDD, _DNL, _SOS})  # tables, number of lines, another scan
 _IN_SCAN = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")  # a marker that ends compressed data: neither stuffing nor restart
@@ -40,7 +41,6 @@ _PNG_NAMES = {b"tEXt": "text", b"zTXt": "text", b"iTXt": "text", b"eXIf": "Exif"
 _WEBP_FRAME_CHUNKS = frozenset((b"ALPH", b"VP8 ", b"VP8L"))
 _WEBP_CHUNKS = _WEBP_FRAME_CHUNKS | {b"VP8X", b"ICCP", b"ANIM", b"ANMF"}
 _WEBP_NAMES = {b"EXIF": "Exif", b"XMP ": "XMP"}
-_PNG_HEADER = struct.Struct(">I4s")  # length, kind
 _FRAME_HEADER_BYTES = 16
 _WEBP_EXIF, _WEBP_XMP = 0x08, 0x04  # flags of VP8X
 
@@ -98,110 +98,93 @@ def _jpeg_parts(data: bytes, exif: bytes) -> Parts:
         segments, start, _ = read_segments(data, _ALL)
     except Rejected as rejected:
         raise UnstrippableError(rejected.detail) from None
-    view = head = memoryview(data)
+    yield "", b"", data[:2]
     if start != 2 + sum([SEGMENT.size + len(payload) for _, payload in segments]):
         yield "bytes between segments", b"", b""
-        head = memoryview(data[:2] + b"".join([_segment(*each) for each in segments]))
-    stays_from, end = 0, 2
     for marker, payload in segments:
-        begin, end = end, end + SEGMENT.size + len(payload)
-        kept = _kept_of_segment(marker, payload)
+        whole, kept = _segment(marker, payload), _kept_of_segment(marker, payload)
         if exif and not (marker == _APP0 and kept):  # JFIF comes first
-            yield "", b"", head[stays_from:begin]
             yield "", b"", _segment(_APP1, b"Exif\0\0" + exif)
-            stays_from, exif = begin, b""
-        if kept != payload:
-            if marker not in _SKIPPED:
-                raise UnstrippableError(f"JPEG: no decoder knows the segment {marker:02x} before the first scan")
-            yield _name_segment(marker, payload, kept), payload, head[stays_from:begin]
-            yield "", b"", b"" if kept is None else _segment(marker, kept)
-            stays_from = end
-    yield "", b"", head[stays_from:end]
-    stays_from = start
-    for marker, begin, end in _segments_after_scan(data, start):
-        if marker == _EOI:
-            yield "", b"", view[stays_from:end]
-            if end < len(data):
-                yield _TAIL, b"", b""
+            exif = b""
+        if kept == whole:
+            yield "", b"", whole
+        elif marker in _SKIPPED:
+            yield "thumbnail" if kept and marker == _APP0 else _name_segment(marker, payload), payload, kept
         else:
-            payload = data[begin + SEGMENT.size : end]
-            yield _name_segment(marker, payload) if marker != _FILL else "", payload, view[stays_from:begin]
-            stays_from = end
+            raise UnstrippableError(f"JPEG: no decoder knows the segment {marker:02x} before the first scan")
+    yield from _parts_after_scan(data, start)
 
 
-def _kept_of_segment(marker: int, payload: bytes) -> bytes | None:
-    """What stays of a segment before the first scan; None if it is removed."""
+def _kept_of_segment(marker: int, payload: bytes) -> bytes:
+    """What stays of a segment before the first scan; empty if it is removed."""
     if marker in DECODING or (marker == _APP2 and payload.startswith(b"ICC_PROFILE\0")):
-        return payload
+        return _segment(marker, payload)
     if marker == _APP0 and payload.startswith(_JFIF) and len(payload) >= _JFIF_BYTES:
-        return payload[: _JFIF_BYTES - 2] + bytes(2)
+        return _segment(marker, payload[: _JFIF_BYTES - 2] + bytes(2))
     is_adobe = marker == _APP14 and payload.startswith(b"Adobe") and len(payload) >= _ADOBE_BYTES
-    return payload[:_ADOBE_BYTES] if is_adobe else None
+    return _segment(marker, payload[:_ADOBE_BYTES]) if is_adobe else b""
 
 
 def _segment(marker: int, payload: bytes) -> bytes:
     return SEGMENT.pack(0xFF, marker, 2 + len(payload)) + payload
 
 
-def _name_segment(marker: int, payload: bytes, kept: bytes | None = None) -> str:
-    if kept and marker == _APP0:
-        return "thumbnail"
+def _name_segment(marker: int, payload: bytes) -> str:
     known = (name for app, start, name in _NAMES if marker == app and payload.startswith(start))
     return next(known, f"APP{marker - _APP0}" if _APP0 <= marker < _APP0 + 16 else f"segment {marker:02x}")
 
 
-def _segments_after_scan(data: bytes, position: int) -> Iterator[tuple[int, int, int]]:
-    """From the marker of the first scan: marker, begin and end of what no decoder needs, and at last of EOI."""
+def _parts_after_scan(data: bytes, position: int) -> Parts:
+    """The parts from the marker of the first scan on."""
+    view = memoryview(data)
     for _ in range(MAX_SEGMENTS):
-        begin = position
-        while data[position + 1 : position + 2] == b"\xff":
+        while data[position + 1 : position + 2] == b"\xff":  # bytes before a marker, which need not be there
             position += 1
-        if position > begin:
-            yield _FILL, begin, position
         fill, marker, length = SEGMENT.unpack((data[position : position + SEGMENT.size] + bytes(4))[: SEGMENT.size])
         end = position + 2 + length
         if fill == 0xFF and marker == _EOI:
-            yield marker, position, position + 2
+            yield "", b"", view[position : position + 2]
+            if position + 2 < len(data):
+                yield _TAIL, b"", b""
             return
         if fill != 0xFF or length < 2 or end > len(data):
             break
-        if marker not in _AFTER_SCANS:
-            if marker not in _SKIPPED:
-                break
-            yield marker, position, end
+        if marker in _AFTER_SCANS:
+            if marker == _SOS:
+                found = _IN_SCAN.search(data, end)
+                end = found.start() if found else len(data)
+            yield "", b"", view[position:end]
+        elif marker in _SKIPPED:
+            payload = data[position + SEGMENT.size : end]
+            yield _name_segment(marker, payload), payload, b""
+        else:
+            break
         position = end
-        if marker == _SOS:
-            found = _IN_SCAN.search(data, end)
-            position = found.start() if found else len(data)
     raise UnstrippableError(f"JPEG: no marker can be read at byte {position:,}, after the first scan")
 
 
 def _png_parts(data: bytes, exif: bytes) -> Parts:
-    view, stays_from, position = memoryview(data), 0, 8
-    while position + 12 <= len(data):
-        length, kind = _PNG_HEADER.unpack_from(data, position)
-        begin, end = position, position + 12 + length
-        if end > len(data) or (kind == b"IEND" and length):
+    view, stopped = memoryview(data), 8
+    yield "", b"", data[:stopped]
+    for kind, begin, end in find_chunks(data):
+        if end > len(data) or (kind == b"IEND" and end > begin + 12):
             break
-        position = end
-        if kind not in _PNG_CHUNKS:
-            if kind[:1].isupper():  # decoders reject the file (5.4)
-                raise UnstrippableError(f"PNG: no decoder knows the critical chunk {kind.decode('latin-1')}")
+        stopped = end
+        if kind in _PNG_CHUNKS:
+            yield "", b"", view[begin:end]
+        elif kind[:1].isupper():  # decoders reject the file (5.4)
+            raise UnstrippableError(f"PNG: no decoder knows the critical chunk {kind.decode('latin-1')}")
+        else:
             content = data[begin + 8 : end - 4]
             name = _PNG_NAMES.get(kind, f"chunk {kind.decode('latin-1')}")
-            name = "XMP" if content.startswith(b"XML:com.adobe.xmp") else name
-            yield name, content, view[stays_from:begin]
-            stays_from = end
-        elif kind == b"IHDR" and exif:
-            yield "", b"", view[stays_from:end]
+            yield "XMP" if content.startswith(b"XML:com.adobe.xmp") else name, content, b""
+        if kind == b"IHDR" and exif:
             yield "", b"", _png_chunk(b"eXIf", exif)
-            stays_from = end
         elif kind == b"IEND":
-            yield "", b"", view[stays_from:end]
             if end < len(data):
                 yield _TAIL, b"", b""
             return
-    raise UnstrippableError(f"PNG: no chunk can be read at byte {position:,}, and there is none that ends the image")
+    raise UnstrippableError(f"PNG: no chunk can be read at byte {stopped:,}, and there is none that ends the image")
 
 
 def _png_chunk(kind: bytes, content: bytes) -> bytes:
@@ -214,34 +197,31 @@ def _webp_parts(data: bytes, exif: bytes) -> Parts:
     has_header = data[12:16] == b"VP8X"
     if end > len(data) or (exif and not has_header):
         raise UnstrippableError(f"WEBP: it ends before byte {end:,}" if end > len(data) else "WEBP: it has no VP8X")
-    yield from _webp_chunks(memoryview(data), 12, end, _WEBP_CHUNKS, _WEBP_EXIF if exif else 0)
+    yield from _webp_chunks(data[:end], 12, _WEBP_CHUNKS, _WEBP_EXIF if exif else 0)
     if exif:
         yield "", b"", _webp_chunk(b"EXIF", exif)
     if len(data) > end + end % 2:
         yield _TAIL, b"", b""
 
 
-def _webp_chunks(data: memoryview, position: int, end: int, known: frozenset[bytes], flags: int = 0) -> Parts:
-    """The chunks between two places: of the file, or of a frame of an animation."""
-    while position < end:
-        kind = bytes(data[position : position + 4])
+def _webp_chunks(data: bytes, position: int, known: frozenset[bytes], flags: int = 0) -> Parts:
+    """The chunks from a place on: of the file, or of a frame of an animation."""
+    while position < len(data):
+        kind = data[position : position + 4]
         start, length = position + 8, int.from_bytes(data[position + 4 : position + 8], "little")
-        if start + length > end:
+        if start + length > len(data):
             raise UnstrippableError(f"WEBP: no chunk can be read at byte {position:,}")
         content, position = data[start : start + length], start + length + length % 2
         if kind not in known:
-            name = _WEBP_NAMES.get(kind, f"chunk {kind.decode('latin-1')}")
-            yield name, bytes(content), b""
-        elif kind == b"VP8X" and content:
-            yield "", b"", _webp_chunk(kind, bytes([content[0] & ~(_WEBP_EXIF | _WEBP_XMP) | flags, *content[1:]]))
+            yield _WEBP_NAMES.get(kind, f"chunk {kind.decode('latin-1')}"), content, b""
+            continue
+        if kind == b"VP8X" and content:
+            content = bytes([content[0] & ~(_WEBP_EXIF | _WEBP_XMP) | flags]) + content[1:]
         elif kind == b"ANMF":
-            frame = list(_webp_chunks(content, _FRAME_HEADER_BYTES, length, _WEBP_FRAME_CHUNKS))
+            frame = list(_webp_chunks(content, _FRAME_HEADER_BYTES, _WEBP_FRAME_CHUNKS))
             yield from ((name, removed, b"") for name, removed, _ in frame if name)
-            kept = [kept for _, _, kept in frame]
-            yield "", b"", _webp_chunk(kind, b"".join([content[:_FRAME_HEADER_BYTES], *kept]))
-        else:
-            yield "", b"", data[start - 8 : start + length]
-            yield "", b"", bytes(length % 2)
+            content = b"".join([content[:_FRAME_HEADER_BYTES], *(kept for _, _, kept in frame)])
+        yield "", b"", _webp_chunk(kind, content)
 
 
 def _webp_chunk(kind: bytes, content: bytes) -> bytes:

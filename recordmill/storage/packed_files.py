@@ -1,9 +1,7 @@
-"""Images inside compressed files: their byte ranges are those of the unpacked content.
+"""Reads the bytes that a reference refers to, also inside compressed files: ranges are of the unpacked content.
 
 A compressed file without random access is unpacked once in each process that reads from it, to a temporary file, so
 memory does not grow with its size. The temporary file is deleted when the process ends. The unpacked size is bounded.
-
-The bytes that one reference refers to.
 """
 
 import atexit

@@ -6,8 +6,8 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
+from copy import copy
 from typing import Any
 
 from recordmill import storage
@@ -20,11 +20,17 @@ _MOST_UNPACKED = 1032
 
 
 class StoredFile:
-    """A stored file, open for random access.
+    """A stored file, open for random access; as a reader of unpacked bytes, of a file that is not compressed.
 
     Attributes:
         size: in bytes.
+        members: number of gzip members: always 0.
+        fault: why reading ended early: always empty.
     """
+
+    members = 0
+    fault = ""
+    is_checksum_fault = False
 
     def __init__(self, path: str, digest: bool = False) -> None:
         """Opens a file.
@@ -52,6 +58,18 @@ class StoredFile:
             self._digested = offset + len(data)
         return data
 
+    def read(self, offset: int, count: int) -> memoryview:
+        """The bytes from `offset`: at least `count`, fewer only at the end; the view stays valid."""
+        return memoryview(self.read_at(offset, max(count, BLOCK_BYTES)))
+
+    def most_left(self, offset: int) -> int:
+        """The number of bytes from `offset` to the end."""
+        return self.size - offset
+
+    def ahead(self) -> "StoredFile":
+        """What reads on without a change to this: the file itself, which is read anywhere."""
+        return self
+
     def sha256(self) -> str:
         """The file's hex digest; reads the rest of the file. Only with `digest=True`."""
         assert self._digest is not None
@@ -64,35 +82,6 @@ class StoredFile:
 
     def __exit__(self, *_: object) -> None:
         self._stream.close()
-
-
-class PlainBytes:
-    """A file that is not compressed.
-
-    Attributes:
-        members: number of gzip members: always 0.
-        fault: why reading ended early: always empty.
-    """
-
-    members = 0
-    fault = ""
-    is_checksum_fault = False
-
-    def __init__(self, stored: StoredFile) -> None:
-        self._stored = stored
-
-    def read(self, offset: int, count: int) -> memoryview:
-        """The bytes from `offset`: at least `count`, fewer only at the end; the view stays valid."""
-        return memoryview(self._stored.read_at(offset, max(count, BLOCK_BYTES)))
-
-    def most_left(self, offset: int) -> int:
-        """The number of bytes from `offset` to the end."""
-        return self._stored.size - offset
-
-    @contextmanager
-    def looking_ahead(self) -> Iterator[None]:
-        """Within the block, `read` may go forward; afterwards reading continues where it was."""
-        yield
 
 
 class GzipBytes:
@@ -119,20 +108,16 @@ class GzipBytes:
         self.is_checksum_fault = False
 
     def read(self, offset: int, count: int) -> memoryview:
-        """As `PlainBytes.read`; bytes that cannot be unpacked count as beyond the end."""
-        at = offset - self._start
-        if len(self._unpacked) - at < count and not self._ended:
-            pieces, have = [self._unpacked[at:]], len(self._unpacked) - at
-            at = 0
-            if have < 0:  # skip bytes that are not needed
-                pieces = []
+        """As `StoredFile.read`; bytes that cannot be unpacked count as beyond the end."""
+        have = self._start + len(self._unpacked) - offset
+        if have < count and not self._ended:
+            pieces = [self._unpacked[offset - self._start :]]
             while have < count and not self._ended:
                 piece = self._unpack()
                 have += len(piece)
-                if have > 0:
-                    pieces.append(piece[-have:] if have < len(piece) and not pieces else piece)
+                pieces.append(piece[max(len(piece) - have, 0) :])  # bytes before `offset` are skipped
             self._unpacked, self._start = b"".join(pieces), offset
-        return memoryview(self._unpacked)[at:]
+        return memoryview(self._unpacked)[offset - self._start :]
 
     def resume(self, stored: StoredFile) -> None:
         """Continues with the same file after it was opened again."""
@@ -151,16 +136,12 @@ class GzipBytes:
         packed = self._stored.size - self._packed_at + len(self._tail)
         return held + (packed + 64) * _MOST_UNPACKED
 
-    @contextmanager
-    def looking_ahead(self) -> Iterator[None]:
-        """Within the block, `read` may go forward; afterwards reading continues where it was."""
-        saved = dict(vars(self))
+    def ahead(self) -> "GzipBytes":
+        """A copy that reads on, while this one stays where it is."""
+        other = copy(self)
         if not self._ended:
-            saved["_inflate"] = self._inflate.copy()
-        try:
-            yield
-        finally:
-            vars(self).update(saved)
+            other._inflate = self._inflate.copy()
+        return other
 
     def _unpack(self) -> bytes:
         """The next unpacked bytes; at the end none, and `_ended` is set."""
@@ -206,14 +187,9 @@ class GzipBytes:
 
 
 def _unpack_what_can_be(inflate: Any, tail: bytes) -> bytes:
-    """All bytes that unpack before the damage, found by bisection, since a failing call returns nothing."""
-    pieces, count = [], len(tail)
-    while count and not inflate.eof:
-        attempt = inflate.copy()
-        try:
-            pieces.append(attempt.decompress(tail[:count], BLOCK_BYTES))
-        except zlib.error:
-            count //= 2
-            continue
-        inflate, tail = attempt, attempt.unconsumed_tail + tail[count:]
-    return b"".join(pieces)
+    """All bytes that unpack before the damage; they are unpacked one by one, since a failing call returns nothing."""
+    unpacked = bytearray()
+    with suppress(zlib.error):
+        for at in range(len(tail)):
+            unpacked += inflate.decompress(tail[at : at + 1])
+    return bytes(unpacked)

@@ -16,7 +16,7 @@ from typing import Literal
 
 from crc32c import crc32c
 
-from recordmill.storage.record_bytes import BLOCK_BYTES, GzipBytes, PlainBytes, StoredFile
+from recordmill.storage.record_bytes import BLOCK_BYTES, GzipBytes, StoredFile
 
 FRAMING_BYTES = 16
 """Bytes that a record's frame adds to its data."""
@@ -62,7 +62,7 @@ class RecordFile:
 
     def __init__(self, stored: StoredFile) -> None:
         packed = _is_gzip(stored.read_at(0, _HEADER.size))
-        self._bytes = GzipBytes(stored) if packed else PlainBytes(stored)
+        self._bytes = GzipBytes(stored) if packed else stored
         self.compression: Literal["gzip", "none"] = "gzip" if packed else "none"
 
     @property
@@ -79,7 +79,7 @@ class RecordFile:
         source, offset = self._bytes, 0
         block, at = source.read(0, BLOCK_BYTES), 0
         lost = damaged = False
-        while not lost:
+        while True:
             if len(block) - at < _HEADER.size:
                 block, at = source.read(offset, _HEADER.size), 0
                 if len(block) < _HEADER.size:
@@ -103,54 +103,42 @@ class RecordFile:
             damaged = True
             yield offset, damage
             offset = self._find_frame(offset + 1)
-            lost = offset < 0
-            block, at = source.read(max(offset, 0), _HEADER.size) if not lost else block, 0
+            if lost := offset < 0:
+                break
+            block, at = source.read(offset, _HEADER.size), 0
         if (damage := self._look_at_end(offset, len(block) - at, lost, damaged)) is not None:
             yield offset, damage
 
     def _bad_length(self, offset: int) -> Damage:
-        with self._bytes.looking_ahead():
-            zeros = self._count_zeros(offset)
-        return _zeros(zeros) if zeros else Damage("length", "the length does not match its checksum")
-
-    def _count_zeros(self, offset: int) -> int:
-        """The number of bytes from `offset` to the end if all of them are zeros, otherwise 0."""
-        begin = offset
-        while block := self._bytes.read(offset, BLOCK_BYTES):
-            if _NOT_ZERO.search(block):
-                return 0
-            offset += len(block)
-        return offset - begin
+        """The damage where a length does not match its checksum: only zeros may be left."""
+        source, at = self._bytes.ahead(), offset
+        while (block := source.read(at, BLOCK_BYTES)) and not _NOT_ZERO.search(block):
+            at += len(block)
+        return Damage("length", "the length does not match its checksum") if block else _zeros(at - offset)
 
     def _take(self, offset: int, length: int) -> tuple[memoryview, Damage | None]:
         """The block that begins with a record that was not in the last one, or its damage."""
-        most = self._bytes.most_left(offset)
-        damage = _cut(length, most) if length + FRAMING_BYTES > most else None
-        if damage is None and length > _HELD_UNCHECKED:
-            damage = self._sum_up(offset, length)
-        if damage is not None:
+        most, framed = self._bytes.most_left(offset), length + FRAMING_BYTES
+        if framed > most:
+            return memoryview(b""), _cut(length, most)
+        if length > _HELD_UNCHECKED and (damage := self._sum_up(offset, length)):
             return memoryview(b""), damage
-        block = self._bytes.read(offset, length + FRAMING_BYTES)
-        return block, self._ended_inside(length, len(block)) if len(block) < length + FRAMING_BYTES else None
+        block = self._bytes.read(offset, framed)
+        return block, _ended_inside(self._bytes.fault, length, len(block)) if len(block) < framed else None
 
     def _sum_up(self, offset: int, length: int) -> Damage | None:
         """Checks a large record before all of it is held in memory."""
-        with self._bytes.looking_ahead():
-            checksum, done = 0, _HEADER.size
-            while done < _HEADER.size + length:
-                piece = self._bytes.read(offset + done, 1)[: _HEADER.size + length - done]
-                if not piece:
-                    return self._ended_inside(length, done)
-                checksum = crc32c(piece, checksum)
-                done += len(piece)
-            stated = self._bytes.read(offset + done, _CHECKSUM.size)[: _CHECKSUM.size]
-            if len(stated) < _CHECKSUM.size:
-                return self._ended_inside(length, done + len(stated))
-            return None if masked(checksum) == _CHECKSUM.unpack(stated)[0] else _BAD_DATA
-
-    def _ended_inside(self, length: int, there: int) -> Damage:
-        """The damage if the file, or its part that can be unpacked, ends inside a record."""
-        return Damage("gzip", f"{self._bytes.fault}") if self._bytes.fault else _cut(length, there)
+        source, checksum, done, end = self._bytes.ahead(), 0, _HEADER.size, _HEADER.size + length
+        while done < end:
+            piece = source.read(offset + done, 1)[: end - done]
+            if not piece:
+                return _ended_inside(source.fault, length, done)
+            checksum = crc32c(piece, checksum)
+            done += len(piece)
+        stated = source.read(offset + end, _CHECKSUM.size)[: _CHECKSUM.size]
+        if len(stated) < _CHECKSUM.size:
+            return _ended_inside(source.fault, length, end + len(stated))
+        return None if masked(checksum) == _CHECKSUM.unpack(stated)[0] else _BAD_DATA
 
     def _find_frame(self, offset: int) -> int:
         """The start of the next frame from `offset` whose length matches its checksum and fits the file; -1: none."""
@@ -194,6 +182,11 @@ def _frame_starts(block: memoryview) -> Iterator[int]:
                 yield at
             place += 1
         place = text.find(_HIGH_BYTES, place)
+
+
+def _ended_inside(fault: str, length: int, there: int) -> Damage:
+    """The damage if the file, or its part that can be unpacked, ends inside a record."""
+    return Damage("gzip", fault) if fault else _cut(length, there)
 
 
 def _cut(length: int, left: int) -> Damage:

@@ -11,16 +11,12 @@ class TemporaryFileError(ValueError):
 
 
 @contextmanager
-def _explained(kind: type[Exception]) -> Iterator[None]:
-    """Raises `TemporaryFileError` if the block has no room for its temporary file, or no right to write it.
-
-    Args:
-        kind: how the file's own errors look; errors of other kinds, such as those of a source of rows, pass unchanged.
-    """
+def _explained() -> Iterator[None]:
+    """Raises `TemporaryFileError` if the block has no room for its temporary file, or no right to write it."""
     try:
         yield
-    except kind as error:
-        why = (getattr(error, "strerror", "") or str(error)).lower()
+    except sqlite3.Error as error:
+        why = str(error).lower()
         raise TemporaryFileError(
             f"temporary files cannot be written ({why}): set TMPDIR to a folder with more room"
         ) from error
@@ -40,10 +36,10 @@ class SortedRows:
         Raises:
             TemporaryFileError: there is no room for them.
         """
-        with _explained(sqlite3.Error):
+        with _explained():
             self._database.executemany("INSERT INTO row VALUES (?, ?)", rows)
 
     def __iter__(self) -> Iterator[tuple[str, bytes]]:
         """All rows by key, and those of one key in the order in which they were added."""
-        with _explained(sqlite3.Error):
+        with _explained():
             yield from self._database.execute("SELECT key, value FROM row ORDER BY key, rowid")

@@ -62,19 +62,18 @@ def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | Non
     content, total, is_counted = GzipBytes(stored), 0, False
     most = most_unpacked(stored.size, max_ratio, free_bytes)
 
-    def read_piece(offset: int) -> memoryview:
-        piece = content.read(offset, PIECE_BYTES)
+    def read_piece(source: GzipBytes, offset: int) -> memoryview:
+        piece = source.read(offset, PIECE_BYTES)
         if offset + len(piece) > most:
             raise TooLarge(f"the gzip file unpacks to more than {max_ratio} times its size")
         return piece
 
-    while piece := read_piece(total):
+    while piece := read_piece(content, total):
         total += len(piece)
         if not is_counted and total > max_ratio * content.packed_bytes:
-            is_counted, counted = True, total
-            with content.looking_ahead():
-                while ahead := read_piece(counted):
-                    counted += len(ahead)
+            is_counted, ahead, counted = True, content.ahead(), total
+            while more := read_piece(ahead, counted):
+                counted += len(more)
         yield piece
     if content.fault:
         raise BadPacking(f"the gzip file is damaged: {content.fault}", content.is_checksum_fault)

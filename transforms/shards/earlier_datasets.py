@@ -39,7 +39,7 @@ from recordmill.schemas.digests import RecordDigests, order_of, source_digest_of
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
-from recordmill.storage.record_bytes import GzipBytes, PlainBytes, StoredFile
+from recordmill.storage.record_bytes import GzipBytes, StoredFile
 from recordmill.storage.record_reader import HEADER_BYTES
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records.earlier_record import EarlierRecord, find_decisive
@@ -314,7 +314,7 @@ class _OpenShard:
         self._shard = shard
         self._noting = partial(_noting, damaged, shard.dataset.folder)
         self._stored: StoredFile | None = None
-        self._source: PlainBytes | GzipBytes | None = None
+        self._source: StoredFile | GzipBytes | None = None
         self._block, self._start = memoryview(b""), 0
 
     def rows(self, first: int, last: int, seed: int) -> Iterator[tuple[Row, RowOrigin]]:
@@ -367,10 +367,10 @@ class _OpenShard:
             self._block, self._start, at = source.read(offset, max(length, _BLOCK)), offset, 0
         return bytes(self._block[at : at + length])
 
-    def _open(self, offset: int) -> PlainBytes | GzipBytes:
+    def _open(self, offset: int) -> StoredFile | GzipBytes:
         self._stored = StoredFile(self._shard.path_of(self._shard.entry.name))
         if self._shard.compression == "none":
-            return PlainBytes(self._stored)
+            return self._stored
         source, done = _unpacking.pop(self._shard.entry.sha256, (None, 0))
         if source is None or done > offset:
             return GzipBytes(self._stored)

@@ -29,7 +29,6 @@ from apache_beam.io.filesystems import FileSystems
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
-from recordmill.storage.stores.find_store import forget_stores
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import ReadAhead
@@ -141,7 +140,6 @@ def serve(control: int) -> NoReturn:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher decides what an interrupt means
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.dup2(2, 1)  # standard output belongs to the launcher's summary
-        forget_stores()
         with socket.socket(fileno=control) as launcher:
             launcher.settimeout(None)
             while sockets := socket.recv_fds(launcher, 1, 1)[1]:

@@ -113,8 +113,7 @@ def _forget_clients() -> None:
     _make_store.cache_clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_clients)
+os.register_at_fork(after_in_child=_forget_clients)
 
 
 @lru_cache(maxsize=2)
@@ -130,8 +129,3 @@ def _make_store(scheme: str, set_options: PipelineOptions | None) -> Store:
         return AmazonStore(options)
     except ImportError:  # Beam says which of its extras is missing
         return _BEAM
-
-
-def forget_stores() -> None:
-    """After a fork: clients belong to the process that made them."""
-    _make_store.cache_clear()

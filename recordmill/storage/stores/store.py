@@ -126,9 +126,6 @@ class _RangeReader(io.RawIOBase):
         self._at = max(start + offset, 0)
         return self._at
 
-    def tell(self) -> int:
-        return self._at
-
     def readall(self) -> bytes:
         return self._read_on(-1)
 

@@ -1,7 +1,7 @@
 import pytest
 from PIL import Image, ImageCms
 
-from recordmill.imaging.colour import apply_profile, judge_profile, lab_to_srgb
+from recordmill.imaging.colour import apply_profile, judge_profile, to_gray_or_srgb
 
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 # Red and green change places in the tag table.
@@ -35,8 +35,8 @@ def test_colours_follow_the_profile():
 
 def test_lab():
     white, black = (
-        lab_to_srgb(Image.new("LAB", (1, 1), (255, 128, 128))),
-        lab_to_srgb(Image.new("LAB", (1, 1), (0, 128, 128))),
+        to_gray_or_srgb(Image.new("LAB", (1, 1), (255, 128, 128)), None, (0, 0, 0))[0],
+        to_gray_or_srgb(Image.new("LAB", (1, 1), (0, 128, 128)), None, (0, 0, 0))[0],
     )
     assert min(white.getpixel((0, 0))) >= 253
     assert max(black.getpixel((0, 0))) <= 2

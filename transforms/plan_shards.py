@@ -90,32 +90,20 @@ def count_held(shards: int) -> int:
     return min(max(least, HELD_PER_SHARD * shards), most)
 
 
-class ShardAssigner:
-    """Says which shard each reference goes to."""
+def assign_shard(ref: ImageRef, plan: Plan, splitter: ImageSplitter) -> ShardId | None:
+    """The shard of a reference; None for what is ignored or left out.
 
-    def __init__(self, plan: Plan, settings: DatasetSettings) -> None:
-        self.plan = plan
-        self._seed = settings.seed
-        self._splitter = ImageSplitter(settings.seed, settings.splits, plan.selection)
-        self._rejected_go_to = next(iter(plan.starts), "")
-
-    def assign(self, ref: ImageRef) -> ShardId | None:
-        """The shard of a reference; None for what is ignored or left out.
-
-        What was rejected when it was listed goes along, so that the sidecars hold every rejected thing.
-        """
-        if isinstance(ref, Notice):
-            if ref.status == "fatal":  # which no plan of ours converts
-                raise ValueError(f"{ref.uri}: {ref.detail}")
-            if ref.status != "rejected":
-                return None
-            split, order = self._rejected_go_to, order_of(self._seed, ref.key)
-        else:
-            hashes, split, left_out = self._splitter.place(ref)
-            order = hashes.order
-            if left_out:
-                return None
-        return split, range_of(self.plan.starts[split], order)
+    What was rejected when it was listed goes along, so that the sidecars hold every rejected thing.
+    """
+    if not isinstance(ref, Notice):
+        hashes, split, left_out = splitter.place(ref)
+        return None if left_out else (split, range_of(plan.starts[split], hashes.order))
+    if ref.status == "fatal":  # which no plan of ours converts
+        raise ValueError(f"{ref.uri}: {ref.detail}")
+    if ref.status != "rejected":
+        return None
+    split = next(iter(plan.starts))
+    return split, range_of(plan.starts[split], order_of(splitter.seed, ref.key))
 
 
 @dataclass
@@ -167,24 +155,21 @@ class _AssignShards(beam.DoFn):
 
     def __init__(self, settings: DatasetSettings) -> None:
         self._settings = settings
-        self._assigner: ShardAssigner | None = None
 
     def start_bundle(self) -> None:
         self._held = 0
         self._by_shard: defaultdict[ShardId, list[ImageRef]] = defaultdict(list)
 
-    def process(self, batch: ReferenceBatch, plan: Plan) -> Iterator[tuple[tuple[str, int], ReferenceBatch]]:
+    def process(self, batch: ReferenceBatch, plan: Plan) -> Iterator[tuple[ShardId, ReferenceBatch]]:
         if plan.action != "convert":
             return
-        if self._assigner is None or self._assigner.plan is not plan:
-            self._assigner = ShardAssigner(plan, self._settings)
-            self._most_held = count_held(plan.shard_count)
+        splitter = ImageSplitter(self._settings.seed, self._settings.splits, plan.selection)
         for ref in (*batch.refs, *batch.notices):
-            shard = self._assigner.assign(ref)
+            shard = assign_shard(ref, plan, splitter)
             if shard is not None:
                 self._by_shard[shard].append(ref)
         self._held += len(batch)
-        if self._held >= self._most_held:
+        if self._held >= count_held(plan.shard_count):
             yield from self._let_go()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:

@@ -43,12 +43,13 @@ class ImageSplitter:
     """Says each image's place: its split, or why it is left out.
 
     Attributes:
+        seed: the dataset's seed.
         selection: what was known beforehand.
         middles: the middle of each split's range of hashes; empty where hashes decide no split.
     """
 
     def __init__(self, seed: int, settings: SplitSettings, selection: SplitCutoffs) -> None:
-        self._seed = seed
+        self.seed = seed
         self._stratify = settings.stratify
         self._names, self._bounds = settings.names, split_bounds(settings)
         self.selection = selection
@@ -58,7 +59,7 @@ class ImageSplitter:
 
     def place(self, ref: ImageRef) -> tuple[KeyHashes, str, str]:
         """The numbers of one image, its split, and the reason where it is left out, one of `LEFT_OUT`."""
-        hashes = hash_key(self._seed, ref.key, ref.group)
+        hashes = hash_key(self.seed, ref.key, ref.group)
         if limit := self.selection.find_limit(ref.label, hashes.take):
             return hashes, "", limit
         split = ref.split or self.selection.moved.get(hashes.split)

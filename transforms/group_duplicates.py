@@ -30,10 +30,9 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.publishing.duplicates import are_telling, find_near_pairs
-from recordmill.transforms.records.features.find_function import FunctionError
-from recordmill.transforms.records.image_hooks import make_hooks
-from recordmill.transforms.records.image_record import reencode_image
-from recordmill.transforms.shards.earlier_datasets import find_known_digests
+from recordmill.transforms.records.convert_image import reencode_image
+from recordmill.transforms.records.earlier_datasets import find_known_digests
+from recordmill.transforms.records.image_functions import FunctionError, make_hooks
 from recordmill.transforms.shards.processors import available_processors
 
 READERS = 16

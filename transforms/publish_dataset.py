@@ -24,6 +24,7 @@ from recordmill.storage.dataset_files import find_marker, holds_report, read_mar
 from recordmill.storage.many_files import move_files
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.storage.versions import find_pointer, point_to, split_version, version_name
+from recordmill.transforms.convert_shards import GatherReports
 from recordmill.transforms.planning.output_state import (
     claim_output,
     find_fault,
@@ -38,7 +39,6 @@ from recordmill.transforms.publishing.companions import StagedDataset, find_rema
 from recordmill.transforms.publishing.companions.label_map_text import note_background
 from recordmill.transforms.publishing.contract import find_breaches
 from recordmill.transforms.publishing.duplicates import Copies, FindCopies, list_duplicates
-from recordmill.transforms.publishing.gather_reports import GatherReports
 from recordmill.transforms.publishing.ledger import (
     LedgerError,
     balance_boxes,

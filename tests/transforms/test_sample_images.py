@@ -8,10 +8,10 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.schemas.settings.images import ImageSettings
+from recordmill.transforms.plan_shards import Sample, SampledImage, convert_sample, price_run
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.shards.progress import PROGRESS
-from recordmill.transforms.shards.sample_images import Sample, SampledImage, convert_sample, price_run
 
 SETTINGS = make_settings(shards=ShardSettings(count=1), splits=SplitSettings(fractions={"train": 1.0}))
 

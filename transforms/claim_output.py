@@ -10,7 +10,7 @@ import apache_beam as beam
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import STAGING_PREFIX
 from recordmill.schemas.dataset.json_values import differences, to_json
-from recordmill.schemas.dataset.marker import About
+from recordmill.schemas.dataset.marker import About, Marker
 from recordmill.schemas.formatting import show_names
 from recordmill.storage.dataset_files import find_marker
 from recordmill.storage.output_errors import describe_output_error
@@ -58,7 +58,7 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
         what = f"{run.output} holds a dataset whose publishing was cut and cannot be completed"
         advice = "delete it with --discard, or choose another output"
         return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
-    if action == "keep" and (outdated := _find_outdated(state, plan)):
+    if action == "keep" and state.marker and (outdated := _find_outdated(state.marker, plan)):
         plan.notes.append(f"{outdated}: --overwrite rebuilds it")
     if action == "convert" and previous is not None:
         plan.run_notes.extend(_renumbered(previous.labels, plan.label_map.ids))
@@ -135,33 +135,28 @@ def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
     """What the output holds, and what may be done there."""
     state = read_output(run.output, plan.plan_id, plan.recipe["file_names"])
     action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
-    if action == "keep" and (
-        (run.overwrite and _find_outdated(state, plan)) or (run.reuse and _is_unsure(state, plan))
-    ):
-        return state, *decide_to_convert(state)
+    if action == "keep" and (marker := state.marker):
+        outdated = run.overwrite and _find_outdated(marker, plan)
+        if outdated or (run.reuse and _is_unsure(marker, plan)):
+            action, sentence = decide_to_convert(state)
     return state, action, sentence
 
 
-def _is_unsure(state: OutputState, plan: Plan) -> bool:
+def _is_unsure(marker: Marker, plan: Plan) -> bool:
     """Whether a file may have changed since the dataset of the same plan was made, and kept its modification time."""
-    if state.marker is None or state.marker.run.started is None:
+    if marker.run.started is None:
         return False
-    started = datetime.fromisoformat(state.marker.run.started).timestamp()
+    started = datetime.fromisoformat(marker.run.started).timestamp()
     return plan.summary.newest > 1_000_000_000 * int(started) - UNSURE_NANOSECONDS
 
 
-def _find_outdated(state: OutputState, plan: Plan) -> str:
+def _find_outdated(marker: Marker, plan: Plan) -> str:
     """What has changed since the dataset of the same plan was made; the empty string if nothing has."""
-    if state.marker is None:
-        return ""
-    if state.marker.run.versions != f"{plan.summary.versions:064x}":
+    if marker.run.versions != f"{plan.summary.versions:064x}":
         return "files have other modification times than when this dataset was made"
-    changed = differences(to_json(state.marker.about or About()), to_json(plan.about))
-    return (
-        f"this dataset was made with another {' and '.join(each.partition(':')[0] for each in changed)}"
-        if changed
-        else ""
-    )
+    changed = differences(to_json(marker.about or About()), to_json(plan.about))
+    what = " and ".join(each.partition(":")[0] for each in changed)
+    return f"this dataset was made with another {what}" if changed else ""
 
 
 def _renumbered(old: Mapping[str, int], new: dict[str, int]) -> list[str]:

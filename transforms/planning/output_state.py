@@ -1,6 +1,6 @@
 """What an output folder holds, and what a run with a certain plan may do there.
 
-Who is at work in an output folder: each run leaves a claim in its plan's staging folder, and takes it back.
+Each run leaves a claim in its plan's staging folder while it is at work, and takes it back.
 """
 
 import os
@@ -17,18 +17,12 @@ import orjson
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import (
     CLAIM_PREFIX,
-    CONFIGURATION,
-    DUPLICATES,
+    COMPANIONS,
     FOR_PEOPLE,
-    INDEX,
     MARKER,
     OUTCOME,
-    REJECTED,
-    REPORT,
-    REPORT_DATA,
-    SIDECARS,
+    RESERVED,
     STAGING_PREFIX,
-    VERSIONS,
     staging_names,
 )
 from recordmill.schemas.dataset.json_values import differences
@@ -46,11 +40,6 @@ from recordmill.transforms.planning.plan import Action
 _MOST_TRIES = 10
 
 
-def other_stagings(names: Iterable[str], plan_id: str) -> list[str]:
-    """Those of an output folder's names that are the staging folders of other plans."""
-    return [name for name in staging_names(names) if name != f"{STAGING_PREFIX}{plan_id}"]
-
-
 def claim_output(output: str, plan_id: str, run_id: str, shards: int = 0, references: int = 0) -> None:
     """Leaves a run's claim in its plan's staging folder, and removes the report of the plan's last failed run.
 
@@ -61,9 +50,9 @@ def claim_output(output: str, plan_id: str, run_id: str, shards: int = 0, refere
         OSError: the claim cannot be written.
     """
     staging = staging_folder(output, plan_id)
-    since = datetime.now(UTC).isoformat(timespec="seconds")
-    claim = {"plan": plan_id, "run": run_id, "host": socket.gethostname(), "process": os.getpid(), "since": since}
-    content = orjson.dumps({**claim, "shards": shards, "references": references, "born": _birth_of(os.getpid())})
+    since, process = datetime.now(UTC).isoformat(timespec="seconds"), os.getpid()
+    claim = {"plan": plan_id, "run": run_id, "host": socket.gethostname(), "process": process, "since": since}
+    content = orjson.dumps({**claim, "shards": shards, "references": references, "born": _birth_of(process)})
     for tries_left in reversed(range(_MOST_TRIES)):
         try:
             storage.make_folder(staging)
@@ -146,13 +135,16 @@ def _claim_path(staging: str, run_id: str) -> str:
 
 def _read_claims(staging: str) -> Iterator[dict[str, Any]]:
     """The claims in a staging folder; those that cannot be read are left out."""
-    for name in storage.folder_names(staging):
-        if not name.startswith(CLAIM_PREFIX):
-            continue
-        with suppress(FileNotFoundError, orjson.JSONDecodeError):
-            claim: Any = orjson.loads(storage.read_range(storage.join(staging, name)))
-            if isinstance(claim, dict):
-                yield claim
+    names = (name for name in storage.folder_names(staging) if name.startswith(CLAIM_PREFIX))
+    return filter(None, (_read_json(storage.join(staging, name)) for name in names))
+
+
+def _read_json(path: str) -> dict[str, Any]:
+    """The object in a file; an empty one where there is none."""
+    with suppress(FileNotFoundError, orjson.JSONDecodeError):
+        value: Any = orjson.loads(storage.read_range(path))
+        return value if isinstance(value, dict) else {}
+    return {}
 
 
 def _is_at_work(claim: dict[str, Any]) -> bool:
@@ -178,12 +170,6 @@ def _birth_of(process: int) -> str:
     except OSError:
         return ""
 
-
-_COMPANIONS = ("README.md", "croissant.json", "dataset_info.json", "features.json", "label_map.pbtxt", "schema.pbtxt")
-"""Names of descriptions in an output. If the dataset there does not list one, the file is a user's."""
-
-_OURS = frozenset((MARKER, INDEX, VERSIONS, CONFIGURATION, REJECTED, DUPLICATES, REPORT, REPORT_DATA, SIDECARS))
-"""Other names in an output, besides shards, that publishing would take."""
 
 _DERIVED = ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "split_order")
 """Parts of a recipe that follow from others: they are named as differences only where nothing else differs."""
@@ -249,7 +235,7 @@ def read_output(output: str, plan_id: str, file_names: Sequence[str] = ()) -> Ou
 
 
 def _look(output: str, plan_id: str, names: list[str], file_names: Sequence[str]) -> OutputState:
-    others = other_stagings(names, plan_id)
+    others = [name for name in staging_names(names) if name != f"{STAGING_PREFIX}{plan_id}"]
     pending = storage.exists(storage.join(staging_folder(output, plan_id), MARKER))
     busy = find_busy(output, others, elsewhere=True)
     marker = None
@@ -278,15 +264,6 @@ def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftove
     if not any(_read_json(storage.join(staging, each)).get("report", {}).get("records") for each in done):
         return Leftover(name, worthless="it had finished no shard")
     return Leftover(name, shards=len(done))
-
-
-def _read_json(path: str) -> dict[str, Any]:
-    """An object in a file; an empty one where there is none."""
-    try:
-        value: Any = orjson.loads(storage.read_range(path))
-    except (FileNotFoundError, orjson.JSONDecodeError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def find_other_use(output: str) -> str:
@@ -350,14 +327,24 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
         )
     if state.pending:
         return "finish", "an earlier run was interrupted while publishing: its dataset is now in place"
-    if state.marker is None or (overwrite and state.marker.plan.id != plan_id):
+    if (marker := state.marker) is None or (overwrite and marker.plan.id != plan_id):
         return decide_to_convert(state)
-    if state.marker.plan.id == plan_id:
-        return _decide_on_the_same(state, state.marker, overwrite)
-    changed = differences(state.marker.plan.recipe, recipe)
-    changed = [each for each in changed if not each.startswith(_DERIVED)] or changed
-    advice = "choose another output, or replace it with --overwrite"
-    return "refuse", f"{output} holds another dataset ({', '.join(changed)}): {advice}"
+    if marker.plan.id != plan_id:
+        changed = differences(marker.plan.recipe, recipe)
+        changed = [each for each in changed if not each.startswith(_DERIVED)] or changed
+        advice = "choose another output, or replace it with --overwrite"
+        return "refuse", f"{output} holds another dataset ({', '.join(changed)}): {advice}"
+    fault = find_fault(output, marker)
+    unread = {reason: count for reason, count in marker.ledger.rejected.items() if reason in MAY_HEAL}
+    if overwrite and (fault or unread):
+        return decide_to_convert(state)
+    if fault:
+        return "refuse", f"{output} {fault}, against its {MARKER}: run again with --overwrite to rebuild it"
+    if unread:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in unread.items())
+        missing = f"without the files that could not be read then ({reasons}): --overwrite tries them again"
+        return "keep", f"{output} already holds this dataset, {missing}"
+    return "keep", f"{output} already holds this dataset: nothing to do"
 
 
 def make_room(state: OutputState) -> list[str]:
@@ -390,29 +377,14 @@ def decide_to_convert(state: OutputState) -> tuple[Action, str]:
     return "refuse", f"{state.output} holds {what}: move it away, or choose another output"
 
 
-def _decide_on_the_same(state: OutputState, marker: Marker, overwrite: bool) -> tuple[Action, str]:
-    """What to do about the finished dataset of the same plan."""
-    output, fault = state.output, find_fault(state.output, marker)
-    unread = {reason: count for reason, count in marker.ledger.rejected.items() if reason in MAY_HEAL}
-    if overwrite and (fault or unread):
-        return decide_to_convert(state)
-    if fault:
-        return "refuse", f"{output} {fault}, against its {MARKER}: run again with --overwrite to rebuild it"
-    if unread:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in unread.items())
-        missing = f"without the files that could not be read then ({reasons}): --overwrite tries them again"
-        return "keep", f"{output} already holds this dataset, {missing}"
-    return "keep", f"{output} already holds this dataset: nothing to do"
-
-
 def _find_strangers(state: OutputState) -> list[str]:
     """The names that this plan's shards may get and the dataset there does not have; without one, any dataset's too.
 
     How many shards and records there will be is not known yet, so that each number stands for all of them.
     """
     shards = "|".join(re.sub(r"(\\ )*\d+", r" *[\\da-fA-F,_]+", re.escape(name)) for name in state.file_names)
-    fitting = {name for name in state.names if re.fullmatch(shards, name) or name in _COMPANIONS}
+    fitting = {name for name in state.names if re.fullmatch(shards, name) or name in COMPANIONS}
     if state.marker is not None:
-        return sorted(fitting - {*_OURS, *state.marker.files, *(shard.name for shard in state.marker.shards)})
-    ours = _OURS | fitting
+        return sorted(fitting - {*RESERVED, *state.marker.files, *(shard.name for shard in state.marker.shards)})
+    ours = RESERVED | fitting
     return [name for name in state.names if looks_like_shard(name) or name.endswith("labels.txt") or name in ours]

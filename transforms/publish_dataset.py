@@ -34,8 +34,8 @@ from recordmill.transforms.planning.output_state import (
 )
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.publishing.acted_settings import tell_acted
-from recordmill.transforms.publishing.companions import StagedDataset, find_remarks
-from recordmill.transforms.publishing.companions.label_map_text import note_background
+from recordmill.transforms.publishing.companions.describe_dataset import note_background
+from recordmill.transforms.publishing.companions.remarks import find_remarks
 from recordmill.transforms.publishing.contract import find_breaches
 from recordmill.transforms.publishing.duplicates import Copies, FindCopies, list_duplicates
 from recordmill.transforms.publishing.ledger import (
@@ -51,7 +51,13 @@ from recordmill.transforms.publishing.ledger import (
     lost_labels,
     lost_splits,
 )
-from recordmill.transforms.publishing.marker import build_marker, check_names, name_shards, preview_numbers
+from recordmill.transforms.publishing.marker import (
+    StagedDataset,
+    build_marker,
+    check_names,
+    name_shards,
+    preview_numbers,
+)
 from recordmill.transforms.publishing.moved_images import compare_splits
 from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, read_pending, stage_dataset
 from recordmill.transforms.run_settings import RunSettings

@@ -1,6 +1,6 @@
 """The plan: what is made of a summary, decided once for the whole run.
 
-What to tell of the classes before anything is converted: those that are hardly the ones that were meant.
+Notes on the classes come before anything is converted: on those that are hardly the ones that were meant.
 """
 
 import math
@@ -225,7 +225,7 @@ def make_plan(
         selection, problem = _fill_splits(summary, selection, settings, notes)
     if settings.splits.stratify and not problem:
         notes += _deviations(summary, settings)
-    notes += [*_note_losses(summary, settings), *_note_unsplit(summary, settings)]
+    notes += _note_losses(summary, settings)
     starts: dict[str, list[int]] = {}
     sizes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
     # Of splits that are given, those without images get no shard.
@@ -315,7 +315,7 @@ def _describe_listing(summary: Summary) -> dict[str, Any]:
 
 
 def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
-    """Notes on boxes that the convention has no place for, and on listed images without an annotation."""
+    """Notes on boxes and images that will be in no Example: without a place, an annotation or a split."""
     layout = ExampleLayout(settings)
     if summary.boxes and not layout.stores_boxes:
         what = f"{format_count(summary.boxes, 'box')} {'is' if summary.boxes == 1 else 'are'} in no Example"
@@ -332,6 +332,10 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         )
         remedy = "where they belong together, rename the files or their folder, or the boxes are lost"
         yield f"there are both {lone} and {bare}: {remedy}"
+    if unsplit := summary.left_out["fraction"]:
+        total, of = sum(settings.splits.fractions.values()), format_count(summary.references + unsplit, settings.unit)
+        are = "is" if unsplit == 1 else "are"
+        yield f"splits.fractions sum to {total:.6g}: {unsplit:,} of {of} {are} in no split"
 
 
 def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
@@ -360,37 +364,35 @@ def _fill_splits(
     summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, notes: list[str]
 ) -> tuple[SplitCutoffs, str]:
     """Sees to it that no split that was asked for is empty."""
-    names = settings.splits.names
+    names, unit = settings.splits.names, settings.unit
     empty = [name for name in names if name not in summary.splits]
     if not empty or not summary.references:
         return selection, ""
     if settings.splits.given:
         key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
-        what = f"no {settings.unit} was found for split {empty[0]}"
+        what = f"no {unit} was found for split {empty[0]}"
         if summary.rejected:  # the split's own may be among them
             such = f"{summary.rejected.total():,} rejected, such as {min(summary.rejected_such.values())}"
             return selection, f"{what}, and {such}: correct that, or remove the split from {key}"
-        notes.extend(f"no {settings.unit} was found for split {name}, which {key} names" for name in empty)
+        notes.extend(f"no {unit} was found for split {name}, which {key} names" for name in empty)
         return selection, ""
     if settings.splits.stratify:
-        return (
-            selection,
-            f"no class has enough {settings.unit}s for split {empty[0]}: raise its fraction, or unset splits.stratify",
-        )
+        why = f"no class has enough {unit}s for split {empty[0]}: raise its fraction, or unset splits.stratify"
+        return selection, why
     counts = {name: split.references for name, split in summary.splits.items()}
     moved = fill_empty_splits(counts, summary.nearest, settings.splits)
     unfilled = [name for name in empty if name not in moved.values()]
     if unfilled:
-        things = "groups" if settings.splits.group else f"{settings.unit}s"
+        things = "groups" if settings.splits.group else f"{unit}s"
         return selection, (
-            f"there are too few {things} ({format_count(summary.references, settings.unit)}) "
+            f"there are too few {things} ({format_count(summary.references, unit)}) "
             f"for the {len(names)} splits {', '.join(names)}: {unfilled[0]} would be empty"
         )
-    notes.extend(f"split {name} would have been empty: it was given the nearest {settings.unit}s" for name in empty)
+    notes.extend(f"split {name} would have been empty: it was given the nearest {unit}s" for name in empty)
     return replace(selection, moved=moved), ""
 
 
-def _deviations(summary: Summary, settings: DatasetSettings) -> list[str]:
+def _deviations(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     """A note where stratified splits are off a class's share by more than an image, since groups are kept whole."""
     fractions = settings.splits.fractions
     whole = {label: count / sum(fractions.values()) for label, count in summary.classes.items()}
@@ -400,22 +402,10 @@ def _deviations(summary: Summary, settings: DatasetSettings) -> list[str]:
         for label, count in summary.splits.get(name, SplitSummary()).classes.items()
     ]
     far = sorted((each for each in off if each[0] > 2), key=lambda each: (-each[0], *each[1:]))
-    if not far:
-        return []
-    _, label, name, count, share = far[0]
-    return [
-        f"groups are kept whole: split {name} has {count:,} {settings.unit}s of class {label}, whose share is {share:,}"
-        + (f" (the most of {len(far)} deviations)" if len(far) > 1 else "")
-    ]
-
-
-def _note_unsplit(summary: Summary, settings: DatasetSettings) -> list[str]:
-    """A note where fractions leave images out of all splits."""
-    unsplit, of = summary.left_out["fraction"], summary.references + summary.left_out["fraction"]
-    total = sum(settings.splits.fractions.values())
-    are = "is" if unsplit == 1 else "are"
-    what = f"splits.fractions sum to {total:.6g}: {unsplit:,} of {format_count(of, settings.unit)} {are} in no split"
-    return [what] if unsplit else []
+    for _, label, name, count, share in far[:1]:
+        unit, more = settings.unit, f" (the most of {len(far)} deviations)" if len(far) > 1 else ""
+        what = f"groups are kept whole: split {name} has {count:,} {unit}s of class {label}, whose share is {share:,}"
+        yield what + more
 
 
 def _without_histograms(summary: Summary) -> Summary:

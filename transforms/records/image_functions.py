@@ -173,20 +173,19 @@ def compute_features(
     Raises:
         FunctionError: a function failed.
     """
-    return {name: _compute(name, each, raster, data, key, uri) for name, each in functions.items()}
-
-
-def _compute(name: str, settings: FeatureFunction, raster: Raster | None, data: bytes, key: str, uri: str) -> Any:
-    arguments: tuple[Any, ...] = (data, uri)
-    if settings.takes == "image" and raster is not None:
-        # The user's own may write into it, and the next one is given the image again.
-        arguments = (raster if settings.is_built_in else copy_pixels(raster),)
-    given = call_function(f"features.{name}", settings.function, key, *arguments)
-    try:
-        return _fit(given, settings.as_feature(name))
-    except FeatureValueError as error:
-        what = f"what {settings.function} gave for {key} does not fit"
-        raise FunctionError(f"features.{name}: {what}: {error}") from None
+    values = {}
+    for name, settings in functions.items():
+        arguments: tuple[Any, ...] = (data, uri)
+        if settings.takes == "image" and raster is not None:
+            # The user's own may write into it, and the next one is given the image again.
+            arguments = (raster if settings.is_built_in else copy_pixels(raster),)
+        given = call_function(f"features.{name}", settings.function, key, *arguments)
+        try:
+            values[name] = _fit(given, settings.as_feature(name))
+        except FeatureValueError as error:
+            what = f"what {settings.function} gave for {key} does not fit"
+            raise FunctionError(f"features.{name}: {what}: {error}") from None
+    return values
 
 
 def _fit(given: Any, feature: Feature) -> Value | list[Value]:

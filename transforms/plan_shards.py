@@ -42,6 +42,17 @@ from recordmill.transforms.shards.progress import PROGRESS, peak_memory
 from recordmill.transforms.shards.read_ahead import ReadAhead
 from recordmill.transforms.shards.shard_files import Fingerprint, WrittenShard
 
+ShardId = tuple[str, int]
+
+PRICED_FROM = 1_000
+"""References from which on a run is worth predicting its price; `--plan` always does."""
+
+HELD_REFERENCES = (16_384, 131_072)
+"""References that a worker's thread sorts by shard at once, at least and at most: 8 and 64 MB of them."""
+
+HELD_PER_SHARD = 64
+"""References of each shard among them, so that batches stay batches however many shards there are."""
+
 _WRITTEN_BYTES, _MOST_TIMES = 4 * 2**20, 8
 """Bytes of the sample that are written to see what that costs, and how many times at most."""
 
@@ -82,38 +93,31 @@ class SampledImage:
         return self.converted.size() + FRAMING_BYTES if self.converted.record is not None else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Some images, and what they took."""
+Sample = Sequence[SampledImage]
+"""Some images, and what they took."""
 
-    images: Sequence[SampledImage]
 
-    @property
-    def source_bytes(self) -> int:
-        """Of their files."""
-        return sum(each.ref.expected_bytes for each in self.images)
+def growth_of(sample: Sample) -> float:
+    """Bytes of a record for each byte of its source."""
+    rows = ((each, each.converted.row) for each in sample)
+    kept = [each for each, row in rows if not isinstance(row, RejectedRow) or row.left_out]
+    before = sum(each.ref.expected_bytes for each in kept)
+    return sum(each.stored_bytes for each in kept) / before if before else 1.0
 
-    @property
-    def growth(self) -> float:
-        """Bytes of a record for each byte of its source."""
-        rows = ((each, each.converted.row) for each in self.images)
-        kept = [each for each, row in rows if not isinstance(row, RejectedRow) or row.left_out]
-        before = sum(each.ref.expected_bytes for each in kept)
-        return sum(each.stored_bytes for each in kept) / before if before else 1.0
 
-    @property
-    def has_reencoded(self) -> bool:
-        """Whether any image was encoded again."""
-        rows = (each.converted.row for each in self.images)
-        return any("reencoded" in row.changes for row in rows if isinstance(row, SidecarRow))
+def has_reencoded(sample: Sample) -> bool:
+    """Whether any image was encoded again."""
+    rows = (each.converted.row for each in sample)
+    return any("reencoded" in row.changes for row in rows if isinstance(row, SidecarRow))
 
-    def foresee_seconds(self, summary: Summary) -> float:
-        """CPU seconds to convert all images: by regression on the sizes of the files."""
-        found, sizes = np.array([(each.seconds, each.ref.expected_bytes) for each in self.images]).T
-        whole, apart = sum(split.bytes for split in summary.splits.values()), sizes - sizes.mean()
-        slope = max(0.0, float(apart @ found / (apart @ apart))) if apart.any() else 0.0
-        total = summary.references * (found.mean() - slope * sizes.mean()) + slope * whole
-        return max(0.0, float(total))
+
+def foresee_seconds(sample: Sample, summary: Summary) -> float:
+    """CPU seconds to convert all images: by regression on the sizes of the files."""
+    found, sizes = np.array([(each.seconds, each.ref.expected_bytes) for each in sample]).T
+    whole, apart = sum(split.bytes for split in summary.splits.values()), sizes - sizes.mean()
+    slope = max(0.0, float(apart @ found / (apart @ apart))) if apart.any() else 0.0
+    total = summary.references * (found.mean() - slope * sizes.mean()) + slope * whole
+    return max(0.0, float(total))
 
 
 def convert_sample(
@@ -149,25 +153,24 @@ def convert_sample(
     references = ((ref, RowOrigin(source_digest_of(ref))) for ref in refs)
     joined = join_earlier(reuse, references, settings.seed)  # of least hashes, so that few sidecars are read
     with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:  # stores are waited for
-        return Sample(list(pool.map(convert, joined, lambda each: each.ref.expected_bytes, lambda _: 0)))
+        return list(pool.map(convert, joined, lambda each: each.ref.expected_bytes, lambda _: 0))
 
 
-def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, processes: int) -> Price | None:
-    """What a run will cost, with what it has cost so far; None if there is nothing to tell it by.
+def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, processes: int) -> Price:
+    """What a run will cost, with what it has cost so far; `sample` is not empty.
 
     Raises:
         OSError: the sample cannot be written to the temporary folder.
     """
-    if not sample.images:
-        return None
     references, spent = summary.references, PROGRESS.cpu_seconds()
-    batch = ReferenceBatchCoder(ReferenceBatch).encode(ReferenceBatch.of([each.ref for each in sample.images]))
-    seconds, share = _write([each.converted for each in sample.images], settings.compression)
+    batch = ReferenceBatchCoder(ReferenceBatch).encode(ReferenceBatch.of([each.ref for each in sample]))
+    seconds, share = _write([each.converted for each in sample], settings.compression)
     whole = sum(split.bytes for split in summary.splits.values())
     # By the ratio: where few files are much larger than the others, regression is further off for bytes.
-    ratio = sum(each.stored_bytes for each in sample.images) / max(1, sample.source_bytes)
+    source_bytes = sum(each.ref.expected_bytes for each in sample)
+    ratio = sum(each.stored_bytes for each in sample) / max(1, source_bytes)
     rest = (
-        sample.foresee_seconds(summary)
+        foresee_seconds(sample, summary)
         + references * (seconds + _REFERENCE_SECONDS)
         + (processes - 1) * _PROCESS_SECONDS
         + _END_SECONDS
@@ -176,7 +179,7 @@ def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, proce
         cpu_seconds=round(spent + rest, 2),
         memory=peak_memory() + _IN_PROGRESS_BYTES + _REFERENCE_BYTES * references,
         bytes_read=whole,
-        bytes_shuffled=round(len(batch) * references / len(sample.images)),
+        bytes_shuffled=round(len(batch) * references / len(sample)),
         bytes_written=round(share * ratio * whole),
         minutes=round((spent + rest / processes) / 60, 2),
     )
@@ -202,18 +205,6 @@ def _write(images: Sequence[ConvertedImage], compression: str) -> tuple[float, f
     return seconds / len(some), report.bytes / before if before else 1.0
 
 
-ShardId = tuple[str, int]
-
-PRICED_FROM = 1_000
-"""References from which on a run is worth predicting its price; `--plan` always does."""
-
-HELD_REFERENCES = (16_384, 131_072)
-"""References that a worker's thread sorts by shard at once, at least and at most: 8 and 64 MB of them."""
-
-HELD_PER_SHARD = 64
-"""References of each shard among them, so that batches stay batches however many shards there are."""
-
-
 def estimate_growth(
     summary: Summary, settings: DatasetSettings, shown: bool = False, reuse: Sequence[ReusableDataset] = ()
 ) -> tuple[float, Sample | None]:
@@ -235,7 +226,7 @@ def estimate_growth(
         if decides:
             raise
         return 1.0, None  # the run will say so
-    return sample.growth if decides else 1.0, sample
+    return growth_of(sample) if decides else 1.0, sample
 
 
 def plan_dataset(
@@ -255,7 +246,7 @@ def plan_dataset(
     plan = make_plan(summary, selection, settings, recipe, growth)
     if sample and plan.action == "convert" and (run.preview or summary.references >= PRICED_FROM):
         processes = run.processes if summary.references >= run.fewest_for_processes else 1
-        if sample.has_reencoded and settings.images.subsampling == "auto":
+        if has_reencoded(sample) and settings.images.subsampling == "auto":
             sample = convert_sample(summary, settings, reuse)
         with suppress(OSError):  # of the temporary folder
             price = price_run(sample, summary, settings, processes)

@@ -227,7 +227,7 @@ def _publish_converted(
         return failure
     remarks = find_remarks(marker, images, settings)
     marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
-    dataset = StagedDataset(marker, settings, plan.config_text, shards, reports, folder, images, remarks)
+    dataset = StagedDataset(marker, settings, shards, reports, folder, images, remarks)
     notes = [*filter(None, [moved, note_renamed(replaced, marker)]), *_describe_reuse(finished, plan)]
     stage_dataset(dataset, plan, run, (*plan.run_notes, *notes))
     if same := _keep_same_version(plan, run):

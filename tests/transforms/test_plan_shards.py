@@ -133,6 +133,11 @@ def test_a_listing_that_makes_no_dataset_does_not_look_at_the_output(run):
     assert plan_from(Summary(), SETTINGS, run).action == "fail"
 
 
+def test_without_images_there_is_no_price(run):
+    plan = plan_from(summary_of(OTHERS), SETTINGS, replace(run, preview=True))
+    assert (plan.action, plan.price) == ("convert", None)
+
+
 def estimate_growth(*arguments, **more):
     return plan_shards.estimate_growth(*arguments, **more)[0]
 

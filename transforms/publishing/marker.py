@@ -159,7 +159,6 @@ class StagedDataset:
     Attributes:
         marker: what `recordmill.json` will say, without its `run` part; `files` still lacks those that describe.
         settings: what the dataset is.
-        config_text: the same as YAML: the content of `config.yaml`.
         shards: the shards under their final names, in the order of their splits' names.
         reports: of all shards, also of those without records, whose sidecars list rejected images alone.
         folder: where they are until they are published; see `path_of`.
@@ -169,7 +168,6 @@ class StagedDataset:
 
     marker: Marker
     settings: DatasetSettings
-    config_text: str
     shards: Sequence[PublishedShard]
     reports: Sequence[ShardReport]
     folder: str

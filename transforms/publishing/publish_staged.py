@@ -103,7 +103,7 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings, notes: t
     staging, configuration = dataset.folder, f"{run.run_id}-{CONFIGURATION}"
     labels = plan.label_map.as_text(ExampleLayout(dataset.settings).convention.label_lines)
     storage.write_file(storage.join(staging, LABELS), labels.encode())
-    storage.write_file(storage.join(staging, configuration), dataset.config_text.encode())
+    storage.write_file(storage.join(staging, configuration), plan.config_text.encode())
     moves = [[LABELS, LABELS], [configuration, CONFIGURATION], [REJECTED, REJECTED], [DUPLICATES, DUPLICATES]]
     for shard in dataset.shards:
         moves.append([shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.name])

@@ -23,7 +23,6 @@ from recordmill.transforms.publishing.companions.tfds_files import describe_tfds
 from recordmill.transforms.publishing.marker import StagedDataset
 from recordmill.transforms.records.change_examples import read_examples
 
-
 Describer = Callable[[StagedDataset], Iterable[tuple[str, Iterable[bytes]]]]
 
 

@@ -69,7 +69,7 @@ def stage(tmp_path):
         ledger, found = Ledger(8, 7, {"truncated": 1}, {}, {}), DuplicateCounts(SameBytes(), None)
         marker = build_marker(plan, shards, ledger, settings, gather_reports(reports), found)
         assert len(os.listdir(folder)) == 15
-        return StagedDataset(marker, settings, "seed: 0\n", shards, reports, str(folder))
+        return StagedDataset(marker, settings, shards, reports, str(folder))
 
     return make
 

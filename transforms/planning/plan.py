@@ -31,46 +31,43 @@ from recordmill.transforms.planning.summary import SplitSummary, Summary
 
 def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> list[str]:
     """The notes; the same for the same images, as they become part of the marker."""
-    notes = (
-        _note_unmet(summary, settings, label_map),
-        _note_raised(label_map, settings),
-        _note_folders(summary, settings),
-        _note_alike(label_map),
-        _note_numbers(label_map, settings),
-    )
-    return [note for note in notes if note]
+    return [
+        *_note_unmet(summary, settings, label_map),
+        *_note_raised(label_map, settings),
+        *_note_folders(summary, settings),
+        *_note_alike(label_map),
+        *_note_numbers(label_map, settings),
+    ]
 
 
-def _note_unmet(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> str:
+def _note_unmet(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> Iterator[str]:
     """The classes that were listed and that nothing has, where labels are known by now."""
     if settings.source.late_labels or summary.boxes or summary.labels <= {""}:
-        return ""
+        return
     met = {label_map.name_for(label) for label in summary.labels}
     unmet = [name for name in settings.labels.classes if name not in met and name != settings.labels.catch_all]
-    if not unmet:
-        return ""
-    verb = "has" if len(unmet) == 1 else "have"
-    return f"{format_count(len(unmet), 'class')} of labels.classes {verb} no {settings.unit}: {show_names(unmet)}"
+    if unmet:
+        verb = "has" if len(unmet) == 1 else "have"
+        yield f"{format_count(len(unmet), 'class')} of labels.classes {verb} no {settings.unit}: {show_names(unmet)}"
 
 
-def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> str:
+def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str]:
     """That classes have other ids than the source's numbers."""
     ids = label_map.ids
     moved = [(name, number) for name, number in label_map.numbers.items() if ids.get(name, number) != number]
-    if settings.labels.ids != "raised" or not moved:
-        return ""
-    name, own = moved[0]
-    what = f"class {name} has the id {ids[name]}, not {own}, and all others are higher by {ids[name] - own} too"
-    layout = ExampleLayout(settings)
-    why = f"ids begin at {layout.label_offset} in the convention ({layout.convention.title})"
-    return f"{what}: {why}; labels.ids=integers keeps the source's numbers"
+    if settings.labels.ids == "raised" and moved:
+        name, own = moved[0]
+        what = f"class {name} has the id {ids[name]}, not {own}, and all others are higher by {ids[name] - own} too"
+        layout = ExampleLayout(settings)
+        why = f"ids begin at {layout.label_offset} in the convention ({layout.convention.title})"
+        yield f"{what}: {why}; labels.ids=integers keeps the source's numbers"
 
 
-def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
+def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     """That a class's folder holds folders, which may be the classes: one level too high is easily named."""
     source = settings.source
     if not isinstance(source, ClassFolders | Archives) or source.class_from != "first_folder":
-        return ""
+        return
     below: defaultdict[str, set[str]] = defaultdict(set)
     tops = set()
     keys = [ref.key for _, _, ref in summary.sample]
@@ -82,7 +79,7 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
         tops.add(at)
     nested = {label: folders for label, folders in below.items() if len(folders) > 1 and "" not in folders}
     if not nested:
-        return ""
+        return
     label, folders = min(nested.items())
     shown = show_names(sorted(folders))
     advice = "if those are the classes, set source.class_from=last_folder"
@@ -91,32 +88,32 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
     if len(summary.labels) == 1:
         if tops == {0} and isinstance(source, ClassFolders):
             advice = f"if those are the classes, let --input end in /{label}"
-        return f"there is 1 class, {label}, and below it the folders {shown}: {advice}"
-    others = format_count(len(nested) - 1, "other class")
-    more = f", as are those of {others}" if len(nested) > 1 else ""
-    return f"the images of class {label} are in folders of their own, {shown}{more}: {advice}"
+        yield f"there is 1 class, {label}, and below it the folders {shown}: {advice}"
+    else:
+        others = format_count(len(nested) - 1, "other class")
+        more = f", as are those of {others}" if len(nested) > 1 else ""
+        yield f"the images of class {label} are in folders of their own, {shown}{more}: {advice}"
 
 
-def _note_alike(label_map: LabelMap) -> str:
+def _note_alike(label_map: LabelMap) -> Iterator[str]:
     """That classes differ in nothing but case and blanks, as folders of several people do."""
     alike: dict[str, list[str]] = {}
     for name in sorted(label_map.ids):
         alike.setdefault(" ".join(name.split()).casefold(), []).append(name)
     found = [names for names in alike.values() if len(names) > 1]
-    if not found:
-        return ""
-    return f"classes differ in case or blanks alone: {show_names([' and '.join(map(repr, names)) for names in found])}"
+    if found:
+        shown = show_names([" and ".join(map(repr, names)) for names in found])
+        yield f"classes differ in case or blanks alone: {shown}"
 
 
-def _note_numbers(label_map: LabelMap, settings: DatasetSettings) -> str:
+def _note_numbers(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str]:
     """That classes which are numbers have ids in the order of their texts, where 10 comes before 2."""
     names = list(label_map.ids)
     is_found = settings.labels.ids == "names" and not settings.labels.classes and not label_map.numbers
-    if not (is_found and all(map(is_integer_label, names))) or names == sorted(names, key=int):
-        return ""
-    one, two = next((one, two) for one, two in pairwise(names) if int(one) > int(two))
-    order = f"classes are numbers, and are sorted as texts: {one} comes before {two}"
-    return f"{order}; labels.ids=integers makes each number the id of its class"
+    if is_found and all(map(is_integer_label, names)):
+        for one, two in [each for each in pairwise(names) if int(each[0]) > int(each[1])][:1]:
+            order = f"classes are numbers, and are sorted as texts: {one} comes before {two}"
+            yield f"{order}; labels.ids=integers makes each number the id of its class"
 
 
 MOST_PER_SHARD = 1_000_000

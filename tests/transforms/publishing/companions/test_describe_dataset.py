@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from make_settings import make_settings
 
-from recordmill.transforms.planning.output_state import OutputState, decide_action
+from recordmill.transforms.claim_output import OutputState, decide_action
 from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset
 
 

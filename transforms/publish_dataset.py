@@ -255,7 +255,8 @@ def _compare_with_limits(
     if not problem:
         return None
     boxes = balance_boxes(plan.summary, finished)
-    numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost[:5]}  # a line
+    lost = lost[:5]  # stdout's line stays short
+    numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
     if ledger.rejected and run.writer != "beam":
         rejected = storage.join(staging_folder(run.output, plan.plan_id), REJECTED)
         problem = f"{problem}: {rejected} lists what was rejected"

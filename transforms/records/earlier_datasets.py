@@ -56,6 +56,12 @@ _PLACING = frozenset({
 })  # fmt: skip
 """Parts of a recipe that say which images there are and where they go, not what their records are."""
 
+_DECISIVE = ("images", "decode", "keep", "features", "versions", "plan_version")
+"""Parts of a recipe that decide whether and how an image is stored, and what its row says of its pixels."""
+
+_BLOCK, _MOST_UNPACKING = 2**20, 2
+_MOST_HASH = 2**64 - 1
+
 
 def find_decisive(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a recipe that decide what a record is; its version of zlib does not."""
@@ -164,13 +170,6 @@ class EarlierRecord(NamedTuple):
             sha256=self.sha256,
             has_position=not row.changes and holds_position(self.encoded),
         )
-
-
-_DECISIVE = ("images", "decode", "keep", "features", "versions", "plan_version")
-"""Parts of a recipe that decide whether and how an image is stored, and what its row says of its pixels."""
-
-_BLOCK, _MOST_UNPACKING = 2**20, 2
-_MOST_HASH = 2**64 - 1
 
 
 def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tuple[ReusableDataset, ...], list[str]]:

@@ -31,7 +31,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
     from recordmill.transforms.planning.plan import describe_settings
     from recordmill.transforms.publish_dataset import PublishDataset
-    from recordmill.transforms.shards.earlier_datasets import find_reusable
+    from recordmill.transforms.records.earlier_datasets import find_reusable
     from recordmill.transforms.summarize_images import SummarizeImages
 
     settings, run = job.settings, job.run

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Literal
 
 from recordmill.schemas.coercion import INT64_MAX, INT64_MIN
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import ClassId
 
 MOST_TFDS_NAMES = 65_536
@@ -93,6 +94,28 @@ class LabelMap:
         """The map as the Object Detection API's `StringIntLabelMap` in protobuf's text form, ordered by id."""
         items = sorted((label_id, name) for name, label_id in self.ids.items())
         return "".join(f"item {{\n  id: {label_id}\n  name: {quoted(name)}\n}}\n" for label_id, name in items)
+
+
+def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int | None]:
+    """The class name and id of an image's label; (None, None) for an image without a label.
+
+    Args:
+        label: a class name, or the number that the source gave the class.
+        label_map: class ids.
+
+    Raises:
+        Rejected: stage `encode`, `unknown_label`: the label map has no place for it.
+    """
+    if label == "":
+        return None, None
+    name = label_map.name_for(label)
+    if name is None:
+        if isinstance(label, int):
+            raise Rejected("encode", "unknown_label", f"the label number {label} is not one of the classes")
+        bare = label.strip()
+        why = f", but {bare!r:.200} is: there are blanks around it" if label_map.name_for(bare) else ""
+        raise Rejected("encode", "unknown_label", f"the label {label!r:.200} is not one of the classes{why}")
+    return name, label_map.ids[name]
 
 
 def build_label_map(

@@ -19,6 +19,10 @@ def test_the_version_is_defined_once():
     assert recordmill.__version__ == project["version"]
 
 
+def test_every_public_name_can_be_imported():
+    assert all(getattr(recordmill, name) for name in recordmill.__all__)
+
+
 def test_configs_are_package_data():
     packaged = {entry.name for entry in resources.files("recordmill.configs").iterdir() if entry.name.endswith(".yaml")}
     assert packaged == {path.name for path in (REPO / "configs").glob("*.yaml")}

@@ -1,35 +1,226 @@
 """ClaimOutput: what the output holds decides what a plan does there; a run that converts leaves its claim."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 import apache_beam as beam
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import STAGING_PREFIX
+from recordmill.schemas.dataset.file_names import COMPANIONS, MARKER, OUTCOME, RESERVED, STAGING_PREFIX, staging_names
 from recordmill.schemas.dataset.json_values import differences, to_json
-from recordmill.schemas.dataset.marker import About
-from recordmill.schemas.formatting import show_names
-from recordmill.storage.dataset_files import find_marker
+from recordmill.schemas.dataset.marker import About, Marker
+from recordmill.schemas.errors import LoadError
+from recordmill.schemas.formatting import format_count, show_names
+from recordmill.schemas.outcome import DONE, NOT_AS_EXPECTED, TOO_MANY_REJECTED
+from recordmill.schemas.rejection import MAY_HEAL
+from recordmill.storage.dataset_files import DamagedMarkerError, find_marker, read_marker, staging_folder
 from recordmill.storage.output_errors import describe_output_error
+from recordmill.storage.record_reader import looks_like_shard
 from recordmill.storage.versions import current_folder, split_version, version_name, version_names
-from recordmill.transforms.planning.output_state import (
-    OutputState,
-    claim_output,
-    decide_action,
-    decide_to_convert,
-    find_other_use,
-    make_room,
-    read_output,
-    release_claim,
-)
+from recordmill.transforms.planning.output_state import claim_output, find_busy, find_fault, read_object, release_claim
 from recordmill.transforms.planning.plan import Action, Plan
 from recordmill.transforms.publishing.publish_staged import publish_staged
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.shard_writer import UNSURE_NANOSECONDS
+
+_DERIVED = ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "split_order")
+"""Parts of a recipe that follow from others: they are named as differences only where nothing else differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """The staging folder of another plan.
+
+    Attributes:
+        name: the folder's.
+        complete: whether a dataset is complete there: its switch was cut, and half of it may be in the output.
+        shards: how many finished shards are there.
+        worthless: why no run will resume from them, in a few words; empty where one may.
+    """
+
+    name: str
+    complete: bool = False
+    shards: int = 0
+    worthless: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputState:
+    """What was found.
+
+    Attributes:
+        output: the folder.
+        names: files and folders in it.
+        marker: the finished dataset's marker; None where there is none, or none that can be read.
+        pending: whether a dataset is complete in this plan's staging: its switch was cut.
+        busy: the sentence that tells of a run of another plan that is at work there, or may be; empty where none is.
+        leftovers: what runs of other plans have left there.
+        file_names: of each split, the name that this plan's shard would have if it were the only one, with one record.
+    """
+
+    output: str
+    names: list[str] = field(default_factory=list)
+    marker: Marker | None = None
+    pending: bool = False
+    busy: str = ""
+    leftovers: tuple[Leftover, ...] = ()
+    file_names: Sequence[str] = ()
+
+    @property
+    def cut(self) -> tuple[Leftover, ...]:
+        """The complete datasets of other plans whose publishing was cut."""
+        return tuple(each for each in self.leftovers if each.complete)
+
+
+def read_output(output: str, plan_id: str, file_names: Sequence[str] = ()) -> OutputState:
+    """Looks at an output folder until nothing changes meanwhile: half of another run's switch is not a state.
+
+    The folder is listed again only where the names in it matter. `file_names` are those of `OutputState`.
+    """
+    while True:
+        names = storage.folder_names(output)
+        with suppress(FileNotFoundError):  # the marker, which another run is replacing
+            state = _look(output, plan_id, names, file_names)
+            names_matter = state.leftovers or _find_strangers(state)
+            if state.pending or state.busy or not names_matter or storage.folder_names(output) == names:
+                return state
+
+
+def _look(output: str, plan_id: str, names: list[str], file_names: Sequence[str]) -> OutputState:
+    others = [name for name in staging_names(names) if name != f"{STAGING_PREFIX}{plan_id}"]
+    pending = storage.exists(storage.join(staging_folder(output, plan_id), MARKER))
+    busy = find_busy(output, others, elsewhere=True)
+    marker = None
+    try:
+        marker = read_marker(output)  # not by the names: a switch may have ended since
+    except DamagedMarkerError:
+        names = sorted({*names, MARKER})  # its name without its contents is what `decide_action` refuses
+    except FileNotFoundError:
+        if MARKER in names:
+            raise
+    leftovers = tuple(_describe_leftover(output, name, marker) for name in others)
+    return OutputState(output, names, marker, pending, busy, leftovers, file_names)
+
+
+def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftover:
+    staging = storage.join(output, name)
+    names = storage.folder_names(staging)
+    done = [each for each in names if each.endswith(".done.json")]
+    if marker and staging == staging_folder(output, marker.plan.id):
+        return Leftover(name, worthless="its dataset was in place already")
+    if MARKER in names:
+        return Leftover(name, complete=True)
+    why = {TOO_MANY_REJECTED: "it had failed by what it rejected", NOT_AS_EXPECTED: "it was not as expect says"}
+    if worthless := why.get(read_object(storage.join(staging, OUTCOME)).get("exit_code", DONE)):
+        return Leftover(name, worthless=worthless)
+    if not any(read_object(storage.join(staging, each)).get("report", {}).get("records") for each in done):
+        return Leftover(name, worthless="it had finished no shard")
+    return Leftover(name, shards=len(done))
+
+
+def find_other_use(output: str) -> str:
+    """Why an output cannot have versions; the empty string if it can.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    names = storage.folder_names(output)
+    strangers = [*staging_names(names), *_find_strangers(OutputState(output, names))]
+    try:
+        current = current_folder(output)
+    except LoadError as error:
+        return str(error)
+    if strangers and current == output:
+        what = "a dataset" if MARKER in strangers else strangers[0]
+        return f"{output} holds {what} that is not in a version: choose another output, or remove --versions"
+    return ""
+
+
+def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], overwrite: bool) -> tuple[Action, str]:
+    """What a run may do, and the sentence that says why where it is not `convert`.
+
+    A dataset of the same plan is kept. One of another plan is refused with the differences, unless it is to be
+    overwritten. Where a run of another plan is at work everything is refused. What such a run has left does not
+    matter; a dataset whose publishing was interrupted is published before, so that it is one of another plan.
+    """
+    output = state.output
+    if state.busy:
+        return "refuse", state.busy
+    if state.cut:
+        if overwrite:
+            return "convert", ""
+        return "refuse", (
+            f"{output} holds {state.cut[0].name}, a complete dataset of another configuration or input whose "
+            "publishing was cut: a run puts it in place first; choose another output, or replace it with --overwrite"
+        )
+    if state.pending:
+        return "finish", "an earlier run was interrupted while publishing: its dataset is now in place"
+    if (marker := state.marker) is None or (overwrite and marker.plan.id != plan_id):
+        return decide_to_convert(state)
+    if marker.plan.id != plan_id:
+        changed = differences(marker.plan.recipe, recipe)
+        changed = [each for each in changed if not each.startswith(_DERIVED)] or changed
+        advice = "choose another output, or replace it with --overwrite"
+        return "refuse", f"{output} holds another dataset ({', '.join(changed)}): {advice}"
+    fault = find_fault(output, marker)
+    unread = {reason: count for reason, count in marker.ledger.rejected.items() if reason in MAY_HEAL}
+    if overwrite and (fault or unread):
+        return decide_to_convert(state)
+    if fault:
+        return "refuse", f"{output} {fault}, against its {MARKER}: run again with --overwrite to rebuild it"
+    if unread:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in unread.items())
+        missing = f"without the files that could not be read then ({reasons}): --overwrite tries them again"
+        return "keep", f"{output} already holds this dataset, {missing}"
+    return "keep", f"{output} already holds this dataset: nothing to do"
+
+
+def make_room(state: OutputState) -> list[str]:
+    """Deletes what runs of other plans have left and no run will resume from; a note on each, and on what stays.
+
+    Raises:
+        OSError: it cannot be deleted.
+    """
+    notes = []
+    for each in state.leftovers:
+        if each.worthless:
+            storage.remove_folder(storage.join(state.output, each.name))
+            notes.append(f"deleted {each.name}, which another run had left: {each.worthless}")
+        else:
+            shards = format_count(each.shards, "finished shard")
+            what = f"{state.output}/{each.name} stays, with {shards} of another configuration or input"
+            notes.append(f"{what}: the command that started it resumes from there, --discard deletes it")
+    return notes
+
+
+def decide_to_convert(state: OutputState) -> tuple[Action, str]:
+    """`convert`, unless the output holds a file that publishing might replace, or that readers would mix in."""
+    if state.marker is None and any(map(split_version, state.names)):
+        return "refuse", f"{state.output} has versions: add --versions, or choose another output"
+    if state.marker is None and MARKER in state.names:
+        return "refuse", f"{state.output}/{MARKER} cannot be read: choose another output, or delete that folder"
+    if not (names := _find_strangers(state)):
+        return "convert", ""
+    what = f"{names[0]}, which belongs to no finished dataset"
+    return "refuse", f"{state.output} holds {what}: move it away, or choose another output"
+
+
+def _find_strangers(state: OutputState) -> list[str]:
+    """The names that this plan's shards may get and the dataset there does not have; without one, any dataset's too.
+
+    How many shards and records there will be is not known yet, so that each number stands for all of them.
+    """
+    shards = "|".join(re.sub(r"(\\ )*\d+", r" *[\\da-fA-F,_]+", re.escape(name)) for name in state.file_names)
+    fitting = {name for name in state.names if re.fullmatch(shards, name) or name in COMPANIONS}
+    if state.marker is not None:
+        return sorted(fitting - {*RESERVED, *state.marker.files, *(shard.name for shard in state.marker.shards)})
+    ours = RESERVED | fitting
+    return [name for name in state.names if looks_like_shard(name) or name.endswith("labels.txt") or name in ours]
 
 
 def settle_action(plan: Plan, run: RunSettings) -> Plan:
@@ -58,7 +249,7 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
         what = f"{run.output} holds a dataset whose publishing was cut and cannot be completed"
         advice = "delete it with --discard, or choose another output"
         return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
-    if action == "keep" and (outdated := _find_outdated(state, plan)):
+    if action == "keep" and state.marker and (outdated := _find_outdated(state.marker, plan)):
         plan.notes.append(f"{outdated}: --overwrite rebuilds it")
     if action == "convert" and previous is not None:
         plan.run_notes.extend(_renumbered(previous.labels, plan.label_map.ids))
@@ -135,33 +326,28 @@ def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
     """What the output holds, and what may be done there."""
     state = read_output(run.output, plan.plan_id, plan.recipe["file_names"])
     action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
-    if action == "keep" and (
-        (run.overwrite and _find_outdated(state, plan)) or (run.reuse and _is_unsure(state, plan))
-    ):
-        return state, *decide_to_convert(state)
+    if action == "keep" and (marker := state.marker):
+        outdated = run.overwrite and _find_outdated(marker, plan)
+        if outdated or (run.reuse and _is_unsure(marker, plan)):
+            action, sentence = decide_to_convert(state)
     return state, action, sentence
 
 
-def _is_unsure(state: OutputState, plan: Plan) -> bool:
+def _is_unsure(marker: Marker, plan: Plan) -> bool:
     """Whether a file may have changed since the dataset of the same plan was made, and kept its modification time."""
-    if state.marker is None or state.marker.run.started is None:
+    if marker.run.started is None:
         return False
-    started = datetime.fromisoformat(state.marker.run.started).timestamp()
+    started = datetime.fromisoformat(marker.run.started).timestamp()
     return plan.summary.newest > 1_000_000_000 * int(started) - UNSURE_NANOSECONDS
 
 
-def _find_outdated(state: OutputState, plan: Plan) -> str:
+def _find_outdated(marker: Marker, plan: Plan) -> str:
     """What has changed since the dataset of the same plan was made; the empty string if nothing has."""
-    if state.marker is None:
-        return ""
-    if state.marker.run.versions != f"{plan.summary.versions:064x}":
+    if marker.run.versions != f"{plan.summary.versions:064x}":
         return "files have other modification times than when this dataset was made"
-    changed = differences(to_json(state.marker.about or About()), to_json(plan.about))
-    return (
-        f"this dataset was made with another {' and '.join(each.partition(':')[0] for each in changed)}"
-        if changed
-        else ""
-    )
+    changed = differences(to_json(marker.about or About()), to_json(plan.about))
+    what = " and ".join(each.partition(":")[0] for each in changed)
+    return f"this dataset was made with another {what}" if changed else ""
 
 
 def _renumbered(old: Mapping[str, int], new: dict[str, int]) -> list[str]:

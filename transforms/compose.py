@@ -24,12 +24,12 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.tfrecord_file import read_back
+from recordmill.transforms.convert_shards import GatherReports
 from recordmill.transforms.plan_shards import ShuffleReferences
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.publishing.gather_reports import GatherReports
 from recordmill.transforms.records import convert_image
 from recordmill.transforms.records.annotations import add_image
-from recordmill.transforms.records.features.find_function import FunctionError
+from recordmill.transforms.records.image_functions import FunctionError
 from recordmill.transforms.shards.progress import PROGRESS
 
 

@@ -17,7 +17,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill import storage
-from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -140,3 +140,27 @@ class _ConvertShard(beam.DoFn):
         while self._under_way and (wait or self._under_way[0].done()):
             self._reports.append(self._under_way.popleft().result())
             count_shard(self._reports[-1])
+
+
+class GatherReports(beam.CombineFn):
+    """Adds up reports (`ShardReport`), and what was added up before (`FinishedShards`).
+
+    Of a union of both, Beam would make a schema, and cannot. This adds in place: copying the totals of all classes for
+    each report would take most of the time.
+    """
+
+    def create_accumulator(self) -> FinishedShards:  # noqa: D102  # as the next ones, Beam's own
+        return FinishedShards()
+
+    def add_input(self, finished: FinishedShards, part: Any) -> FinishedShards:  # noqa: D102
+        (finished.merge if isinstance(part, FinishedShards) else finished.add)(part)
+        return finished
+
+    def merge_accumulators(self, parts: Iterable[FinishedShards]) -> FinishedShards:  # noqa: D102
+        first, *others = parts
+        for other in others:
+            first.merge(other)
+        return first
+
+    def extract_output(self, finished: FinishedShards) -> FinishedShards:  # noqa: D102
+        return finished

@@ -4,6 +4,7 @@ Nothing, for splits by hash and splits given: then no image is read. `limit` and
 hash that they still take, stratified splits the hashes of each class.
 """
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from recordmill.schemas.digests import HASH_RANGE, hash_key
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import SplitSettings
-from recordmill.transforms.planning.splitting import SplitCutoffs, bounds_by_rank, split_by_hash
+from recordmill.transforms.planning.splitting import SplitCutoffs, bounds_by_rank
 
 _Hash = Any
 """The type of hashes for Beam: its coder for `int` is signed, and half of them do not fit."""
@@ -105,7 +106,7 @@ class FindSplitCutoffs(beam.PTransform):
         listed = list(groups)
         bounds = bounds_by_rank([group.hash for group in listed for _ in range(group.images)], self.splits)
         names = (*self.splits.names, "")  # "": what the fractions leave out
-        moved = {group.hash: names[split_by_hash(group.hash, bounds)] for group in listed if group.is_mixed}
+        moved = {group.hash: names[bisect_right(bounds, group.hash)] for group in listed if group.is_mixed}
         return label, (bounds, moved)
 
 

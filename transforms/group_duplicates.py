@@ -7,7 +7,7 @@ at most five bits, they share a band, so only hashes that share one are compared
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
@@ -30,10 +30,9 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.publishing.duplicates import are_telling, find_near_pairs
-from recordmill.transforms.records.features.find_function import FunctionError
-from recordmill.transforms.records.image_hooks import make_hooks
-from recordmill.transforms.records.image_record import reencode_image
-from recordmill.transforms.shards.earlier_datasets import find_known_digests
+from recordmill.transforms.records.convert_image import reencode_image
+from recordmill.transforms.records.earlier_datasets import find_known_digests
+from recordmill.transforms.records.image_functions import FunctionError, make_hooks
 from recordmill.transforms.shards.processors import available_processors
 
 READERS = 16
@@ -204,15 +203,15 @@ class GroupDuplicates(beam.PTransform):
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[ReferenceBatch]:
         """PCollection[ReferenceBatch] -> PCollection[ReferenceBatch], of as many references, or notices of them."""
-        settings, together = self.settings, self.settings.kept_together
-        if settings.duplicates == "drop":
-            digested = batches | "DigestImages" >> _name_contents(settings, self.exclusions, self.reuse)
+        together = self.settings.kept_together
+        name = partial(name_content, settings=self.settings, exclusions=self.exclusions, reuse=self.reuse)
+        if self.settings.duplicates == "drop":
+            digested = batches | "DigestImages" >> beam.ParDo(_NameContents(name))
             keep_one = beam.FlatMapTuple(_keep_one).with_output_types(ReferenceBatch)
             batches = digested | "GroupByDigest" >> beam.GroupByKey() | "KeepOne" >> keep_one
         if not together:
             return batches
-        by_look = "images.near_duplicates" in together
-        named = batches | "NameContents" >> _name_contents(settings, self.exclusions, self.reuse, by_look)
+        named = batches | "NameContents" >> beam.ParDo(_NameContents(name, "images.near_duplicates" in together))
         by_content = named | "GroupByContent" >> beam.GroupByKey()
         near = (
             by_content
@@ -230,13 +229,6 @@ class GroupDuplicates(beam.PTransform):
         )
         set_group = beam.Map(_set_group, AsSingleton(joined), chain).with_output_types(ReferenceBatch)
         return named | "SetGroups" >> set_group
-
-
-def _name_contents(
-    settings: DatasetSettings, exclusions: Exclusions, reuse: tuple[ReusableDataset, ...], by_look: bool = False
-) -> beam.ParDo:
-    named = beam.ParDo(_NameContents(settings, exclusions, reuse, by_look))
-    return named.with_output_types(tuple[str, ReferenceBatch])
 
 
 def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[ReferenceBatch]:
@@ -306,17 +298,13 @@ class _NameContents(beam.DoFn):
     Nothing groups what `exclude` names: it is left out when it is converted, and must not affect other images.
     """
 
-    def __init__(
-        self, settings: DatasetSettings, exclusions: Exclusions, reuse: tuple[ReusableDataset, ...], by_look: bool
-    ) -> None:
-        self._settings, self._exclusions, self._reuse = settings, exclusions, reuse
+    def __init__(self, name: Callable[..., str], by_look: bool = False) -> None:
+        self._name = name
         self._by_look = by_look
 
     def setup(self) -> None:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="recordmill-digest")
-        decoding = BoundedSemaphore(available_processors()) if self._by_look else None
-        known: dict[str, Any] = {"settings": self._settings, "exclusions": self._exclusions, "reuse": self._reuse}
-        self._name = partial(name_content, decoding=decoding, **known)
+        self._decoding = BoundedSemaphore(available_processors()) if self._by_look else None
 
     def teardown(self) -> None:
         self._readers.shutdown()
@@ -326,5 +314,5 @@ class _NameContents(beam.DoFn):
             yield "", ReferenceBatch([], batch.notices, batch.classes)
         for start in range(0, len(batch.refs), CHUNK):
             refs = batch.refs[start : start + CHUNK]
-            names = self._readers.map(self._name, refs)
+            names = self._readers.map(partial(self._name, decoding=self._decoding), refs)
             yield from ((name, ReferenceBatch([ref])) for name, ref in zip(names, refs, strict=True))

@@ -241,12 +241,12 @@ class ListReferences(beam.PTransform):
         if not self.spread:
             return inputs | "FindImages" >> beam.FlatMap(self._list).with_output_types(ReferenceBatch)
         ignored_at = partial(_ignored_at, settings=self.settings)
-        listing = beam.ParDo(_ListPart(self.source, self.settings))
+        listing = beam.FlatMap(self._list_part).with_output_types(ReferenceBatch)
         parts = (
             inputs
             | "CutInputs" >> beam.FlatMap(cut_input, ignored_at).with_output_types(Part)
             | beam.Reshuffle()
-            | "FindImages" >> listing.with_output_types(ReferenceBatch).with_outputs("tallies", main="batches")
+            | "FindImages" >> listing.with_outputs("tallies", main="batches")
         )
         concluded = parts.tallies | "GroupByInput" >> beam.GroupByKey() | "Conclude" >> beam.FlatMap(self._conclude)
         return (parts.batches, concluded) | beam.Flatten()
@@ -254,22 +254,15 @@ class ListReferences(beam.PTransform):
     def _list(self, source_input: Input) -> Iterator[ReferenceBatch]:
         return _batch(list_images(source_input, self.source, self.settings))
 
+    def _list_part(self, part: Part) -> Iterator[Any]:
+        """The batches of a part of an input; on the output `tallies`, its tally by the input's name."""
+        tally = Tally()
+        yield from _batch(list_part(part, self.source, self.settings, tally))
+        yield TaggedOutput("tallies", (part.input.name, (part.input, tally)))
+
     def _conclude(self, parts: tuple[str, Iterable[tuple[Input, Tally]]]) -> Iterator[ReferenceBatch]:
         inputs, tallies = zip(*parts[1], strict=True)
         return _batch(conclude(inputs[0], self.source, self.settings, tallies))
-
-
-class _ListPart(beam.DoFn):
-    """The batches of a part of an input; on the output `tallies`, its tally by the input's name."""
-
-    def __init__(self, source: SourceSettings, settings: ListingSettings) -> None:
-        self._source = source
-        self._settings = settings
-
-    def process(self, part: Part) -> Iterator[Any]:
-        tally = Tally()
-        yield from _batch(list_part(part, self._source, self._settings, tally))
-        yield TaggedOutput("tallies", (part.input.name, (part.input, tally)))
 
 
 def _batch(listed: Iterator[Listed]) -> Iterator[ReferenceBatch]:

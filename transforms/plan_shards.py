@@ -1,28 +1,46 @@
-"""PlanShards and ShuffleReferences: the summary becomes a plan, and every reference goes to its shard."""
+"""PlanShards and ShuffleReferences: the summary becomes a plan, and every reference goes to its shard.
 
+A few images are converted to foresee what all will take: bytes, processor time and memory.
+"""
+
+import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from threading import BoundedSemaphore
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from recordmill.schemas.digests import order_of
+from recordmill.imaging.jpeg_header import read_jpeg_header
+from recordmill.imaging.sniff import sniff
+from recordmill.schemas.dataset.record_index import RowOrigin
+from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
+from recordmill.schemas.digests import order_of, source_digest_of
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
-from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.outcome import Price
+from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
-from recordmill.transforms.planning.plan import Plan, ReusableDataset, describe_settings, make_plan
+from recordmill.storage.record_reader import FRAMING_BYTES
+from recordmill.transforms.planning.plan import Plan, ReusableDataset, class_numbers, describe_settings, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
-from recordmill.transforms.planning.summary import Summary, range_of
-from recordmill.transforms.records.features.find_function import FunctionError
+from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary, range_of
+from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
+from recordmill.transforms.records.earlier_datasets import EarlierRecord, JoinedReference, find_reusable, join_earlier
+from recordmill.transforms.records.image_functions import FunctionError
 from recordmill.transforms.run_settings import RunSettings
-from recordmill.transforms.shards.earlier_datasets import find_reusable
-from recordmill.transforms.shards.sample_images import Sample, convert_sample, price_run
+from recordmill.transforms.shards.processors import available_processors
+from recordmill.transforms.shards.progress import PROGRESS, peak_memory
+from recordmill.transforms.shards.read_ahead import ReadAhead
+from recordmill.transforms.shards.shard_files import Fingerprint, WrittenShard
 
 ShardId = tuple[str, int]
 
@@ -34,6 +52,157 @@ HELD_REFERENCES = (16_384, 131_072)
 
 HELD_PER_SHARD = 64
 """References of each shard among them, so that batches stay batches however many shards there are."""
+
+_WRITTEN_BYTES, _MOST_TIMES = 4 * 2**20, 8
+"""Bytes of the sample that are written to see what that costs, and how many times at most."""
+
+_REFERENCE_SECONDS = 60e-6
+"""CPU to sort, shuffle and order a reference, and to pass an image between threads."""
+
+_PROCESS_SECONDS, _END_SECONDS = 0.4, 0.7
+"""CPU of a further process, and of what a run does once: stages of the runner, companion files, report."""
+
+_REFERENCE_BYTES, _IN_PROGRESS_BYTES = 870, 100 * 2**20
+"""Memory of DirectRunner for each reference (docs/scale.md), and of images in progress."""
+
+
+def _is_sampled_alike(earlier: EarlierRecord) -> bool:
+    """Whether an image would be stored as it is if JPEGs did not keep their sampling."""
+    if not earlier.written.changes or sniff(encoded := earlier.encoded) != "JPEG":
+        return True
+    return read_jpeg_header(encoded).subsampling == "4:2:0"
+
+
+@dataclass(frozen=True, slots=True)
+class SampledImage:
+    """An image of a sample.
+
+    Attributes:
+        ref: the image.
+        converted: what it became.
+        seconds: CPU to read and convert it.
+    """
+
+    ref: ImageRef
+    converted: ConvertedImage
+    seconds: float
+
+    @property
+    def stored_bytes(self) -> int:
+        """Of its record, with framing."""
+        return self.converted.size() + FRAMING_BYTES if self.converted.record is not None else 0
+
+
+Sample = Sequence[SampledImage]
+"""Some images, and what they took."""
+
+
+def growth_of(sample: Sample) -> float:
+    """Bytes of a record for each byte of its source."""
+    rows = ((each, each.converted.row) for each in sample)
+    kept = [each for each, row in rows if not isinstance(row, RejectedRow) or row.left_out]
+    before = sum(each.ref.expected_bytes for each in kept)
+    return sum(each.stored_bytes for each in kept) / before if before else 1.0
+
+
+def has_reencoded(sample: Sample) -> bool:
+    """Whether any image was encoded again."""
+    rows = (each.converted.row for each in sample)
+    return any("reencoded" in row.changes for row in rows if isinstance(row, SidecarRow))
+
+
+def foresee_seconds(sample: Sample, summary: Summary) -> float:
+    """CPU seconds to convert all images: by regression on the sizes of the files."""
+    found, sizes = np.array([(each.seconds, each.ref.expected_bytes) for each in sample]).T
+    whole, apart = sum(split.bytes for split in summary.splits.values()), sizes - sizes.mean()
+    slope = max(0.0, float(apart @ found / (apart @ apart))) if apart.any() else 0.0
+    total = summary.references * (found.mean() - slope * sizes.mean()) + slope * whole
+    return max(0.0, float(total))
+
+
+def convert_sample(
+    summary: Summary, settings: DatasetSettings, reuse: Sequence[ReusableDataset] = (), as_before: bool = False
+) -> Sample:
+    """Converts the summary's sample, which is chosen by hash: the same images give the same sizes.
+
+    The functions of `images.function` and `keep` are called twice for each image.
+
+    Args:
+        summary: what was listed.
+        settings: what the dataset is.
+        reuse: earlier datasets whose images may be stored again.
+        as_before: whether JPEGs lose their sampling, as in version 0.1.
+    """
+    asked = settings
+    if as_before and settings.images.subsampling == "auto":
+        settings = replace(settings, images=replace(settings.images, subsampling="by_format"))
+    numbers = class_numbers(summary, settings)
+    labels = {*numbers, *(ref.label for _, _, ref in summary.sample)}
+    label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers)
+    decoding, layout = BoundedSemaphore(available_processors()), ExampleLayout(settings)
+
+    def convert(joined: JoinedReference) -> SampledImage:
+        ref, earlier = joined.ref, joined.earlier
+        if earlier and settings != asked and not _is_sampled_alike(earlier):
+            earlier = None
+        began = time.thread_time()
+        converted = convert_image(ref, layout, label_map, decoding, earlier=earlier, twice=True)
+        return SampledImage(ref, converted, time.thread_time() - began)
+
+    refs = sorted((ref for _, _, ref in summary.sample), key=lambda ref: order_of(settings.seed, ref.key))
+    references = ((ref, RowOrigin(source_digest_of(ref))) for ref in refs)
+    joined = join_earlier(reuse, references, settings.seed)  # of least hashes, so that few sidecars are read
+    with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:  # stores are waited for
+        return list(pool.map(convert, joined, lambda each: each.ref.expected_bytes, lambda _: 0))
+
+
+def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, processes: int) -> Price:
+    """What a run will cost, with what it has cost so far; `sample` is not empty.
+
+    Raises:
+        OSError: the sample cannot be written to the temporary folder.
+    """
+    references, spent = summary.references, PROGRESS.cpu_seconds()
+    batch = ReferenceBatchCoder(ReferenceBatch).encode(ReferenceBatch.of([each.ref for each in sample]))
+    seconds, share = _write([each.converted for each in sample], settings.compression)
+    whole = sum(split.bytes for split in summary.splits.values())
+    # By the ratio: where few files are much larger than the others, regression is further off for bytes.
+    source_bytes = sum(each.ref.expected_bytes for each in sample)
+    ratio = sum(each.stored_bytes for each in sample) / max(1, source_bytes)
+    rest = (
+        foresee_seconds(sample, summary)
+        + references * (seconds + _REFERENCE_SECONDS)
+        + (processes - 1) * _PROCESS_SECONDS
+        + _END_SECONDS
+    )
+    return Price(
+        cpu_seconds=round(spent + rest, 2),
+        memory=peak_memory() + _IN_PROGRESS_BYTES + _REFERENCE_BYTES * references,
+        bytes_read=whole,
+        bytes_shuffled=round(len(batch) * references / len(sample)),
+        bytes_written=round(share * ratio * whole),
+        minutes=round((spent + rest / processes) / 60, 2),
+    )
+
+
+def _write(images: Sequence[ConvertedImage], compression: str) -> tuple[float, float]:
+    """CPU seconds to write an image to a shard and to read it back, and bytes in the shard for each of its record."""
+    some, size = list[ConvertedImage](), 0
+    for image in images:
+        if size < _WRITTEN_BYTES:
+            some.append(image)
+            size += image.size()
+    some *= max(1, min(_MOST_TIMES, _WRITTEN_BYTES // max(size, 1)))
+    with tempfile.TemporaryDirectory(prefix="recordmill-sample-") as folder:
+        began = time.thread_time()
+        mark = Fingerprint("0" * 64, "0" * 64)
+        copies = (replace(image) for image in some)  # writing lets go of their records
+        shard = WrittenShard(folder, "sample", 0, mark, compression, 0)
+        shard.write(copies)
+        report = shard.finish({})
+        seconds = time.thread_time() - began
+    before = sum(image.size() + FRAMING_BYTES for image in some if image.record is not None)
+    return seconds / len(some), report.bytes / before if before else 1.0
 
 
 def estimate_growth(
@@ -57,7 +226,7 @@ def estimate_growth(
         if decides:
             raise
         return 1.0, None  # the run will say so
-    return sample.growth if decides else 1.0, sample
+    return growth_of(sample) if decides else 1.0, sample
 
 
 def plan_dataset(
@@ -77,7 +246,7 @@ def plan_dataset(
     plan = make_plan(summary, selection, settings, recipe, growth)
     if sample and plan.action == "convert" and (run.preview or summary.references >= PRICED_FROM):
         processes = run.processes if summary.references >= run.fewest_for_processes else 1
-        if sample.has_reencoded and settings.images.subsampling == "auto":
+        if has_reencoded(sample) and settings.images.subsampling == "auto":
             sample = convert_sample(summary, settings, reuse)
         with suppress(OSError):  # of the temporary folder
             price = price_run(sample, summary, settings, processes)
@@ -90,32 +259,20 @@ def count_held(shards: int) -> int:
     return min(max(least, HELD_PER_SHARD * shards), most)
 
 
-class ShardAssigner:
-    """Says which shard each reference goes to."""
+def assign_shard(ref: ImageRef, plan: Plan, splitter: ImageSplitter) -> ShardId | None:
+    """The shard of a reference; None for what is ignored or left out.
 
-    def __init__(self, plan: Plan, settings: DatasetSettings) -> None:
-        self.plan = plan
-        self._seed = settings.seed
-        self._splitter = ImageSplitter(settings.seed, settings.splits, plan.selection)
-        self._rejected_go_to = next(iter(plan.starts), "")
-
-    def assign(self, ref: ImageRef) -> ShardId | None:
-        """The shard of a reference; None for what is ignored or left out.
-
-        What was rejected when it was listed goes along, so that the sidecars hold every rejected thing.
-        """
-        if isinstance(ref, Notice):
-            if ref.status == "fatal":  # which no plan of ours converts
-                raise ValueError(f"{ref.uri}: {ref.detail}")
-            if ref.status != "rejected":
-                return None
-            split, order = self._rejected_go_to, order_of(self._seed, ref.key)
-        else:
-            hashes, split, left_out = self._splitter.place(ref)
-            order = hashes.order
-            if left_out:
-                return None
-        return split, range_of(self.plan.starts[split], order)
+    What was rejected when it was listed goes along, so that the sidecars hold every rejected thing.
+    """
+    if not isinstance(ref, Notice):
+        hashes, split, left_out = splitter.place(ref)
+        return None if left_out else (split, range_of(plan.starts[split], hashes.order))
+    if ref.status == "fatal":  # which no plan of ours converts
+        raise ValueError(f"{ref.uri}: {ref.detail}")
+    if ref.status != "rejected":
+        return None
+    split = next(iter(plan.starts))
+    return split, range_of(plan.starts[split], order_of(splitter.seed, ref.key))
 
 
 @dataclass
@@ -167,24 +324,21 @@ class _AssignShards(beam.DoFn):
 
     def __init__(self, settings: DatasetSettings) -> None:
         self._settings = settings
-        self._assigner: ShardAssigner | None = None
 
     def start_bundle(self) -> None:
         self._held = 0
         self._by_shard: defaultdict[ShardId, list[ImageRef]] = defaultdict(list)
 
-    def process(self, batch: ReferenceBatch, plan: Plan) -> Iterator[tuple[tuple[str, int], ReferenceBatch]]:
+    def process(self, batch: ReferenceBatch, plan: Plan) -> Iterator[tuple[ShardId, ReferenceBatch]]:
         if plan.action != "convert":
             return
-        if self._assigner is None or self._assigner.plan is not plan:
-            self._assigner = ShardAssigner(plan, self._settings)
-            self._most_held = count_held(plan.shard_count)
+        splitter = ImageSplitter(self._settings.seed, self._settings.splits, plan.selection)
         for ref in (*batch.refs, *batch.notices):
-            shard = self._assigner.assign(ref)
+            shard = assign_shard(ref, plan, splitter)
             if shard is not None:
                 self._by_shard[shard].append(ref)
         self._held += len(batch)
-        if self._held >= self._most_held:
+        if self._held >= count_held(plan.shard_count):
             yield from self._let_go()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:

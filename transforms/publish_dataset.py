@@ -1,6 +1,6 @@
 """PublishDataset: finished shards become a dataset, all at once, or nothing changes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -24,6 +24,7 @@ from recordmill.storage.dataset_files import find_marker, holds_report, read_mar
 from recordmill.storage.many_files import move_files
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.storage.versions import find_pointer, point_to, split_version, version_name
+from recordmill.transforms.convert_shards import GatherReports
 from recordmill.transforms.planning.output_state import (
     claim_output,
     find_fault,
@@ -32,13 +33,11 @@ from recordmill.transforms.planning.output_state import (
     remove_staging,
 )
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publishing.acted_settings import tell_acted
-from recordmill.transforms.publishing.companions import StagedDataset, find_remarks
-from recordmill.transforms.publishing.companions.label_map_text import note_background
+from recordmill.transforms.publishing.companions.describe_dataset import note_background
+from recordmill.transforms.publishing.companions.remarks import find_remarks
 from recordmill.transforms.publishing.contract import find_breaches
 from recordmill.transforms.publishing.duplicates import Copies, FindCopies, list_duplicates
-from recordmill.transforms.publishing.gather_reports import GatherReports
 from recordmill.transforms.publishing.ledger import (
     LedgerError,
     balance_boxes,
@@ -52,7 +51,13 @@ from recordmill.transforms.publishing.ledger import (
     lost_labels,
     lost_splits,
 )
-from recordmill.transforms.publishing.marker import build_marker, check_names, name_shards, preview_numbers
+from recordmill.transforms.publishing.marker import (
+    StagedDataset,
+    build_marker,
+    check_names,
+    name_shards,
+    preview_numbers,
+)
 from recordmill.transforms.publishing.moved_images import compare_splits
 from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, read_pending, stage_dataset
 from recordmill.transforms.run_settings import RunSettings
@@ -118,7 +123,9 @@ def publish(
         outcome = _make_current(outcome, whole.output, version)
         with suppress(OSError):  # the next run deletes it
             remove_staging(run.output, plan.plan_id, run.run_id)
-    return write_outcome(outcome, plan, run)
+    outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
+    storage.write_file(run.outcome_file, as_json({**to_json(outcome), "run_id": run.run_id}))
+    return outcome
 
 
 def _claim_version(plan: Plan, run: RunSettings) -> None:
@@ -133,13 +140,6 @@ def _claim_version(plan: Plan, run: RunSettings) -> None:
 def _own_claim(plan: Plan, run: RunSettings) -> str:
     """The run whose claim goes when a dataset is in place; with versions it stays until the pointer is."""
     return "" if plan.version else run.run_id
-
-
-def write_outcome(outcome: Outcome, plan: Plan, run: RunSettings) -> Outcome:
-    """Writes the outcome file; gives the outcome with the notes of the run."""
-    outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
-    storage.write_file(run.outcome_file, as_json({**to_json(outcome), "run_id": run.run_id}))
-    return outcome
 
 
 def _add_report(outcome: Outcome, run: RunSettings, write_report: WriteReport) -> Outcome:
@@ -201,27 +201,17 @@ def _publish_converted(
     finished: FinishedShards, copies: Iterable[Copies], plan: Plan, settings: DatasetSettings, run: RunSettings
 ) -> Outcome:
     """Checks the finished shards and publishes them."""
-    reports = sorted(finished.reports, key=attrgetter("place"))
     if problem := finished.find_problem():
         return _failed(problem, plan, run)
-    ledger, rows = balance_ledger(plan.summary, finished), finished.rows
-    such = {reason: each.text for reason, each in finished.such.items()} | list_rejected(reports, plan, run)
-    if problem := find_excess(finished, plan, ledger, settings, such):
-        boxes = balance_boxes(plan.summary, finished)
-        lost = lost_classes(plan.summary, rows.classes, plan.label_map)[:5]  # stdout's line stays short
-        numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
-        rejected = storage.join(staging_folder(run.output, plan.plan_id), REJECTED)
-        is_listed = ledger.rejected and run.writer != "beam"
-        sentence = f"{problem}: {rejected} lists what was rejected" if is_listed else problem
-        return Outcome("failed", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
-    plan = replace(plan, notes=[*plan.notes, *list_losses(finished, plan.summary, settings)])
-    layout = ExampleLayout(settings)
-    if note := note_background(plan.label_map.ids, rows.class_counts, layout.convention.label_map_file):
-        plan.notes.append(note)
+    ledger = balance_ledger(plan.summary, finished)
+    if failure := _compare_with_limits(finished, ledger, plan, settings, run):
+        return failure
+    plan = replace(plan, notes=[*plan.notes, *list_losses(finished, plan, settings)])
     sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     if run.writer == "beam":
         numbers = _move_written(finished, ledger, plan, settings, run)
         return Outcome("written", sentence, DONE, numbers=numbers, notes=tuple(plan.notes))
+    reports = sorted(finished.reports, key=attrgetter("place"))
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     images = ImageTotals.of(report.images for report in reports)
@@ -237,7 +227,7 @@ def _publish_converted(
         return failure
     remarks = find_remarks(marker, images, settings)
     marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
-    dataset = StagedDataset(marker, settings, plan.config_text, shards, reports, folder, images, remarks)
+    dataset = StagedDataset(marker, settings, shards, reports, folder, images, remarks)
     notes = [*filter(None, [moved, note_renamed(replaced, marker)]), *_describe_reuse(finished, plan)]
     stage_dataset(dataset, plan, run, (*plan.run_notes, *notes))
     if same := _keep_same_version(plan, run):
@@ -249,6 +239,28 @@ def _publish_converted(
         fit = "fits" if unused == 1 else "fit"
         notes.append(f"{format_count(unused, 'line')} of {settings.exclude} {fit} nothing")  # the marker names no list
     return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), (*plan.notes, *notes))
+
+
+def _compare_with_limits(
+    finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings, run: RunSettings
+) -> Outcome | None:
+    """How a run ends that has rejected or dropped too much; None if it has not. Lists what was rejected."""
+    such = {reason: each.text for reason, each in finished.such.items()} | list_rejected(finished.reports, plan, run)
+    lost = lost_classes(plan.summary, finished.rows.classes, plan.label_map)
+    problem = (
+        check_limits(ledger, lost, settings, such, lost_splits(plan.summary, finished))
+        or check_boxes(finished, settings, plan.label_map)
+        or check_labels(finished.annotations, settings, such.get("unknown_label", ""))
+    )
+    if not problem:
+        return None
+    boxes = balance_boxes(plan.summary, finished)
+    lost = lost[:5]  # stdout's line stays short
+    numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
+    if ledger.rejected and run.writer != "beam":
+        rejected = storage.join(staging_folder(run.output, plan.plan_id), REJECTED)
+        problem = f"{problem}: {rejected} lists what was rejected"
+    return Outcome("failed", problem, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
 
 
 def _keep_same_version(plan: Plan, run: RunSettings) -> Outcome | None:
@@ -312,38 +324,19 @@ def note_renamed(old: Marker | None, new: Marker) -> str:
     return ""
 
 
-def find_excess(
-    finished: FinishedShards, plan: Plan, ledger: Ledger, settings: DatasetSettings, examples: Mapping[str, str]
-) -> str:
-    """Why too much was rejected or dropped; the empty string if it was not.
-
-    Args:
-        finished: what all shards add up to.
-        plan: what was planned.
-        ledger: the outcome of everything.
-        settings: what the dataset is.
-        examples: something rejected for each reason, in words.
-    """
-    lost = lost_classes(plan.summary, finished.rows.classes, plan.label_map)
-    return (
-        check_limits(ledger, lost, settings, examples, lost_splits(plan.summary, finished))
-        or check_boxes(finished, settings, plan.label_map)
-        or check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
-    )
-
-
-def list_losses(finished: FinishedShards, summary: Summary, settings: DatasetSettings) -> list[str]:
-    """Notes on splits that were listed and are empty, and on labels that no Example has."""
+def list_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings) -> Iterator[str]:
+    """Notes on splits that were listed and are empty, on labels that no Example has, and on a class with the id 0."""
     fate = "rejected or left out" if finished.rows.left_out else "rejected"
-    notes = [f"split {name} is empty: its {settings.unit}s were {fate}" for name in lost_splits(summary, finished)]
+    for name in lost_splits(plan.summary, finished):
+        yield f"split {name} is empty: its {settings.unit}s were {fate}"
     layout = ExampleLayout(settings)
-    if count := lost_labels(finished, summary, layout.fields):
+    title, label_map_file = layout.convention.title, layout.convention.label_map_file
+    if count := lost_labels(finished, plan.summary, layout.fields):
         what = f"{format_count(count, 'label')} of images with several {'is' if count == 1 else 'are'} in no Example"
-        where = (
-            f"the convention ({layout.convention.title}) stores one, a mapping with the field label_texts all of them"
-        )
-        notes.append(f"{what}: {where}")
-    return notes
+        where = f"the convention ({title}) stores one, a mapping with the field label_texts all of them"
+        yield f"{what}: {where}"
+    if note := note_background(plan.label_map.ids, finished.rows.class_counts, label_map_file):
+        yield note
 
 
 def _move_written(

@@ -13,7 +13,7 @@ import tensorflow as tf
 from PIL import Image
 
 from benchmarks.rivals import job, round_robin
-from recordmill.transforms.records.features.built_in import mean_std
+from recordmill.transforms.records.image_functions import mean_std
 
 
 def feature_transform(path: str) -> list[float]:

@@ -27,7 +27,7 @@ from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources import Source
-from recordmill.transforms.records.features.find_function import digest_code, find_function
+from recordmill.transforms.records.image_functions import digest_code, find_function
 
 _ANNOTATIONS = {"boxes": ("boxes", BOX_FIELDS), "labels": ("several labels", MANY_LABELS_FIELDS)}
 

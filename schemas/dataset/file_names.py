@@ -42,6 +42,12 @@ SIDECARS = "sidecars"
 TRANSFORM_FN = "transform_fn"
 """The folder of an analysis; TensorFlow Transform's own name for it."""
 
+RESERVED = frozenset({*SIDE_FILES, MARKER, INDEX, VERSIONS, REPORT, REPORT_DATA, SIDECARS})
+"""Names in an output, besides shards and descriptions, that publishing takes."""
+
+COMPANIONS = ("README.md", "croissant.json", "dataset_info.json", "features.json", "label_map.pbtxt", "schema.pbtxt")
+"""Names of descriptions in an output. If the dataset there does not list one, the file is a user's."""
+
 STAGING_PREFIX = ".staging-"
 
 CLAIM_PREFIX = "claim"

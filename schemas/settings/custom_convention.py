@@ -124,7 +124,7 @@ BUILT_IN = {
     "pixels_sha256": BuiltIn("image", "bytes", False, "SHA-256 of the decoded pixels, in hex"),
     "file_sha256": BuiltIn("file", "bytes", False, "SHA-256 of the file, in hex"),
 }
-"""By name; `transforms.records.features.built_in` has the functions themselves."""
+"""By name; `transforms.records.image_functions` has the functions themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

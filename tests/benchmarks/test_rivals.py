@@ -13,7 +13,7 @@ from PIL import Image
 
 from benchmarks import frames, measure, photographs
 from recordmill.schemas.example_proto import Example
-from recordmill.transforms.records.features.built_in import mean_std
+from recordmill.transforms.records.image_functions import mean_std
 
 COUNT = 60
 MODES = ("reencode", "decode", "copy")

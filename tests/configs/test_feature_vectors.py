@@ -12,8 +12,7 @@ from PIL import Image
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.transforms.records.features.built_in import mean_std
-from recordmill.transforms.records.features.find_function import find_function
+from recordmill.transforms.records.image_functions import find_function, mean_std
 
 OWN = """
 import hashlib

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordmill.transforms.records.features.find_function import find_function
+from recordmill.transforms.records.image_functions import find_function
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from recordmill.schemas.example_proto import Example
-from recordmill.transforms.records.features.find_function import find_function
+from recordmill.transforms.records.image_functions import find_function
 
 FLAGS = "--set=images.function=hooks:crop_square --set=keep=hooks:is_colourful --set=images.store=png"
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.verify import main as verify
-from recordmill.transforms.records.features.find_function import find_function
+from recordmill.transforms.records.image_functions import find_function
 from tests.pipeline.conftest import encode_picture
 
 OWN = """

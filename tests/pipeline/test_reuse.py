@@ -26,10 +26,9 @@ from recordmill.schemas.example_proto import Example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.storage.tfrecord_file import RecordSink
 from recordmill.transforms.planning.plan import ReusableDataset
-from recordmill.transforms.records import convert_image, image_record
-from recordmill.transforms.records.earlier_record import ReferenceDigests
-from recordmill.transforms.shards import earlier_datasets, shard_writer
-from recordmill.transforms.shards.earlier_datasets import join_earlier
+from recordmill.transforms.records import convert_image, earlier_datasets
+from recordmill.transforms.records.earlier_datasets import ReferenceDigests, join_earlier
+from recordmill.transforms.shards import shard_writer
 from recordmill.transforms.shards.shard_writer import ShardWriter
 
 TIME = 1_700_000_000
@@ -63,7 +62,7 @@ def decoded(monkeypatch):
         calls.append(data)
         return prepare.prepare_image(data, *arguments)
 
-    monkeypatch.setattr(image_record, "prepare_image", counted)
+    monkeypatch.setattr(convert_image, "prepare_image", counted)
     return calls
 
 

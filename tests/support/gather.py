@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import reduce
 
 from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
-from recordmill.transforms.publishing.gather_reports import GatherReports
+from recordmill.transforms.convert_shards import GatherReports
 
 
 def gather_reports(parts: Iterable[ShardReport | FinishedShards]) -> FinishedShards:

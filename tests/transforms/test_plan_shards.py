@@ -2,6 +2,7 @@ import io
 import random
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import apache_beam as beam
@@ -21,8 +22,8 @@ from recordmill.schemas.settings.images import Resize
 from recordmill.transforms import plan_shards
 from recordmill.transforms.plan_shards import (
     PlanShards,
-    ShardAssigner,
     ShuffleReferences,
+    assign_shard,
     count_held,
     plan_dataset,
 )
@@ -50,18 +51,22 @@ def plan_from(summary, settings, run):
     return plan_dataset(summary, SplitCutoffs(), settings, make_recipe(settings), run)
 
 
+def assigner_of(plan, settings):
+    return partial(assign_shard, plan=plan, splitter=ImageSplitter(settings.seed, settings.splits, plan.selection))
+
+
 @pytest.fixture
 def plan(run):
     return plan_from(summary_of(REFS + OTHERS), SETTINGS, run)
 
 
 def test_every_image_goes_to_one_shard_of_its_split_and_no_shard_is_empty(plan):
-    assigner = ShardAssigner(plan, SETTINGS)
+    assign = assigner_of(plan, SETTINGS)
     splitter = ImageSplitter(0, SETTINGS.splits, SplitCutoffs())
     sizes = Counter()
     for ref in REFS:
         _, split, left_out = splitter.place(ref)
-        shard = assigner.assign(ref)
+        shard = assign(ref)
         if left_out:
             assert shard is None
         else:
@@ -72,16 +77,16 @@ def test_every_image_goes_to_one_shard_of_its_split_and_no_shard_is_empty(plan):
 
 
 def test_rejected_things_go_along_and_others_stay(plan):
-    assigner = ShardAssigner(plan, SETTINGS)
-    assert assigner.assign(OTHERS[0])[0] == "train"
-    assert assigner.assign(OTHERS[1]) is assigner.assign(OTHERS[2]) is None
+    assign = assigner_of(plan, SETTINGS)
+    assert assign(OTHERS[0])[0] == "train"
+    assert assign(OTHERS[1]) is assign(OTHERS[2]) is None
 
 
 def test_a_group_that_is_moved_to_an_empty_split_is_written_there(run):
     settings = replace(SETTINGS, splits=SplitSettings(fractions={"train": 0.999999, "test": 0.000001}))
     plan = plan_from(summary_of(REFS[:5], settings), settings, run)
-    assigner = ShardAssigner(plan, settings)
-    shards = [assigner.assign(ref) for ref in REFS[:5]]
+    assign = assigner_of(plan, settings)
+    shards = [assign(ref) for ref in REFS[:5]]
     assert Counter(split for split, _ in shards) == {"train": 4, "test": 1}
 
 
@@ -89,8 +94,8 @@ def test_a_group_that_is_moved_to_an_empty_split_is_written_there(run):
 def test_the_shuffle_keeps_every_reference_exactly(plan, held, monkeypatch):
     monkeypatch.setattr(plan_shards, "HELD_REFERENCES", held)
     listed = REFS + OTHERS
-    assigner = ShardAssigner(plan, SETTINGS)
-    expected = [(shard, ref) for ref in listed if (shard := assigner.assign(ref)) is not None]
+    assign = assigner_of(plan, SETTINGS)
+    expected = [(shard, ref) for ref in listed if (shard := assign(ref)) is not None]
     with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([plan]))
         batches = root | beam.Create([ReferenceBatch.of(listed[at : at + 5]) for at in range(0, len(listed), 5)])
@@ -126,6 +131,11 @@ def test_plan_shards_plans_in_the_pipeline_what_plan_dataset_plans(plan, run):
 
 def test_a_listing_that_makes_no_dataset_does_not_look_at_the_output(run):
     assert plan_from(Summary(), SETTINGS, run).action == "fail"
+
+
+def test_without_images_there_is_no_price(run):
+    plan = plan_from(summary_of(OTHERS), SETTINGS, replace(run, preview=True))
+    assert (plan.action, plan.price) == ("convert", None)
 
 
 def estimate_growth(*arguments, **more):

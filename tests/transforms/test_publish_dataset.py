@@ -30,7 +30,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms import publish_dataset
 from recordmill.transforms.claim_output import settle_action
-from recordmill.transforms.plan_shards import ShardAssigner, plan_dataset
+from recordmill.transforms.plan_shards import assign_shard, plan_dataset
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publish_dataset import PublishDataset
@@ -64,9 +64,9 @@ def plan_of(refs, run, settings=SETTINGS):
 
 
 def write_all(plan, refs, run, settings=SETTINGS):
-    shards = {}
+    shards, splitter = {}, ImageSplitter(settings.seed, settings.splits, plan.selection)
     for ref in refs:
-        if (shard := ShardAssigner(plan, settings).assign(ref)) is not None:
+        if (shard := assign_shard(ref, plan, splitter)) is not None:
             shards.setdefault(shard, []).append(ref)
     staging = Path(staging_folder(run.output, plan.plan_id))
     staging.mkdir(parents=True, exist_ok=True)
@@ -535,7 +535,8 @@ def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_
     refs = pictures(8)
     tolerant = replace(SETTINGS, max_rejected=RejectionLimits(share=1.0, count=99, lost_classes=2))
     plan = plan_of(refs, replace(run, preview=True), tolerant)
-    first = [ref for ref in refs if ShardAssigner(plan, tolerant).assign(ref) == ("train", 0)]
+    splitter = ImageSplitter(tolerant.seed, tolerant.splits, plan.selection)
+    first = [ref for ref in refs if assign_shard(ref, plan, splitter) == ("train", 0)]
     assert 0 < len(first) < 8
     for ref in first:
         Path(ref.uri).write_bytes(bytes(ref.size))

@@ -1,6 +1,6 @@
 """The plan: what is made of a summary, decided once for the whole run.
 
-What to tell of the classes before anything is converted: those that are hardly the ones that were meant.
+Notes on the classes come before anything is converted: on those that are hardly the ones that were meant.
 """
 
 import math
@@ -31,46 +31,43 @@ from recordmill.transforms.planning.summary import SplitSummary, Summary
 
 def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> list[str]:
     """The notes; the same for the same images, as they become part of the marker."""
-    notes = (
-        _note_unmet(summary, settings, label_map),
-        _note_raised(label_map, settings),
-        _note_folders(summary, settings),
-        _note_alike(label_map),
-        _note_numbers(label_map, settings),
-    )
-    return [note for note in notes if note]
+    return [
+        *_note_unmet(summary, settings, label_map),
+        *_note_raised(label_map, settings),
+        *_note_folders(summary, settings),
+        *_note_alike(label_map),
+        *_note_numbers(label_map, settings),
+    ]
 
 
-def _note_unmet(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> str:
+def _note_unmet(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> Iterator[str]:
     """The classes that were listed and that nothing has, where labels are known by now."""
     if settings.source.late_labels or summary.boxes or summary.labels <= {""}:
-        return ""
+        return
     met = {label_map.name_for(label) for label in summary.labels}
     unmet = [name for name in settings.labels.classes if name not in met and name != settings.labels.catch_all]
-    if not unmet:
-        return ""
-    verb = "has" if len(unmet) == 1 else "have"
-    return f"{format_count(len(unmet), 'class')} of labels.classes {verb} no {settings.unit}: {show_names(unmet)}"
+    if unmet:
+        verb = "has" if len(unmet) == 1 else "have"
+        yield f"{format_count(len(unmet), 'class')} of labels.classes {verb} no {settings.unit}: {show_names(unmet)}"
 
 
-def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> str:
+def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str]:
     """That classes have other ids than the source's numbers."""
     ids = label_map.ids
     moved = [(name, number) for name, number in label_map.numbers.items() if ids.get(name, number) != number]
-    if settings.labels.ids != "raised" or not moved:
-        return ""
-    name, own = moved[0]
-    what = f"class {name} has the id {ids[name]}, not {own}, and all others are higher by {ids[name] - own} too"
-    layout = ExampleLayout(settings)
-    why = f"ids begin at {layout.label_offset} in the convention ({layout.convention.title})"
-    return f"{what}: {why}; labels.ids=integers keeps the source's numbers"
+    if settings.labels.ids == "raised" and moved:
+        name, own = moved[0]
+        what = f"class {name} has the id {ids[name]}, not {own}, and all others are higher by {ids[name] - own} too"
+        layout = ExampleLayout(settings)
+        why = f"ids begin at {layout.label_offset} in the convention ({layout.convention.title})"
+        yield f"{what}: {why}; labels.ids=integers keeps the source's numbers"
 
 
-def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
+def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     """That a class's folder holds folders, which may be the classes: one level too high is easily named."""
     source = settings.source
     if not isinstance(source, ClassFolders | Archives) or source.class_from != "first_folder":
-        return ""
+        return
     below: defaultdict[str, set[str]] = defaultdict(set)
     tops = set()
     keys = [ref.key for _, _, ref in summary.sample]
@@ -82,7 +79,7 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
         tops.add(at)
     nested = {label: folders for label, folders in below.items() if len(folders) > 1 and "" not in folders}
     if not nested:
-        return ""
+        return
     label, folders = min(nested.items())
     shown = show_names(sorted(folders))
     advice = "if those are the classes, set source.class_from=last_folder"
@@ -91,32 +88,32 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> str:
     if len(summary.labels) == 1:
         if tops == {0} and isinstance(source, ClassFolders):
             advice = f"if those are the classes, let --input end in /{label}"
-        return f"there is 1 class, {label}, and below it the folders {shown}: {advice}"
-    others = format_count(len(nested) - 1, "other class")
-    more = f", as are those of {others}" if len(nested) > 1 else ""
-    return f"the images of class {label} are in folders of their own, {shown}{more}: {advice}"
+        yield f"there is 1 class, {label}, and below it the folders {shown}: {advice}"
+    else:
+        others = format_count(len(nested) - 1, "other class")
+        more = f", as are those of {others}" if len(nested) > 1 else ""
+        yield f"the images of class {label} are in folders of their own, {shown}{more}: {advice}"
 
 
-def _note_alike(label_map: LabelMap) -> str:
+def _note_alike(label_map: LabelMap) -> Iterator[str]:
     """That classes differ in nothing but case and blanks, as folders of several people do."""
     alike: dict[str, list[str]] = {}
     for name in sorted(label_map.ids):
         alike.setdefault(" ".join(name.split()).casefold(), []).append(name)
     found = [names for names in alike.values() if len(names) > 1]
-    if not found:
-        return ""
-    return f"classes differ in case or blanks alone: {show_names([' and '.join(map(repr, names)) for names in found])}"
+    if found:
+        shown = show_names([" and ".join(map(repr, names)) for names in found])
+        yield f"classes differ in case or blanks alone: {shown}"
 
 
-def _note_numbers(label_map: LabelMap, settings: DatasetSettings) -> str:
+def _note_numbers(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str]:
     """That classes which are numbers have ids in the order of their texts, where 10 comes before 2."""
     names = list(label_map.ids)
     is_found = settings.labels.ids == "names" and not settings.labels.classes and not label_map.numbers
-    if not (is_found and all(map(is_integer_label, names))) or names == sorted(names, key=int):
-        return ""
-    one, two = next((one, two) for one, two in pairwise(names) if int(one) > int(two))
-    order = f"classes are numbers, and are sorted as texts: {one} comes before {two}"
-    return f"{order}; labels.ids=integers makes each number the id of its class"
+    if is_found and all(map(is_integer_label, names)):
+        for one, two in [each for each in pairwise(names) if int(each[0]) > int(each[1])][:1]:
+            order = f"classes are numbers, and are sorted as texts: {one} comes before {two}"
+            yield f"{order}; labels.ids=integers makes each number the id of its class"
 
 
 MOST_PER_SHARD = 1_000_000
@@ -225,7 +222,7 @@ def make_plan(
         selection, problem = _fill_splits(summary, selection, settings, notes)
     if settings.splits.stratify and not problem:
         notes += _deviations(summary, settings)
-    notes += [*_note_losses(summary, settings), *_note_unsplit(summary, settings)]
+    notes += _note_losses(summary, settings)
     starts: dict[str, list[int]] = {}
     sizes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
     # Of splits that are given, those without images get no shard.
@@ -315,7 +312,7 @@ def _describe_listing(summary: Summary) -> dict[str, Any]:
 
 
 def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
-    """Notes on boxes that the convention has no place for, and on listed images without an annotation."""
+    """Notes on boxes and images that will be in no Example: without a place, an annotation or a split."""
     layout = ExampleLayout(settings)
     if summary.boxes and not layout.stores_boxes:
         what = f"{format_count(summary.boxes, 'box')} {'is' if summary.boxes == 1 else 'are'} in no Example"
@@ -332,6 +329,10 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         )
         remedy = "where they belong together, rename the files or their folder, or the boxes are lost"
         yield f"there are both {lone} and {bare}: {remedy}"
+    if unsplit := summary.left_out["fraction"]:
+        total, of = sum(settings.splits.fractions.values()), format_count(summary.references + unsplit, settings.unit)
+        are = "is" if unsplit == 1 else "are"
+        yield f"splits.fractions sum to {total:.6g}: {unsplit:,} of {of} {are} in no split"
 
 
 def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
@@ -360,37 +361,35 @@ def _fill_splits(
     summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, notes: list[str]
 ) -> tuple[SplitCutoffs, str]:
     """Sees to it that no split that was asked for is empty."""
-    names = settings.splits.names
+    names, unit = settings.splits.names, settings.unit
     empty = [name for name in names if name not in summary.splits]
     if not empty or not summary.references:
         return selection, ""
     if settings.splits.given:
         key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
-        what = f"no {settings.unit} was found for split {empty[0]}"
+        what = f"no {unit} was found for split {empty[0]}"
         if summary.rejected:  # the split's own may be among them
             such = f"{summary.rejected.total():,} rejected, such as {min(summary.rejected_such.values())}"
             return selection, f"{what}, and {such}: correct that, or remove the split from {key}"
-        notes.extend(f"no {settings.unit} was found for split {name}, which {key} names" for name in empty)
+        notes.extend(f"no {unit} was found for split {name}, which {key} names" for name in empty)
         return selection, ""
     if settings.splits.stratify:
-        return (
-            selection,
-            f"no class has enough {settings.unit}s for split {empty[0]}: raise its fraction, or unset splits.stratify",
-        )
+        why = f"no class has enough {unit}s for split {empty[0]}: raise its fraction, or unset splits.stratify"
+        return selection, why
     counts = {name: split.references for name, split in summary.splits.items()}
     moved = fill_empty_splits(counts, summary.nearest, settings.splits)
     unfilled = [name for name in empty if name not in moved.values()]
     if unfilled:
-        things = "groups" if settings.splits.group else f"{settings.unit}s"
+        things = "groups" if settings.splits.group else f"{unit}s"
         return selection, (
-            f"there are too few {things} ({format_count(summary.references, settings.unit)}) "
+            f"there are too few {things} ({format_count(summary.references, unit)}) "
             f"for the {len(names)} splits {', '.join(names)}: {unfilled[0]} would be empty"
         )
-    notes.extend(f"split {name} would have been empty: it was given the nearest {settings.unit}s" for name in empty)
+    notes.extend(f"split {name} would have been empty: it was given the nearest {unit}s" for name in empty)
     return replace(selection, moved=moved), ""
 
 
-def _deviations(summary: Summary, settings: DatasetSettings) -> list[str]:
+def _deviations(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     """A note where stratified splits are off a class's share by more than an image, since groups are kept whole."""
     fractions = settings.splits.fractions
     whole = {label: count / sum(fractions.values()) for label, count in summary.classes.items()}
@@ -400,22 +399,10 @@ def _deviations(summary: Summary, settings: DatasetSettings) -> list[str]:
         for label, count in summary.splits.get(name, SplitSummary()).classes.items()
     ]
     far = sorted((each for each in off if each[0] > 2), key=lambda each: (-each[0], *each[1:]))
-    if not far:
-        return []
-    _, label, name, count, share = far[0]
-    return [
-        f"groups are kept whole: split {name} has {count:,} {settings.unit}s of class {label}, whose share is {share:,}"
-        + (f" (the most of {len(far)} deviations)" if len(far) > 1 else "")
-    ]
-
-
-def _note_unsplit(summary: Summary, settings: DatasetSettings) -> list[str]:
-    """A note where fractions leave images out of all splits."""
-    unsplit, of = summary.left_out["fraction"], summary.references + summary.left_out["fraction"]
-    total = sum(settings.splits.fractions.values())
-    are = "is" if unsplit == 1 else "are"
-    what = f"splits.fractions sum to {total:.6g}: {unsplit:,} of {format_count(of, settings.unit)} {are} in no split"
-    return [what] if unsplit else []
+    for _, label, name, count, share in far[:1]:
+        unit, more = settings.unit, f" (the most of {len(far)} deviations)" if len(far) > 1 else ""
+        what = f"groups are kept whole: split {name} has {count:,} {unit}s of class {label}, whose share is {share:,}"
+        yield what + more
 
 
 def _without_histograms(summary: Summary) -> Summary:

@@ -43,37 +43,30 @@ class ImageSplitter:
     """Says each image's place: its split, or why it is left out.
 
     Attributes:
+        seed: the dataset's seed.
         selection: what was known beforehand.
         middles: the middle of each split's range of hashes; empty where hashes decide no split.
     """
 
     def __init__(self, seed: int, settings: SplitSettings, selection: SplitCutoffs) -> None:
-        self._seed = seed
+        self.seed = seed
         self._stratify = settings.stratify
-        self._names, self._bounds = settings.names, split_bounds(settings)
+        self._names, self._bounds = (*settings.names, ""), split_bounds(settings)  # "": what the fractions leave out
         self.selection = selection
         by_hash = not settings.given and not settings.stratify
         middles = [(low + high) // 2 for low, high in pairwise([0, *self._bounds])]
-        self.middles = list(zip(self._names, middles, strict=True)) if by_hash else []
+        self.middles = list(zip(settings.names, middles, strict=True)) if by_hash else []
 
     def place(self, ref: ImageRef) -> tuple[KeyHashes, str, str]:
         """The numbers of one image, its split, and the reason where it is left out, one of `LEFT_OUT`."""
-        hashes = hash_key(self._seed, ref.key, ref.group)
+        hashes = hash_key(self.seed, ref.key, ref.group)
         if limit := self.selection.find_limit(ref.label, hashes.take):
             return hashes, "", limit
         split = ref.split or self.selection.moved.get(hashes.split)
         if split is None:
-            split = self._by_hash(ref.label, hashes.split)
+            bounds = self.selection.class_bounds[ref.label] if self._stratify else self._bounds
+            split = self._names[bisect_right(bounds, hashes.split)]
         return hashes, split, "" if split else "fraction"
-
-    def _by_hash(self, label: str, number: int) -> str:
-        index = split_by_hash(number, self.selection.class_bounds[label] if self._stratify else self._bounds)
-        return self._names[index] if index < len(self._names) else ""
-
-
-def split_by_hash(number: int, bounds: Sequence[int]) -> int:
-    """The index of the split whose range holds a hash; the number of splits where none does."""
-    return bisect_right(bounds, number)
 
 
 def bounds_by_rank(numbers: Sequence[int], settings: SplitSettings) -> list[int]:

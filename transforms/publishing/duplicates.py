@@ -1,9 +1,8 @@
 """Images that a dataset holds twice: files of the same bytes, and pairs that look alike; no image is read for it.
 
 The same bytes have the same digest: workers group the digests of all shards, and fetch the rows of those that are there
-several times. Pairs that look alike are found while the dataset is published, from one difference hash an image.
-
-Pairs of images that look alike: difference hashes within a small Hamming distance, found without comparing all.
+several times. Pairs that look alike have difference hashes within a small Hamming distance. They are found while the
+dataset is published, from one hash an image, without comparing all.
 """
 
 import errno
@@ -190,8 +189,18 @@ class FindCopies(beam.PTransform):
         )
 
     def _fetch(self, repeated: tuple[Place, Iterable[bytes]], plan: Plan) -> Copies:
+        """The rows of a shard whose digests are there several times."""
+        place, digests = repeated
         folder = storage.join(self.output, plan.version) if plan.version else self.output
-        return fetch_copies(staging_folder(folder, plan.plan_id), *repeated)
+        sidecar = shard_path(staging_folder(folder, plan.plan_id), *place, "jsonl")
+        wanted = np.sort(np.concatenate([as_numbers(each) for each in digests]))
+        try:
+            rows = [
+                (row.sha256, orjson.dumps((row.key, place[0], row.class_name))) for _, row in _fetch(sidecar, wanted)
+            ]
+        except FileNotFoundError:
+            return Copies(place, [], is_gone=True)
+        return Copies(place, rows)
 
 
 def cut_contents(report: ShardReport, plan: Plan) -> Iterator[tuple[int, tuple[Place, bytes]]]:
@@ -212,19 +221,6 @@ def find_repeated(parts: Iterable[tuple[Place, bytes]]) -> Iterator[tuple[Place,
     for place, own in zip(places, digests, strict=True) if len(repeated) else ():
         if len(found := np.intersect1d(own, repeated)):
             yield place, found.tobytes()
-
-
-def fetch_copies(staging: str, place: Place, repeated: Iterable[bytes]) -> Copies:
-    """The rows of a shard whose digests are among some."""
-    wanted = np.sort(np.concatenate([as_numbers(part) for part in repeated]))
-    try:
-        rows = [
-            (row.sha256, orjson.dumps((row.key, place[0], row.class_name)))
-            for _, row in _fetch(shard_path(staging, *place, "jsonl"), wanted)
-        ]
-    except FileNotFoundError:
-        return Copies(place, [], is_gone=True)
-    return Copies(place, rows)
 
 
 def list_duplicates(

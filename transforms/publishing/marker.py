@@ -1,8 +1,8 @@
-"""The marker of a dataset that is about to be published, and the names of its shards."""
+"""A dataset that is about to be published: its marker, the names of its shards, and what its describers are given."""
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -18,6 +18,7 @@ from recordmill.schemas.dataset.file_names import (
 )
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import (
+    LABEL_FIELDS,
     About,
     DuplicateCounts,
     Fingerprint,
@@ -29,13 +30,16 @@ from recordmill.schemas.dataset.marker import (
     SplitEntry,
 )
 from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
-from recordmill.schemas.dataset.totals import RowTotals
-from recordmill.schemas.features import feature_schema
+from recordmill.schemas.dataset.side_files import Remark
+from recordmill.schemas.dataset.totals import ImageTotals, RowTotals
+from recordmill.schemas.features import Feature, feature_schema
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.storage.dataset_files import shard_path
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.ledger import balance_boxes, describe_annotations
+from recordmill.transforms.shards.record_columns import Column, read_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +150,49 @@ def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
         "classes": len(plan.label_map.ids),
         "input_bytes": sum(split.bytes for split in summary.splits.values()),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class StagedDataset:
+    """A dataset whose shards are finished and not yet published.
+
+    Attributes:
+        marker: what `recordmill.json` will say, without its `run` part; `files` still lacks those that describe.
+        settings: what the dataset is.
+        shards: the shards under their final names, in the order of their splits' names.
+        reports: of all shards, also of those without records, whose sidecars list rejected images alone.
+        folder: where they are until they are published; see `path_of`.
+        images: what is worth knowing of all images.
+        remarks: what is worth a look.
+    """
+
+    marker: Marker
+    settings: DatasetSettings
+    shards: Sequence[PublishedShard]
+    reports: Sequence[ShardReport]
+    folder: str
+    images: ImageTotals = field(default_factory=ImageTotals)
+    remarks: Sequence[Remark] = ()
+
+    @property
+    def layout(self) -> ExampleLayout:
+        """What its Examples and files look like."""
+        return ExampleLayout(self.settings)
+
+    @property
+    def sure_features(self) -> tuple[Feature, ...]:
+        """The features that every Example has: all but those that some Example lacks, such as a label."""
+        unlabelled = any("" in split.classes for split in self.marker.splits.values())
+        features = self.layout.features
+        missing = {key for report in self.reports for key in report.missing}
+        return tuple(
+            each for each in features if each.key not in missing and not (unlabelled and each.field in LABEL_FIELDS)
+        )
+
+    def path_of(self, report: ShardReport, kind: str) -> str:
+        """Where a shard's file is now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""
+        return shard_path(self.folder, report.split, report.index, kind)
+
+    def read_column(self, report: ShardReport, column: Column) -> bytes:
+        """Numbers of the records of a shard."""
+        return read_column(self.folder, report.split, report.index, report.records, column)

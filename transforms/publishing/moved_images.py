@@ -5,7 +5,8 @@ Images are compared by their bytes, not their names, so that files renamed since
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import permutations
+from itertools import groupby, permutations
+from operator import attrgetter
 
 import numpy as np
 
@@ -46,10 +47,8 @@ def compare_splits(output: str, marker: Marker, staging: str, reports: Sequence[
         }
     except (OSError, AttributeError, KeyError, TypeError, ValueError):  # the dataset may be replaced for that
         return f"whether {unit}s have moved between splits is not known: sidecars of the replaced dataset are damaged"
-    own: dict[str, list[ShardReport]] = {}
-    for report in reports:
-        own.setdefault(report.split, []).append(report)
-    new = {split: read_numbers(staging, shards, "contents") for split, shards in own.items()}
+    by_split = groupby(sorted(reports, key=attrgetter("place")), attrgetter("split"))
+    new = {split: read_numbers(staging, shards, "contents") for split, shards in by_split}
     return describe_moved(count_moved(old, new), unit)
 
 

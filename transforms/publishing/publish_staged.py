@@ -49,8 +49,8 @@ from recordmill.storage.many_files import check_targets, digest_of, force_to_dis
 from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.output_state import remove_staging
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.publishing.companions import StagedDataset, describe_dataset
-from recordmill.transforms.publishing.marker import check_names, name_sidecars_of_nothing
+from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset
+from recordmill.transforms.publishing.marker import StagedDataset, check_names, name_sidecars_of_nothing
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 
@@ -103,7 +103,7 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings, notes: t
     staging, configuration = dataset.folder, f"{run.run_id}-{CONFIGURATION}"
     labels = plan.label_map.as_text(ExampleLayout(dataset.settings).convention.label_lines)
     storage.write_file(storage.join(staging, LABELS), labels.encode())
-    storage.write_file(storage.join(staging, configuration), dataset.config_text.encode())
+    storage.write_file(storage.join(staging, configuration), plan.config_text.encode())
     moves = [[LABELS, LABELS], [configuration, CONFIGURATION], [REJECTED, REJECTED], [DUPLICATES, DUPLICATES]]
     for shard in dataset.shards:
         moves.append([shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.name])

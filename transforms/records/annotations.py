@@ -15,11 +15,10 @@ from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.imaging.geometry import Box, Geometry, read_geometry
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.reference_boxes import CARRIED
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import BoxSettings
-from recordmill.transforms.records.image_record import find_class
 
 TOLERANCE = 1e-6
 """How far a side may stick out, in parts of the image, and still count as inside: what rounding does."""

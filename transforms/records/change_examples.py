@@ -16,8 +16,8 @@ from recordmill.schemas.dataset.side_files import ChangeExample
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.transforms.records.image_hooks import make_hooks
-from recordmill.transforms.records.image_record import reencode_image
+from recordmill.transforms.records.convert_image import reencode_image
+from recordmill.transforms.records.image_functions import make_hooks
 
 
 def keep_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str], settings: DatasetSettings) -> None:

@@ -1,5 +1,6 @@
-"""One reference becomes one record and its row in the sidecar, or a row that says why not."""
+"""One reference becomes one record, with its row in the sidecar, or a row that says why not."""
 
+import base64
 import hashlib
 import time
 from collections.abc import Mapping
@@ -7,24 +8,106 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from recordmill.imaging import PreparedImage
-from recordmill.schemas.content import Content
+import orjson
+
+from recordmill.imaging import ImageSettings, PreparedImage, prepare_image, prepare_pixels
+from recordmill.imaging.prepare import NO_HOOKS, Hooks
+from recordmill.schemas.content import Content, Pixels
+from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import RecordDigests
 from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef, Notice
-from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.reference_boxes import count_boxes
 from recordmill.schemas.rejection import LeftOut, Rejected, Stage
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
-from recordmill.transforms.records.earlier_record import EarlierRecord
-from recordmill.transforms.records.features.find_function import compute_features
-from recordmill.transforms.records.image_hooks import check_kept, make_hooks
-from recordmill.transforms.records.image_record import find_class, image_record, reencode_image, reference_record
+from recordmill.transforms.records.earlier_datasets import EarlierRecord
+from recordmill.transforms.records.image_functions import check_kept, compute_features, make_hooks
+
+
+def reencode_image(
+    image: bytes | Pixels,
+    settings: ImageSettings,
+    keep_pixels: bool = False,
+    encode: bool = True,
+    hooks: Hooks = NO_HOOKS,
+) -> PreparedImage:
+    """Prepares one image, encoded or decoded, as `imaging.prepare_image` and `prepare_pixels` do.
+
+    Raises:
+        Rejected: stage `decode`, with the reason that the decoder found; or whatever a hook raises.
+    """
+    try:
+        if isinstance(image, bytes):
+            return prepare_image(image, settings, keep_pixels, encode, hooks)
+        return prepare_pixels(image, settings, keep_pixels, encode, hooks)
+    except Rejected as rejected:
+        rejected.sha256 = hashlib.sha256(image if isinstance(image, bytes) else image.tobytes()).hexdigest()
+        raise
+
+
+def image_record(
+    ref: ImageRef,
+    image: PreparedImage,
+    class_name: str | None,
+    class_id: int | None,
+    convention: Convention,
+    sha256: str,
+    split: str = "",
+) -> dict[str, Any]:
+    """The fields that a convention's features are filled from; `sha256` is the stored image's, in hex.
+
+    Returns:
+        `encoded` (bytes), `format` (as the convention names it), `height`, `width`, `channels` (of the encoded image),
+        `label` (id) and `label_text` (name; both None without a label), `filename` (base name), `source_id` (the same,
+        unless the source gives one), `key`, `split`, `split_upper` (the same in upper case), and the reference's own
+        features; `sha256` (of `encoded`, in hex); and, where the convention asks for it, `pixels_base64` (url-safe
+        base64 of `encoded`). Texts are UTF-8 bytes.
+    """
+    fields = {
+        "encoded": image.encoded,
+        "format": convention.format_names.get(image.format, image.format.lower()).encode(),
+        "height": image.height,
+        "width": image.width,
+        "channels": image.channels,
+        "sha256": sha256.encode(),
+        **reference_record(ref, class_name, class_id, split),
+    }
+    if "pixels_base64" in convention.fields:
+        fields["pixels_base64"] = base64.urlsafe_b64encode(image.encoded)
+    return fields
+
+
+def reference_record(ref: ImageRef, class_name: str | None, class_id: int | None, split: str = "") -> dict[str, Any]:
+    """The fields that need no image: `schemas.record_fields.REFERENCE_FIELDS` and the reference's own features."""
+    filename = ref.key.rpartition("/")[2].encode()
+    fields: dict[str, Any] = {
+        "label": class_id,
+        "label_text": None if class_name is None else class_name.encode(),
+        "filename": filename,
+        "source_id": filename,
+        "key": ref.key.encode(),
+        "split": split.encode(),
+        "split_upper": split.upper().encode(),
+    }
+    if ref.features:
+        fields.update((key, _as_bytes(value)) for key, value in orjson.loads(ref.features).items())
+    return fields
+
+
+def _as_bytes(value: Any) -> Any:
+    """Texts as UTF-8, which is what Examples hold; all other values as they are."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, dict):
+        return {key: _as_bytes(each) for key, each in value.items()}
+    return [_as_bytes(each) for each in value] if isinstance(value, list) else value
+
 
 WITHOUT_A_FILE = frozenset({"not_a_file", "outside_root", "vanished"})
 """Reasons in a listing for which an image has no file. The size in its reference is that of the file that names it."""
@@ -290,20 +373,18 @@ def build_record(
     settings, ref, content, data = layout.settings, loaded.ref, loaded.content, loaded.content.data
     class_name, class_id, split = loaded.class_name, loaded.class_id, loaded.split
     digest = loaded.sha256 or hashlib.sha256(data).hexdigest()
-    row = SidecarRow(ref.key, loaded.size, "", class_name, class_id)
+    row = SidecarRow(ref.key, loaded.size, digest, class_name, class_id)
     if image is None:
         digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}
         fields = {**reference_record(ref, class_name, class_id, split), **digests, **content.fields, **computed}
-        row.sha256 = digest
         record = layout.encoder.encode(fields)
         row.record = hashlib.sha256(record).hexdigest()
         return ConvertedImage(record, row, missing=_missing(layout, fields))
     untouched = image.encoded is data or image.encoded == data
     stored_digest = image.sha256 or (digest if untouched else hashlib.sha256(image.encoded).hexdigest())
-    stored: dict[str, Any] = image_record(ref, image, class_name, class_id, layout.convention, stored_digest, split)
-    fields = {**stored, **content.fields, **computed} if content.fields or computed else stored
-    fields["file_sha256"] = digest.encode()
-    row.sha256, row.height, row.width, row.channels = digest, image.height, image.width, image.channels
+    fields = image_record(ref, image, class_name, class_id, layout.convention, stored_digest, split)
+    fields |= {**content.fields, **computed, "file_sha256": digest.encode()}
+    row.height, row.width, row.channels = image.height, image.width, image.channels
     row.moments, row.changes = image.moments, () if untouched else image.changes
     if image.difference_hash is not None:
         row.difference_hash = f"{image.difference_hash:016x}"

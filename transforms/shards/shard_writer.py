@@ -24,9 +24,13 @@ from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records.change_examples import keep_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, copy_earlier, exclude_image
-from recordmill.transforms.records.earlier_record import ReferenceDigests
-from recordmill.transforms.records.features.find_function import FunctionError
-from recordmill.transforms.shards.earlier_datasets import JoinedReference, find_untouched, join_earlier
+from recordmill.transforms.records.earlier_datasets import (
+    JoinedReference,
+    ReferenceDigests,
+    find_untouched,
+    join_earlier,
+)
+from recordmill.transforms.records.image_functions import FunctionError
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import DecodePool
 from recordmill.transforms.shards.shard_files import (

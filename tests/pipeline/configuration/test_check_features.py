@@ -27,7 +27,7 @@ from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.inputs.tables.cells import ColumnSettings
 from recordmill.transforms.records.annotations import resolve_annotations
-from recordmill.transforms.records.image_record import image_record
+from recordmill.transforms.records.convert_image import image_record
 
 
 def functions(**named):

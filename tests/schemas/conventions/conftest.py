@@ -8,7 +8,7 @@ from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.records.image_record import image_record
+from recordmill.transforms.records.convert_image import image_record
 
 
 @pytest.fixture(scope="session")

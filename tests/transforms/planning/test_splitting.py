@@ -1,3 +1,4 @@
+from bisect import bisect_right
 from collections import Counter
 
 import pytest
@@ -13,7 +14,6 @@ from recordmill.transforms.planning.splitting import (
     bounds_by_rank,
     fill_empty_splits,
     split_bounds,
-    split_by_hash,
 )
 
 THREE = SplitSettings(fractions={"train": 0.8, "validation": 0.1, "test": 0.1})
@@ -80,7 +80,7 @@ def test_every_hash_is_in_one_range_when_the_shares_sum_to_one(shares, number):
     bounds = split_bounds(settings)
     assert bounds == sorted(bounds)
     assert bounds[-1] > HASH_RANGE * (1 - 1e-12)
-    index = split_by_hash(number, bounds)
+    index = bisect_right(bounds, number)
     assert index == len(shares) or (bounds[index - 1] if index else 0) <= number < bounds[index]
 
 
@@ -93,7 +93,7 @@ def test_ranks_give_exact_shares(numbers, weights, left_out):
     total = sum(weights) + left_out
     settings = SplitSettings(fractions={f"s{i}": weight / total for i, weight in enumerate(weights)}, stratify=True)
     bounds = bounds_by_rank(sorted(numbers, reverse=True), settings)
-    counts = Counter(split_by_hash(number, bounds) for number in numbers)
+    counts = Counter(bisect_right(bounds, number) for number in numbers)
     for index, weight in enumerate(weights):
         assert abs(counts[index] - len(numbers) * weight / total) <= 1
 
@@ -108,7 +108,7 @@ def test_ranks_of_groups_give_shares_to_the_largest_group(groups, weights, left_
     settings = SplitSettings(fractions={f"s{i}": weight / total for i, weight in enumerate(weights)}, stratify=True)
     numbers = [number for number, images in groups.items() for _ in range(images)]
     bounds = bounds_by_rank(numbers, settings)
-    counts = Counter(split_by_hash(number, bounds) for number in numbers)
+    counts = Counter(bisect_right(bounds, number) for number in numbers)
     for index, weight in enumerate(weights):
         assert abs(counts[index] - len(numbers) * weight / total) <= max(groups.values(), default=0) + 1
 
@@ -122,7 +122,7 @@ def test_no_split_stays_empty_where_there_are_as_many_groups_as_splits(numbers, 
     total = sum(weights) + left_out
     settings = SplitSettings(fractions={f"s{i}": weight / total for i, weight in enumerate(weights)})
     splitter = ImageSplitter(0, settings, SplitCutoffs())
-    home = {number: split_by_hash(number, split_bounds(settings)) for number in numbers}
+    home = {number: bisect_right(split_bounds(settings), number) for number in numbers}
     names = [*settings.names, ""]
     before = Counter(names[index] for index in home.values() if index < len(weights))
     nearest = {}

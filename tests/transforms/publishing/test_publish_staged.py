@@ -12,7 +12,7 @@ from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.storage.dataset_files import DamagedMarkerError
 from recordmill.storage.transform_fn import contents_digest
-from recordmill.transforms.planning.output_state import decide_action, read_output
+from recordmill.transforms.claim_output import decide_action, read_output
 from recordmill.transforms.publishing.publish_staged import publish_staged
 
 OLD = {"train-0-of-3": b"old 0", "train-1-of-3": b"old 1", "train-2-of-3": b"old 2", "same-name": b"old same"}

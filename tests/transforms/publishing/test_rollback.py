@@ -5,7 +5,7 @@ import pytest
 from make_marker import marker_json
 
 from recordmill import storage
-from recordmill.transforms.planning.output_state import decide_action, read_output
+from recordmill.transforms.claim_output import decide_action, read_output
 from recordmill.transforms.publishing.publish_staged import publish_staged, roll_back
 
 MOVED = {"a.tfrecord": b"new a", "labels.txt": b"new labels", "sidecars/a.tfrecord.jsonl": b"new sidecar of a"}

@@ -20,8 +20,7 @@ from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_ma
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.sources import Source
-from recordmill.transforms.records.convert_image import convert_image
-from recordmill.transforms.records.image_record import reference_record
+from recordmill.transforms.records.convert_image import convert_image, reference_record
 
 SETTINGS = make_settings()
 LABELS = LabelMap({"cat": 0, "dog": 1})
@@ -162,7 +161,7 @@ def test_a_bug_is_not_swallowed(pictures, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("recordmill.transforms.records.image_record.prepare_image", broken)
+    monkeypatch.setattr("recordmill.transforms.records.convert_image.prepare_image", broken)
     with pytest.raises(ZeroDivisionError):
         convert(pictures(1)[0])
 

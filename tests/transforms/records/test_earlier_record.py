@@ -7,7 +7,7 @@ from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.transforms.records.earlier_record import EarlierRecord, ReferenceDigests, find_decisive
+from recordmill.transforms.records.earlier_datasets import EarlierRecord, ReferenceDigests, find_decisive
 
 BOXES = '{"boxes":[[0,0,1,1]]}'
 

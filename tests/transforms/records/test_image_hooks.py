@@ -6,7 +6,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import LeftOut
 from recordmill.schemas.settings.dataset import KeepSettings
 from recordmill.schemas.settings.images import ImageSettings
-from recordmill.transforms.records.image_hooks import check_kept, make_hooks, measure_sharpness
+from recordmill.transforms.records.image_functions import check_kept, make_hooks, measure_sharpness
 
 RANDOM = np.random.default_rng(7)
 

@@ -6,10 +6,10 @@ from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import Feature, encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.record_fields import IMAGE_FIELDS
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.records.image_record import find_class, image_record, reencode_image
+from recordmill.transforms.records.convert_image import image_record, reencode_image
 
 IMAGE = PreparedImage(b"bytes", "JPEG", 6, 8, 3, None, ())
 REF = ImageRef("in/cät/ü 1.jpg", "/x", label="cät", features='{"image/patient":"p\\u00e4"}')

@@ -15,7 +15,7 @@ from recordmill.schemas.dataset.file_names import LABELS
 from recordmill.schemas.dataset.json_values import as_json
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.record_fields import PIXEL_FIELDS
-from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
+from recordmill.transforms.publishing.marker import StagedDataset
 
 _COLUMNS = {
     "key": ("sc:Text", "path below its input; of a row, its table and number"),

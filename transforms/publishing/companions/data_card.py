@@ -12,8 +12,8 @@ from recordmill.schemas.dataset.totals import NOT_DROPPED
 from recordmill.schemas.features import describe_features
 from recordmill.schemas.record_fields import BOX_FIELDS
 from recordmill.schemas.rejection import explain_reason
-from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
 from recordmill.transforms.publishing.companions.tfds_files import why_not_tfds
+from recordmill.transforms.publishing.marker import StagedDataset
 
 MOST_CLASSES = 100
 """Classes that the card lists; `labels.txt` has all."""

@@ -5,28 +5,54 @@ none where it has nothing to say of this dataset. The content comes in pieces, s
 no more memory than one about none. The same dataset gives the same bytes: place, time and run are not in them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from operator import attrgetter
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, REPORT_DATA, VERSIONS, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
-from recordmill.schemas.dataset.record_index import pack_head, pack_table
-from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.record_index import pack_head, pack_table, parse_places
 from recordmill.schemas.dataset.side_files import ReportData
 from recordmill.schemas.dataset.templates import load_template
-from recordmill.schemas.label_map import quoted
+from recordmill.schemas.label_map import LabelMap, quoted
 from recordmill.storage.record_reader import FRAMING_BYTES
 from recordmill.transforms.publishing.companions.croissant import describe_croissant
 from recordmill.transforms.publishing.companions.data_card import describe_card
-from recordmill.transforms.publishing.companions.label_map_text import describe_label_map
-from recordmill.transforms.publishing.companions.staged_dataset import StagedDataset
 from recordmill.transforms.publishing.companions.tfds_files import describe_tfds
+from recordmill.transforms.publishing.marker import StagedDataset
 from recordmill.transforms.records.change_examples import read_examples
-from recordmill.transforms.shards.record_columns import as_numbers
 
 Describer = Callable[[StagedDataset], Iterable[tuple[str, Iterable[bytes]]]]
+
+
+def describe_label_map(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """The label map of TensorFlow's Object Detection API, if the convention names a file for it: `label_map.pbtxt`.
+
+    Its readers keep the id 0 for the background and refuse a file in which a class has it (object_detection/utils/
+    label_map_util.py, `_validate_label_map`). COCO files of other tools often list a class 0 that no box has.
+    """
+    if name := dataset.layout.convention.label_map_file:
+        counted = {label for split in dataset.marker.splits.values() for label in split.class_counts}
+        labels = {label: number for label, number in dataset.marker.labels.items() if number or label in counted}
+        yield name, [LabelMap(labels).as_pbtxt().encode()]
+
+
+def note_background(labels: Mapping[str, int], counts: Mapping[str, int], file: str) -> str:
+    """What to say where a class that something has is numbered 0, and a label map is written; else the empty string.
+
+    Args:
+        labels: class ids.
+        counts: how many there are of each class.
+        file: the label map's name; empty: there is none.
+    """
+    names = [label for label, number in labels.items() if not number and counts.get(label)]
+    if not names or not file:
+        return ""
+    return (
+        f"{file} gives {names[0]!r} the id 0, which the Object Detection API keeps for the background, and refuses: "
+        "set labels.ids=names to count classes from 1"
+    )
 
 
 def describe_schema(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -53,13 +79,8 @@ def describe_report_data(dataset: StagedDataset) -> Iterator[tuple[str, Iterable
 
 def describe_records(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
     """`records.index`, of any dataset: the place of each record, as docs/format.md describes it."""
-    yield INDEX, _index_pieces(dataset)
-
-
-def _index_pieces(dataset: StagedDataset) -> Iterator[bytes]:
-    yield pack_head([shard.entry for shard in dataset.shards])
-    for shard in dataset.shards:
-        yield dataset.read_column(shard.report, "places")
+    places = (dataset.read_column(shard.report, "places") for shard in dataset.shards)
+    yield INDEX, chain([pack_head([shard.entry for shard in dataset.shards])], places)
 
 
 def describe_versions(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -75,14 +96,10 @@ def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes
     `<offset> <length>`, in bytes; the length counts the 16 bytes of framing. They are in `sidecars/`, because a reader
     that globs for shards (`train-*`) must not find them.
     """
-    if dataset.settings.index_files:
-        for shard in dataset.shards:
-            yield index_name(shard.name), [_index_lines(dataset, shard.report)]
-
-
-def _index_lines(dataset: StagedDataset, report: ShardReport) -> bytes:
-    places = as_numbers(dataset.read_column(report, "places")).reshape(-1, 3)[:, :2].tolist()
-    return "".join(f"{offset} {length + FRAMING_BYTES}\n" for offset, length in places).encode()
+    for shard in dataset.shards if dataset.settings.index_files else ():
+        places = parse_places(dataset.read_column(shard.report, "places"))[:, :2].tolist()
+        lines = "".join(f"{offset} {length + FRAMING_BYTES}\n" for offset, length in places)
+        yield index_name(shard.name), [lines.encode()]
 
 
 DESCRIBERS: tuple[Describer, ...] = (

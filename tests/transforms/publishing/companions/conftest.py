@@ -15,8 +15,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.publishing.companions import StagedDataset
-from recordmill.transforms.publishing.marker import build_marker, name_shards
+from recordmill.transforms.publishing.marker import StagedDataset, build_marker, name_shards
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint
 
@@ -70,7 +69,7 @@ def stage(tmp_path):
         ledger, found = Ledger(8, 7, {"truncated": 1}, {}, {}), DuplicateCounts(SameBytes(), None)
         marker = build_marker(plan, shards, ledger, settings, gather_reports(reports), found)
         assert len(os.listdir(folder)) == 15
-        return StagedDataset(marker, settings, "seed: 0\n", shards, reports, str(folder))
+        return StagedDataset(marker, settings, shards, reports, str(folder))
 
     return make
 

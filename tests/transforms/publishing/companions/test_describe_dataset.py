@@ -3,8 +3,8 @@ from dataclasses import replace
 
 from make_settings import make_settings
 
-from recordmill.transforms.planning.output_state import OutputState, decide_action
-from recordmill.transforms.publishing.companions import describe_dataset
+from recordmill.transforms.claim_output import OutputState, decide_action
+from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset
 
 
 def test_every_file_has_one_name_and_some_content(stage, say):

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image
 
 from recordmill.schemas.settings.custom_convention import BUILT_IN
-from recordmill.transforms.records.features.built_in import (
+from recordmill.transforms.records.image_functions import (
     FUNCTIONS,
     color_histogram,
     difference_hash,

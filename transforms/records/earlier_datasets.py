@@ -1,6 +1,7 @@
-"""Finds the rows that earlier datasets have for a shard's references, and reads their records in the files' order.
+"""Rows of earlier datasets in place of conversions: copied, or their images stored in other records.
 
-Both orders come from the same hashes of keys. Of an earlier dataset only those shards are read whose hashes overlap.
+Both an earlier dataset and a new shard are in the order of the same hashes of keys. Of an earlier dataset only those
+shards are read whose hashes overlap, and their records in the order of the file.
 """
 
 import hashlib
@@ -13,15 +14,18 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import repeat
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import orjson
 from google.protobuf.message import DecodeError
 
 from recordmill import storage
+from recordmill.imaging import ImageSettings, PreparedImage
+from recordmill.imaging.prepare import holds_position
+from recordmill.imaging.sniff import sniff
 from recordmill.schemas.dataset.file_names import MARKER, VERSIONS
-from recordmill.schemas.dataset.json_values import differences, to_json
+from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
 from recordmill.schemas.dataset.marker import Marker, ShardEntry
 from recordmill.schemas.dataset.record_index import (
     PLACE_BYTES,
@@ -38,17 +42,134 @@ from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import RecordDigests, order_of, source_digest_of, take_image
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.image_ref import ImageRef, Notice
+from recordmill.schemas.label_map import LabelMap, find_class
+from recordmill.schemas.rejection import LeftOut, Rejected
+from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
 from recordmill.storage.record_bytes import GzipBytes, StoredFile
 from recordmill.storage.record_reader import HEADER_BYTES
 from recordmill.transforms.planning.plan import ReusableDataset
-from recordmill.transforms.records.earlier_record import EarlierRecord, find_decisive
+
+_PLACING = frozenset({
+    *("compression", "cuts", "duplicates", "exclude", "file_names", "ignore", "include", "index_files", "label_ids"),
+    *("limit", "limit_per_class", "listing", "name", "shards", "split_order", "splits"),
+})  # fmt: skip
+"""Parts of a recipe that say which images there are and where they go, not what their records are."""
 
 _DECISIVE = ("images", "decode", "keep", "features", "versions", "plan_version")
 """Parts of a recipe that decide whether and how an image is stored, and what its row says of its pixels."""
 
 _BLOCK, _MOST_UNPACKING = 2**20, 2
 _MOST_HASH = 2**64 - 1
+
+
+def find_decisive(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a recipe that decide what a record is; its version of zlib does not."""
+    decisive = {key: value for key, value in recipe.items() if key not in _PLACING}
+    versions = decisive.get("versions", {})
+    return {**decisive, "versions": {key: value for key, value in versions.items() if key != "zlib"}}
+
+
+class ReferenceDigests:
+    """Digests of all that decides a record and its row besides the bytes of its source.
+
+    Args:
+        recipe: what the plan id stands for.
+        layout: what the dataset and its Examples are.
+        label_map: class ids.
+    """
+
+    def __init__(self, recipe: Mapping[str, Any], layout: ExampleLayout, label_map: LabelMap) -> None:
+        self._label_map = label_map
+        self._settings = hash_json(find_decisive(recipe))
+        self._classes = hash_json([label_map.ids, label_map.catch_all, label_map.numbers])
+        self._stores_split = not layout.fields.isdisjoint({"split", "split_upper"})
+
+    def digest(self, ref: ImageRef, split: str) -> int:
+        """64 bits; 0 for a reference that cannot become a record.
+
+        Boxes and several labels have ids, too, so that all classes decide.
+        """
+        try:
+            own = find_class(ref.label, self._label_map)
+        except Rejected:
+            return 0
+        classes = self._classes if '"label' in ref.features or '"boxes' in ref.features else ""
+        text = (
+            f"{self._settings}\0{split if self._stores_split else ''}\0{own}\0{ref.key}\0{ref.label!r}\0{ref.features}"
+            f"\0{classes}\0{ref.spelling}\0{ref.sha256}\0{ref.offset}\0{ref.length}\0{ref.packing}\0{ref.lacks_file}"
+        )
+        return 0 if isinstance(ref, Notice) else int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
+
+
+class EarlierRecord(NamedTuple):
+    """What an earlier dataset says of an image.
+
+    Attributes:
+        row: its row in the sidecar.
+        origin: what it was made from.
+        is_current: whether the source is known to be unchanged without reading it.
+        is_same: whether an unchanged source gives the same record and row; otherwise, only the stored image is the
+            same.
+        record: the serialised Example, which the row's digest has confirmed; empty if the image was rejected.
+        encoded: the stored bytes of the image; empty if records have none.
+        sha256: their digest, in hex.
+        is_disputed: whether another earlier dataset says otherwise.
+    """
+
+    row: Row
+    origin: RowOrigin
+    is_current: bool
+    is_same: bool
+    record: bytes = b""
+    encoded: bytes = b""
+    sha256: str = ""
+    is_disputed: bool = False
+
+    def contradicts(self, other: "EarlierRecord") -> bool:
+        """Whether both claim to be of the same source, and say different things of it."""
+        if (self.is_current, self.is_same) != (other.is_current, other.is_same):
+            return False
+        one, two = (each.row.record if isinstance(each.row, SidecarRow) else None for each in (self, other))
+        return self.row.sha256 != other.row.sha256 or (self.is_same and one != two)
+
+    def replaces_source(self, ref: ImageRef) -> bool:
+        """Whether a record can be made without the source: boxes of a changed image need its original size."""
+        if not self.is_current or self.is_same:
+            return self.is_current
+        return not self.written.changes or '"boxes"' not in ref.features
+
+    @property
+    def written(self) -> SidecarRow:
+        """The row, which is that of a record unless it can be copied."""
+        return cast("SidecarRow", self.row)
+
+    @staticmethod
+    def rejection(row: RejectedRow) -> Rejected:
+        """Why an image was rejected or left out."""
+        if row.left_out is None:
+            return Rejected(row.stage, str(row.rejected), row.detail, row.sha256 or "")
+        left_out = LeftOut(row.left_out, row.detail)
+        left_out.sha256 = row.sha256 or ""
+        return left_out
+
+    def as_prepared(self, settings: ImageSettings) -> PreparedImage:
+        """The image as a conversion would prepare it."""
+        row: Any = self.written  # of an image, so that it has a size
+        is_raw = settings.store == "raw" and bool(row.changes)
+        return PreparedImage(
+            encoded=self.encoded,
+            format="RAW" if is_raw else sniff(self.encoded) or "",
+            height=row.height,
+            width=row.width,
+            channels=row.channels,
+            moments=None if row.moments is None else tuple(map(tuple, row.moments)),
+            changes=tuple(row.changes),
+            difference_hash=None if row.difference_hash is None else int(row.difference_hash, 16),
+            pixels=row.pixels,
+            sha256=self.sha256,
+            has_position=not row.changes and holds_position(self.encoded),
+        )
 
 
 def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tuple[ReusableDataset, ...], list[str]]:
@@ -237,16 +358,12 @@ class _EarlierShard:
         """Whether any of these hashes, which ascend, is in its range."""
         return self.first <= orders[-1] and bisect_left(orders, self.first) < bisect_right(orders, self.last)
 
-    def path_of(self, name: str) -> str:
-        """Where a file of the dataset is."""
-        return storage.join(self.dataset.folder, name)
-
 
 @contextmanager
-def _noting(damaged: list[DamagedFile], folder: str, name: str) -> Iterator[None]:
-    """Notes a file that the block finds missing or damaged; the block ends there."""
+def _noting(damaged: list[DamagedFile], folder: str, name: str) -> Iterator[str]:
+    """Gives the path of a file, and notes it if the block finds it missing or damaged; the block ends there."""
     try:
-        yield
+        yield storage.join(folder, name)
     except (OSError, LoadError, DecodeError, ValueError, struct.error) as error:
         damaged.append(DamagedFile(folder, name, isinstance(error, OSError)))
 
@@ -261,7 +378,7 @@ def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], 
             return (), ()
         entries, compression, images = list_shards(marker), marker.plan.settings.compression, marker.images
         head, index = pack_head(entries), marker.index or ""
-        with _noting(damaged, folder, index), storage.open_to_read(storage.join(folder, index)) as file:
+        with _noting(damaged, folder, index) as path, storage.open_to_read(path) as file:
             is_whole, digest, edges = file.read(len(head)) == head, hashlib.sha256(head), []
             for entry in entries:  # all places of a large dataset together take gigabytes
                 digest.update(places := file.read(PLACE_BYTES * entry.records))
@@ -319,10 +436,9 @@ class _OpenShard:
 
     def rows(self, first: int, last: int, seed: int) -> Iterator[tuple[Row, RowOrigin]]:
         """The rows of a range of hashes, with what they were made from; none if the sidecar is damaged."""
-        shard = self._shard
-        lines: list[bytes] = []
-        with self._noting(shard.entry.sidecar):
-            lines = _read_lines(shard.path_of(shard.entry.sidecar), shard.entry.sidecar_sha256)
+        entry, lines = self._shard.entry, list[bytes]()
+        with self._noting(entry.sidecar) as path:
+            lines = _read_lines(path, entry.sidecar_sha256)
         start, end = (_find_line(lines, order, seed) for order in (first, last + 1))
         for row, origin in zip(parse_rows(lines[start:end]), self._origins(start), strict=False):
             if row.key:  # else it was excluded
@@ -331,8 +447,8 @@ class _OpenShard:
     def _origins(self, first: int) -> Iterator[RowOrigin]:
         """Those of all rows from this number on."""
         origins: Iterator[RowOrigin] = repeat(UNKNOWN)
-        path, place = self._shard.path_of(VERSIONS), SECTION_BYTES * self._shard.number
-        with self._noting(VERSIONS):
+        place = SECTION_BYTES * self._shard.number
+        with self._noting(VERSIONS) as path:
             (section,) = parse_table(storage.read_range(path, place, SECTION_BYTES))
             origins = parse_origins(_read_lines(path, section.sha256.hex(), section.offset, section.length)[first:])
         return origins
@@ -351,8 +467,8 @@ class _OpenShard:
         if not isinstance(row := earlier.row, SidecarRow):
             return earlier
         whole = None
-        with self._noting(self._shard.entry.name):
-            record, images = self._read(row.offset + HEADER_BYTES, row.length), self._shard.images
+        with self._noting(self._shard.entry.name) as path:
+            record, images = self._read(path, row.offset + HEADER_BYTES, row.length), self._shard.images
             image, rest = take_image(record, images) if images else (b"", b"")
             digests = RecordDigests.of(rest, hashlib.sha256(image).hexdigest())
             if row.record != (digests.record if images else hashlib.sha256(record).hexdigest()):
@@ -360,15 +476,15 @@ class _OpenShard:
             whole = earlier._replace(record=record, encoded=image, sha256=digests.image)
         return whole
 
-    def _read(self, offset: int, length: int) -> bytes:
+    def _read(self, path: str, offset: int, length: int) -> bytes:
         at = offset - self._start
         if at < 0 or at + length > len(self._block):
-            source = self._source = self._source or self._open(offset)
+            source = self._source = self._source or self._open(path, offset)
             self._block, self._start, at = source.read(offset, max(length, _BLOCK)), offset, 0
         return bytes(self._block[at : at + length])
 
-    def _open(self, offset: int) -> StoredFile | GzipBytes:
-        self._stored = StoredFile(self._shard.path_of(self._shard.entry.name))
+    def _open(self, path: str, offset: int) -> StoredFile | GzipBytes:
+        self._stored = StoredFile(path)
         if self._shard.compression == "none":
             return self._stored
         source, done = _unpacking.pop(self._shard.entry.sha256, (None, 0))

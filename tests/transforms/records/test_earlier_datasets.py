@@ -14,8 +14,8 @@ from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.planning.plan import ReusableDataset
-from recordmill.transforms.shards import earlier_datasets
-from recordmill.transforms.shards.earlier_datasets import find_known_digests, find_reusable, join_earlier
+from recordmill.transforms.records import earlier_datasets
+from recordmill.transforms.records.earlier_datasets import find_known_digests, find_reusable, join_earlier
 
 RECIPE = {"images": {"quality": 95}, "decode": "images", "features": {}, "source": {"kind": "x"}}
 RECIPE |= {"versions": imaging_versions(), "plan_version": PLAN_VERSION, "compression": "none"}

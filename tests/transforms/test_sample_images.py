@@ -8,10 +8,17 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.schemas.settings.images import ImageSettings
+from recordmill.transforms.plan_shards import (
+    SampledImage,
+    convert_sample,
+    foresee_seconds,
+    growth_of,
+    has_reencoded,
+    price_run,
+)
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.shards.progress import PROGRESS
-from recordmill.transforms.shards.sample_images import Sample, SampledImage, convert_sample, price_run
 
 SETTINGS = make_settings(shards=ShardSettings(count=1), splits=SplitSettings(fractions={"train": 1.0}))
 
@@ -24,9 +31,7 @@ def summary_of(refs):
 
 def sample_of(sizes, seconds):
     converted = SimpleNamespace(size=lambda: 0, record=None)
-    return Sample(
-        [SampledImage(ImageRef("a", "/a", size), converted, each) for size, each in zip(sizes, seconds, strict=True)]
-    )
+    return [SampledImage(ImageRef("a", "/a", size), converted, each) for size, each in zip(sizes, seconds, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +45,7 @@ def sample_of(sizes, seconds):
 )
 def test_seconds_follow_the_sizes_of_the_files(sizes, values, total):
     summary = Summary(splits={"train": SplitSummary(Counter(cat=100), 1_000)})
-    assert sample_of(sizes, values).foresee_seconds(summary) == pytest.approx(total)
+    assert foresee_seconds(sample_of(sizes, values), summary) == pytest.approx(total)
 
 
 def test_of_a_sample_of_all_images_the_bytes_are_exact(pictures):
@@ -48,9 +53,9 @@ def test_of_a_sample_of_all_images_the_bytes_are_exact(pictures):
     summary = summary_of(refs)
     sample = convert_sample(summary, SETTINGS)
     price = price_run(sample, summary, SETTINGS, 1)
-    assert (len(sample.images), price.bytes_read) == (6, sum(ref.size for ref in refs))
-    assert price.bytes_written == sum(each.converted.size() + 16 for each in sample.images)
-    assert price.bytes_written == round(sample.growth * price.bytes_read)
+    assert (len(sample), price.bytes_read) == (6, sum(ref.size for ref in refs))
+    assert price.bytes_written == sum(each.converted.size() + 16 for each in sample)
+    assert price.bytes_written == round(growth_of(sample) * price.bytes_read)
     assert 100 < price.bytes_shuffled / 6 < 500
 
 
@@ -75,9 +80,5 @@ def test_gzip_is_part_of_the_price(pictures):
 def test_jpegs_lose_their_sampling_only_where_sizes_are_estimated_as_before(pictures):
     summary = summary_of(pictures(6))
     always = make_settings(splits=SETTINGS.splits, images=ImageSettings(reencode="always"))
-    assert convert_sample(summary, always).has_reencoded
-    assert not convert_sample(summary, SETTINGS).has_reencoded
-
-
-def test_without_images_there_is_no_price():
-    assert price_run(Sample([]), Summary(), SETTINGS, 1) is None
+    assert has_reencoded(convert_sample(summary, always))
+    assert not has_reencoded(convert_sample(summary, SETTINGS))

@@ -8,13 +8,13 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.planning.used_files import (
+from recordmill.transforms.summarize_images import (
     BUCKETS,
     MOST_HELD,
+    DigestFiles,
     Digests,
-    FileDigests,
     find_used,
-    settle_ignored,
+    merge_summaries,
 )
 
 
@@ -26,16 +26,21 @@ def named(uri, **changes):
     return ImageRef(uri, uri, **changes)
 
 
+def let_go(digests):
+    return [each.value for each in digests.finish_bundle()]
+
+
 def join(*parts, source=None):
     """How counts change by what several workers' references say together."""
     buckets = defaultdict(list)
     for refs in parts:
-        digests = FileDigests(source or Coco())
+        digests = DigestFiles(source or Coco())
+        digests.start_bundle()
         for ref in refs:
-            assert not list(digests.add(ReferenceBatch.of([ref])))
-        for bucket, found in digests.let_go():
+            assert not list(digests.process(ReferenceBatch.of([ref])))
+        for bucket, found in let_go(digests):
             buckets[bucket].append(found)
-        assert list(digests.let_go()) == []
+        assert let_go(digests) == []
     assert all(0 <= bucket < BUCKETS for bucket in buckets)
     changes = Counter()
     for bucket in buckets.values():
@@ -106,22 +111,24 @@ def test_yolos_text_files_are_used_with_their_images():
 def test_only_text_files_of_boxes_should_describe_an_image(text_files, first):
     others = ["README.dataset.txt", "labels/classes.txt", "labels/train.cache", "labels/1.json", "valid.txt"]
     texts = [ignored(key, "read_only_with_images") for key in [*others, "labels/z.txt", first]]
-    digests = FileDigests(Yolo(text_files=text_files))
-    assert not list(digests.add(ReferenceBatch.of([*texts, ignored("labels/2.txt", "hidden")])))
+    digests = DigestFiles(Yolo(text_files=text_files))
+    digests.start_bundle()
+    assert not list(digests.process(ReferenceBatch.of([*texts, ignored("labels/2.txt", "hidden")])))
     buckets = defaultdict(list)
-    for bucket, found in digests.let_go():
+    for bucket, found in let_go(digests):
         buckets[bucket].append(found)
-    settled = settle_ignored(Summary(unpaired=Counter(image=1)), map(find_used, buckets.values()))
+    settled = merge_summaries([Summary(unpaired=Counter(image=1)), *map(find_used, buckets.values())])
     assert settled.unpaired == {"image": 1, "text file": 2}
     assert settled.unpaired_such == {"text file": first}
 
 
 def test_few_digests_are_held():
-    digests = FileDigests(Coco())
+    digests = DigestFiles(Coco())
+    digests.start_bundle()
     for number in range(MOST_HELD - 1):
-        assert not list(digests.add(ReferenceBatch.of([named(f"/x/{number}.jpg")])))
-    assert sum(len(found.digests) for _, found in digests.add(ReferenceBatch.of([FILES[0]]))) == 16 * MOST_HELD
-    assert not list(digests.let_go())
+        assert not list(digests.process(ReferenceBatch.of([named(f"/x/{number}.jpg")])))
+    assert sum(len(found.digests) for _, found in digests.process(ReferenceBatch.of([FILES[0]]))) == 16 * MOST_HELD
+    assert not let_go(digests)
 
 
 def test_beam_carries_digests():
@@ -136,7 +143,7 @@ def test_the_summary_counts_used_files_as_their_references_alone():
         Summary(listed=-5, ignored=Counter(taken_only_by_name=-5)),
         Summary(listed=-2, ignored=Counter(hidden=-2, taken_only_by_name=-3, without_annotation=3)),
     ]
-    settled = settle_ignored(summary, changes)
+    settled = merge_summaries([summary, *changes])
     assert settled.ignored == {"taken_only_by_name": 1, "system_file": 1, "without_annotation": 3}
     assert (settled.listed, settled.naming_files) == (13, 3)
-    assert settle_ignored(summary, []) == summary
+    assert merge_summaries([summary]) == summary

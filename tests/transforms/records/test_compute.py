@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from recordmill.schemas.settings.custom_convention import FeatureFunction
-from recordmill.transforms.records.features.find_function import FunctionError, compute_features, find_function
+from recordmill.transforms.records.image_functions import FunctionError, compute_features, find_function
 
 RASTER = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
 PIXELS = RASTER[:, :, :3]

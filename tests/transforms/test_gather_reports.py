@@ -5,7 +5,7 @@ from gather import gather_reports
 
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
-from recordmill.transforms.publishing.gather_reports import GatherReports
+from recordmill.transforms.convert_shards import GatherReports
 
 REPORTS = [
     ShardReport("train", index, 3, RowTotals(records=3, classes=Counter(cat=3)), AnnotationTotals(), "ab", records=3)

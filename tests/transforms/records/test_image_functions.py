@@ -4,8 +4,7 @@ import sys
 import pytest
 
 from recordmill.schemas.settings.custom_convention import FeatureFunction
-from recordmill.transforms.records.features.built_in import mean_std
-from recordmill.transforms.records.features.find_function import digest_code, find_function
+from recordmill.transforms.records.image_functions import digest_code, find_function, mean_std
 
 
 @pytest.fixture

@@ -1,0 +1,307 @@
+"""Functions that settings name, and filters: what a run does to single images besides preparing them.
+
+Functions are found by their names, identified by their code, and called. Some need no code of the user's.
+"""
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from importlib import import_module
+from importlib.machinery import BuiltinImporter, FrozenImporter
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from recordmill.imaging import ImageSettings
+from recordmill.imaging.limits import check_size
+from recordmill.imaging.pixels import Raster, copy_pixels, moments, to_image, to_raster
+from recordmill.imaging.prepare import NO_HOOKS, Hooks
+from recordmill.imaging.resize import difference_hash as hash_of
+from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
+from recordmill.schemas.content import Pixels
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_boxes import count_boxes
+from recordmill.schemas.rejection import LeftOut, Reject, Rejected
+from recordmill.schemas.settings.custom_convention import FeatureFunction
+from recordmill.schemas.settings.dataset import KeepSettings
+
+BINS = 8
+"""Of the colour histogram, for each channel."""
+
+
+def mean_std(image: Pixels) -> list[float]:
+    """Mean of red, green and blue, then their standard deviations, 0 to 255; gray counts as three equal channels."""
+    taken = np.array(moments(np.ascontiguousarray(image)), dtype=np.float64) / (image.shape[0] * image.shape[1])
+    means, squares = np.broadcast_to(taken, (3, 2)).T
+    found = np.concatenate([means, np.sqrt(np.maximum(squares - means**2, 0))])
+    return [float(value) for value in found]
+
+
+def color_histogram(image: Pixels) -> list[float]:
+    """Shares of pixels by red, then green, then blue, in eight bins each: 24 numbers; each group of eight sums to 1."""
+    channels = image.shape[2]
+    mode = "RGBX" if channels == 4 else "L" if channels == 1 else "RGB"
+    size = (image.shape[1], image.shape[0])
+    shown = Image.frombuffer(mode, size, np.ascontiguousarray(image), "raw", mode, 0, 1)
+    counts = np.array(shown.histogram(), dtype=np.int64).reshape(-1, BINS, 256 // BINS)[:3].sum(2)
+    shares = np.broadcast_to(counts / counts.sum(1, keepdims=True), (3, BINS))
+    return [float(value) for value in shares.ravel()]
+
+
+def difference_hash(image: Pixels) -> bytes:
+    """64 bits in hex; few differ where images look alike: see `imaging.resize`."""
+    raster = np.ascontiguousarray(image)
+    return f"{hash_of(raster if image.shape[2] != 3 else to_raster(to_image(raster))):016x}".encode()
+
+
+def pixels_sha256(image: Pixels) -> bytes:
+    """SHA-256 in hex of the pixels, row by row, the channels of each together."""
+    pixels = image if image.shape[2] != 4 else copy_pixels(image)
+    return hashlib.sha256(np.ascontiguousarray(pixels).data).hexdigest().encode()
+
+
+def file_sha256(data: bytes, uri: str) -> bytes:
+    """SHA-256 in hex of the file's bytes."""
+    return hashlib.sha256(data).hexdigest().encode()
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    each.__name__: each for each in (mean_std, color_histogram, difference_hash, pixels_sha256, file_sha256)
+}
+"""By the names that YAML gives them; of pixels (height, width, 1 or 3 channels, or 4 whose
+last one says nothing), or of a file's bytes and uri."""
+
+
+MOST_OF_DETAIL = 500
+"""Letters of the reason that a function gives for rejecting an image."""
+
+
+class FunctionError(Exception):
+    """A function failed, or returned something that cannot be used: only its author can fix that, so the run fails.
+
+    The message names the setting, the function, the file and what went wrong.
+    """
+
+
+def call_function(setting: str, name: str, key: str, *arguments: Any) -> Any:
+    """What the function of that name returns.
+
+    Args:
+        setting: the YAML key that names it, for people.
+        name: its name.
+        key: the record's name in the dataset, for people.
+        arguments: those of the function.
+
+    Raises:
+        FunctionError: it failed.
+        Rejected: stage `encode`, `function`: it raised `Reject`.
+    """
+    function = find_function(name)
+    try:
+        return function(*arguments)
+    except Reject as rejected:
+        why = " ".join(str(rejected).split())[:MOST_OF_DETAIL]
+        raise Rejected("encode", "function", why or f"{name} gives no reason") from None
+    except (Exception, SystemExit) as error:  # a user's function may raise whatever it likes
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise FunctionError(f"{setting}: {name} failed on {key}: {why}") from error
+
+
+@cache
+def find_function(name: str) -> Callable[..., Any]:
+    """The function of that name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    module_name, colon, path = name.partition(":")
+    if not colon:
+        return FUNCTIONS[name]
+    try:
+        found: Any = import_module(module_name)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a user's module may raise whatever it likes
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        advice = "correct it, or add its folder to PYTHONPATH"
+        raise ValueError(f"function {name!r}: the module cannot be imported ({why}): {advice}") from None
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise ValueError(f"function {name!r}: the module {module_name} has no function {path!r}")
+    if _is_built_into_python(module_name):
+        raise ValueError(f"function {name!r} is Python's own: name a function in a module of your own")
+    return found
+
+
+def _is_built_into_python(module: str) -> bool:
+    """Whether a module comes with the interpreter itself, not from a file: `os`, `builtins`."""
+    return getattr(sys.modules.get(module), "__loader__", None) in (BuiltinImporter, FrozenImporter)
+
+
+def digest_code(name: str) -> str:
+    """SHA-256 of the source of a function's module: changed code makes another dataset.
+
+    What that module imports is not in it. Empty for functions of Recordmill, which has a version.
+    """
+    if ":" not in name:
+        return ""
+    function = find_function(name)
+    modules = {name.partition(":")[0], getattr(function, "__module__", None) or type(function).__module__}
+    digest = hashlib.sha256()
+    for module in sorted(modules):
+        found = sys.modules.get(module)
+        path = getattr(found, "__file__", None)
+        if path and not _is_built_into_python(module):  # from a folder or an archive, source or compiled
+            digest.update(found.__loader__.get_data(path))  # type: ignore[union-attr]
+    return digest.hexdigest()
+
+
+def compute_features(
+    functions: Mapping[str, FeatureFunction], raster: Raster | None, data: bytes, key: str, uri: str
+) -> dict[str, Any]:
+    """Values by feature.
+
+    Args:
+        functions: by feature.
+        raster: the decoded image; None where no function takes it.
+        data: the file's bytes.
+        key: the record's name in the dataset, for people.
+        uri: where the file is.
+
+    Raises:
+        FunctionError: a function failed.
+    """
+    values = {}
+    for name, settings in functions.items():
+        arguments: tuple[Any, ...] = (data, uri)
+        if settings.takes == "image" and raster is not None:
+            # The user's own may write into it, and the next one is given the image again.
+            arguments = (raster if settings.is_built_in else copy_pixels(raster),)
+        given = call_function(f"features.{name}", settings.function, key, *arguments)
+        try:
+            values[name] = _fit(given, settings.as_feature(name))
+        except FeatureValueError as error:
+            what = f"what {settings.function} gave for {key} does not fit"
+            raise FunctionError(f"features.{name}: {what}: {error}") from None
+    return values
+
+
+def _fit(given: Any, feature: Feature) -> Value | list[Value]:
+    coerce = COERCE[feature.kind]
+    if isinstance(given, np.ndarray):
+        if feature.many and given.ndim != 1:
+            raise FeatureValueError(f"its shape is {list(given.shape)}, not that of a list: give it flat")
+        given = given.tolist()
+    if not feature.many:
+        return coerce(given)
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise FeatureValueError("must be a list (with shape: [], one value)")
+    return [coerce(each) for each in given]
+
+
+def make_hooks(ref: ImageRef, images: ImageSettings, keep: KeepSettings, twice: bool = False) -> Hooks:
+    """What is done to an image while it is prepared.
+
+    Args:
+        ref: the image.
+        images: the settings that may name a function.
+        keep: the filters of sizes are applied.
+        twice: whether to call the function twice, and fail if it returns other pixels.
+    """
+    if keep.min_side is None and keep.max_aspect is None and not images.function:
+        return NO_HOOKS
+    change = partial(_call, images, ref, twice) if images.function else None
+    return Hooks(partial(_check_size, keep), change)
+
+
+def _check_size(keep: KeepSettings, width: int, height: int) -> None:
+    shorter, longer = sorted((width, height))
+    size = f"{width} x {height} pixels"
+    if keep.min_side is not None and shorter < keep.min_side:
+        raise LeftOut("too_small", size)
+    if keep.max_aspect is not None and longer > keep.max_aspect * shorter:
+        raise LeftOut("too_long", size)
+
+
+def _call(images: ImageSettings, ref: ImageRef, twice: bool, pixels: Pixels) -> Pixels:
+    """What `images.function` returns for these pixels."""
+    name, size = str(images.function), pixels.shape[:2]
+    copies = [pixels.copy()] if twice else []
+    returned = call_function("images.function", name, ref.key, pixels)
+    problem = _find_problem(returned, images)
+    if not problem and count_boxes(ref) and returned.shape[:2] != size:
+        problem = f"{_show(returned)} for an image of {size[1]} x {size[0]} with boxes: keep its size"
+    if problem:
+        raise FunctionError(f"images.function: {name} returned, for {ref.key}, {problem}")
+    for copy in copies:
+        if not np.array_equal(returned, call_function("images.function", name, ref.key, copy)):
+            raise FunctionError(_differ("images.function", name, ref.key))
+    return np.ascontiguousarray(returned)
+
+
+def _find_problem(returned: object, images: ImageSettings) -> str:
+    """What is wrong with what a function returned, and what to do; the empty string if nothing is."""
+    if not isinstance(returned, np.ndarray):
+        return f"a value of the type {type(returned).__name__}: return a numpy array"
+    if returned.ndim != 3 or returned.shape[2] not in (1, 3):
+        return f"an array of shape {list(returned.shape)}: return height x width x 1 or 3"
+    if returned.dtype != np.uint8:
+        return f"values of the type {returned.dtype}: return 0 to 255 as uint8"
+    try:
+        check_size(returned.shape[1], returned.shape[0], images)
+    except Rejected as rejected:
+        return f"{rejected.detail}: return another size"
+    return ""
+
+
+def check_kept(raster: Raster, keep: KeepSettings, key: str, twice: bool = False) -> None:
+    """Applies the filters that need an image's pixels.
+
+    Args:
+        raster: the pixels as they are stored, before they are encoded.
+        keep: the filters.
+        key: the image's key.
+        twice: whether to call the function twice, and fail if it gives another answer.
+
+    Raises:
+        LeftOut: the image does not meet a condition.
+        FunctionError: the function failed, or its answers are not usable.
+    """
+    if keep.min_sharpness is not None or keep.min_brightness is not None:
+        gray = np.asarray(to_image(raster).convert("L"))
+        if keep.min_brightness is not None and (mean := float(gray.mean())) < keep.min_brightness:
+            raise LeftOut("too_dark", f"brightness {mean:.1f}")
+        if keep.min_sharpness is not None and (variance := measure_sharpness(gray)) < keep.min_sharpness:
+            raise LeftOut("too_blurred", f"sharpness {variance:.1f}")
+    if keep.function:
+        answers = [call_function("keep.function", keep.function, key, copy_pixels(raster)) for _ in range(1 + twice)]
+        for answer in answers:
+            if not isinstance(answer, bool | np.bool_):
+                what = f"a value of the type {type(answer).__name__}"
+                raise FunctionError(f"keep.function: {keep.function} returned, for {key}, {what}: return True or False")
+        if len(set(answers)) > 1:
+            raise FunctionError(_differ("keep.function", keep.function, key))
+        if not answers[0]:
+            raise LeftOut("unwanted", keep.function)
+
+
+def measure_sharpness(gray: Raster) -> float:
+    """The variance of the Laplacian of gray values, without the outermost pixels; 0 for images of less than 3 x 3."""
+    values = gray.astype(np.int16)
+    inner = values[1:-1, 1:-1]
+    edges = values[:-2, 1:-1] + values[2:, 1:-1] + values[1:-1, :-2] + values[1:-1, 2:] - 4 * inner
+    if not edges.size:
+        return 0.0
+    # In integers, so that every machine finds the same.
+    total, squares = int(edges.sum(dtype=np.int64)), int(np.square(edges, dtype=np.int32).sum(dtype=np.int64))
+    return (squares * edges.size - total * total) / edges.size**2
+
+
+def _differ(setting: str, name: str, key: str) -> str:
+    return f"{setting}: {name} gave two answers for {key}: its answer must depend on the image alone"
+
+
+def _show(pixels: Pixels) -> str:
+    return f"{pixels.shape[1]} x {pixels.shape[0]} pixels"

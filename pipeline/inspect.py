@@ -18,7 +18,7 @@ from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.inspect_tables import record_view, summary_view
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import record_progress
-from recordmill.reading.dataset import Dataset, open_dataset
+from recordmill.reading.dataset import FORGED, Dataset, open_dataset
 from recordmill.reading.inspect.find_record import (
     FoundRecord,
     extract_images,
@@ -29,8 +29,7 @@ from recordmill.reading.inspect.find_record import (
 )
 from recordmill.reading.inspect.follow_run import follow_run
 from recordmill.reading.inspect.summarize_dataset import summarize_dataset
-from recordmill.reading.inspect.write_indexes import write_indexes
-from recordmill.reading.shard import FORGED
+from recordmill.reading.random_access.split_index import write_indexes
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.sidecar_row import row_to_json
 from recordmill.schemas.errors import LoadError, UsageError

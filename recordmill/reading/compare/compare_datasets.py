@@ -14,8 +14,7 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.reading.dataset import Dataset
-from recordmill.reading.shard import FORGED, Shard
+from recordmill.reading.dataset import FORGED, Dataset, Shard
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.digests import order_of

@@ -13,12 +13,10 @@ from typing import Any
 
 from recordmill import storage
 from recordmill.imaging.sniff import sniff
-from recordmill.reading.dataset import Dataset
-from recordmill.reading.example import DamagedExampleError, ParsedExample
-from recordmill.reading.expectations import Expectations, expect
+from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.example import DamagedExampleError, Expectations, ParsedExample, expect
 from recordmill.reading.random_access.records import Records
 from recordmill.reading.random_access.split_index import read_index
-from recordmill.reading.shard import Shard
 from recordmill.reading.verify.verify_pixels import find_image
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
 from recordmill.schemas.errors import LoadError

@@ -5,10 +5,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from recordmill.reading.dataset import Dataset
-from recordmill.reading.example import DamagedExampleError, ParsedExample, Profile
-from recordmill.reading.expectations import expect
-from recordmill.reading.shard import Shard
+from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.example import DamagedExampleError, ParsedExample, Profile, expect
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile

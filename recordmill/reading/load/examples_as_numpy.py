@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recordmill.reading.dataset import open_dataset
+from recordmill.reading.dataset import Shard, open_dataset
 from recordmill.reading.example import DamagedExampleError, ParsedExample
-from recordmill.reading.shard import Shard
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile

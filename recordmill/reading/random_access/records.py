@@ -21,14 +21,12 @@ from numpy.typing import NDArray
 from recordmill import storage
 from recordmill.imaging.pillow_decode import load_image, open_image
 from recordmill.imaging.sniff import sniff
-from recordmill.reading.dataset import Dataset, open_dataset
-from recordmill.reading.example import DamagedExampleError, ParsedExample
-from recordmill.reading.expectations import Expectations, expect
+from recordmill.reading.dataset import Dataset, Shard, open_dataset
+from recordmill.reading.example import DamagedExampleError, Expectations, ParsedExample, expect
 from recordmill.reading.load.elements import ElementLayout, ImageLayout, choose_elements
 from recordmill.reading.load.examples_as_numpy import as_array, example_as_numpy
 from recordmill.reading.load.split_info import SplitInfo, describe_dataset
 from recordmill.reading.random_access.split_index import SplitIndex, read_index
-from recordmill.reading.shard import Shard
 from recordmill.reading.verify.verify_pixels import find_image
 from recordmill.schemas.coercion import FeatureValueError
 from recordmill.schemas.errors import LoadError

@@ -1,6 +1,8 @@
 """Where the records of files begin: from the dataset's index, its sidecars, or one pass over the files.
 
 docs/format.md describes the dataset's index. The index of a file without metadata is kept in the user's cache folder.
+
+Writes the indexes that NVIDIA DALI and PyTorch's package `tfrecord` read, for a dataset that has none.
 """
 
 import hashlib
@@ -15,8 +17,7 @@ from itertools import accumulate, chain, pairwise
 import numpy as np
 
 from recordmill import storage
-from recordmill.reading.dataset import Dataset
-from recordmill.reading.shard import Shard
+from recordmill.reading.dataset import Dataset, Shard
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.record_index import PLACE_BYTES, Places, list_shards, pack_head, parse_places
 from recordmill.schemas.digests import order_of
@@ -157,3 +158,32 @@ def _read_frames(path: str) -> Entries:
 def _cache_folder() -> str:
     usual = {"darwin": "~/Library/Caches", "win32": "~/AppData/Local"}.get(sys.platform, "~/.cache")
     return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser(usual), "recordmill")
+
+
+def write_indexes(dataset: Dataset, folder: str) -> list[str]:
+    """Writes a line per record, `<offset> <length of the frame>`, for each shard, and gives the paths.
+
+    They are as `index_files: true` makes them, in a folder outside the dataset, which stays as it is.
+
+    Args:
+        dataset: of any kind, not compressed.
+        folder: where `<shard>.idx` is written for each shard.
+
+    Raises:
+        LoadError: a file is compressed or damaged, or another file has the name.
+        OSError: an index cannot be written.
+    """
+    contents = {}
+    for shard in dataset.shards:
+        index = read_index(dataset, (shard,))
+        if index.damaged:
+            raise LoadError(f"{shard.path} is damaged, and has no index: recordmill verify lists the damage")
+        rows = index.entries[:, :2].tolist()
+        lines = "".join(f"{offset} {length + FRAMING_BYTES}\n" for offset, length in rows).encode()
+        path = storage.join(folder, f"{shard.name}.idx")
+        if storage.size_of(path) is not None and storage.read_range(path) != lines:
+            raise LoadError(f"{path} is there already, and is not this index: rename it")
+        contents[path] = lines
+    for path, lines in contents.items():
+        storage.write_file(path, lines)
+    return [*contents]

@@ -14,9 +14,8 @@ import numpy as np
 import orjson
 
 from recordmill import storage
-from recordmill.reading.dataset import Dataset
+from recordmill.reading.dataset import FORGED, Dataset
 from recordmill.reading.example import DamagedExampleError, ParsedExample
-from recordmill.reading.shard import FORGED
 from recordmill.reading.verify.finding import Finding
 from recordmill.schemas.dataset.file_names import INDEX, MARKER
 from recordmill.schemas.digests import order_of

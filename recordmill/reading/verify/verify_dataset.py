@@ -16,15 +16,12 @@ from typing import Any
 from recordmill import storage
 from recordmill.imaging.sniff import sniff, sniff_other
 from recordmill.imaging.strip_metadata import UnstrippableError, find_metadata
-from recordmill.reading.dataset import SHARD_NUMBER, Dataset, find_shards
-from recordmill.reading.example import ParsedExample
-from recordmill.reading.expectations import Expectations, expect
-from recordmill.reading.shard import Shard
+from recordmill.reading.dataset import SHARD_NUMBER, Dataset, Shard, find_shards
+from recordmill.reading.example import Expectations, ParsedExample, expect
 from recordmill.reading.verify.finding import Finding
-from recordmill.reading.verify.shard_workers import ShardWorkers
 from recordmill.reading.verify.verify_marker import check_marker
 from recordmill.reading.verify.verify_pixels import UNMISTAKABLE, ImageDecoders, check_pixels
-from recordmill.reading.verify.verify_shard import ImageCheck, Level, ShardCheck, unchecked, verify_shard
+from recordmill.reading.verify.verify_shard import ImageCheck, Level, ShardCheck, ShardWorkers, unchecked, verify_shard
 from recordmill.schemas.dataset.file_names import FOR_PEOPLE, LABELS, MARKER, SIDECARS
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.label_map import LabelMap, tfds_names

@@ -11,8 +11,7 @@ from dataclasses import replace
 import orjson
 
 from recordmill import storage
-from recordmill.reading.dataset import Dataset
-from recordmill.reading.shard import FORGED
+from recordmill.reading.dataset import FORGED, Dataset
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.verify_shard import ShardCheck
 from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, SIDE_FILES

@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,7 @@ from recordmill.pipeline.terminal.inspect_tables import record_view, summary_vie
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import record_progress
 from recordmill.reading.dataset import FORGED, Dataset, open_dataset
+from recordmill.reading.example import parse_intact
 from recordmill.reading.inspect.find_record import (
     FoundRecord,
     extract_images,
@@ -119,7 +121,7 @@ def _follow(console: Console, flags: argparse.Namespace) -> dict[str, Any]:
     for progress in follow_run(flags.path, partial(time.sleep, SECONDS_BETWEEN_LOOKS)):
         console.print(Text(str(progress)))
         if wants_json(flags.json, sys.stdout):
-            sys.stdout.write(json.dumps({"status": "running", **progress.as_dict()}) + "\n")
+            sys.stdout.write(json.dumps({"status": "running", **asdict(progress)}) + "\n")
             sys.stdout.flush()
     console.print(Text(f"the dataset in {printable(flags.path)} is complete"))
     return {"path": flags.path, "status": "complete"}
@@ -150,7 +152,7 @@ def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict
         console.print(Text(f"note: {printable(name)} cannot be read", style="yellow"))
     if summary.scanned and any(split.damages for split in summary.splits.values()):
         console.print(Text("note: the dataset is damaged: recordmill verify lists the damage", style="yellow"))
-    first = next((found for found in read_records(dataset) if found.example()), None)
+    first = next((found for found in read_records(dataset) if parse_intact(found.data)), None)
     console.print()
     if first is not None:
         console.print(record_view(first, dataset))

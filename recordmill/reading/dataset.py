@@ -1,11 +1,8 @@
 """Opens a dataset: Recordmill's by its marker, others by the names and content of their files.
 
-Loading, verifying and inspecting all find their files here.
-
-Reads the `dataset_info.json` of a folder for TensorFlow Datasets, without TensorFlow.
-Finds TFRecord files that are not listed anywhere, by name or first bytes, and assigns them to splits by name.
-
-A file of a dataset, and its sidecar's rows.
+Loading, verifying and inspecting all find their files here. Folders of TensorFlow Datasets are understood by their
+`dataset_info.json`, without TensorFlow; TFRecord files that are listed nowhere are found by name or first bytes, and
+belong to the splits that their names say.
 """
 
 import glob

@@ -1,7 +1,4 @@
-"""`load`: one split of a dataset as a tf.data dataset, ready for `fit`.
-
-The serialised records of shards as a tf.data dataset, whose errors name the shard.
-"""
+"""`load`: one split of a dataset as a tf.data dataset, ready for `fit`, whose errors name the shard."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

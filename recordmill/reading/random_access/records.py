@@ -1,7 +1,4 @@
-"""`recordmill.open`: any record of a dataset at once.
-
-What a record is turned into: numpy arrays by key, or what `load` yields: the decoded image and its label.
-"""
+"""`recordmill.open`: any record of a dataset at once, as numpy arrays by key or as `load` yields it."""
 
 import os
 from bisect import bisect_right

@@ -1,6 +1,8 @@
-"""What the sidecars of a dataset add up to for its report: sizes, shapes, samples; one pass, in bounded memory.
+"""What the sidecars and records of a dataset add up to for its report, in bounded memory.
 
-What only the records say: how large boxes are, and what the columns hold; of all records, or of a bounded sample.
+One pass over the sidecars gives sizes, shapes and samples. Only the records say how large boxes are, and what the
+columns hold. Of a large dataset a sample of them is read, the first records of shards that are spread evenly over all:
+shards are in the order of hashes, so these are as good as any others, and the same each time.
 """
 
 import math
@@ -169,8 +171,8 @@ def _area(size: tuple[int, int, str]) -> int:
 
 def _bin(values: NDArray[Any], bins: int, per_doubling: int = BINS_PER_DOUBLING) -> NDArray[np.int64]:
     """Bin `n` begins at 2 ** (n / per_doubling)."""
-    # Powers of two must not fall below their bin by a rounding error.
-    return np.clip(np.floor(np.log2(np.maximum(values, 1)) * per_doubling + 1e-9), 0, bins - 1).astype(np.int64)
+    # Powers of two must not fall below their bin by a rounding error; sides of boxes have 24 bits.
+    return np.clip(np.floor(np.log2(np.maximum(values, 1)) * per_doubling + 1e-6), 0, bins - 1).astype(np.int64)
 
 
 def bin_aspects(aspects: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -307,7 +309,7 @@ def gather_values(dataset: Dataset) -> StoredValues:
             column.add(example.values(column.feature.key) or ())
         if has_boxes:
             left, top, right, bottom = read_boxes(example, keys).T
-            np.add.at(found.areas, _bin_areas((bottom - top) * (right - left)), 1)
+            np.add.at(found.areas, _bin((bottom - top) * (right - left) * 2.0**AREA_BINS, AREA_BINS, 1), 1)
         found.records += 1
     return found
 
@@ -348,8 +350,3 @@ def read_boxes(example: ParsedExample, keys: Mapping[str, str]) -> NDArray[np.fl
         return np.array(example.values(keys["bbox"]) or (), np.float64).reshape(-1, 4)[:, [1, 0, 3, 2]]
     sides = [example.values(keys.get(side, "")) or () for side in ("xmin", "ymin", "xmax", "ymax")]
     return np.array(sides if all(sides) else [()] * 4, np.float64).T
-
-
-def _bin_areas(areas: NDArray[np.float64]) -> NDArray[np.int64]:
-    exponents = np.floor(np.log2(np.maximum(areas, 2.0**-AREA_BINS)) + 1e-6)  # what rounding does to powers of two
-    return np.clip(exponents + AREA_BINS, 0, AREA_BINS - 1).astype(np.int64)

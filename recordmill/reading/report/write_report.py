@@ -3,8 +3,6 @@
 It is made from the published dataset, and can be made again at any time. No script, no font, no other file: it opens
 offline and forbids itself to run or load anything. Every name is escaped, and of what there may be very many, some are
 shown and the rest is counted.
-
-What the report shows, read from the files of a published dataset.
 """
 
 import math

@@ -94,11 +94,12 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
 def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
     if flags.record is not None and flags.where is not None:
         raise UsageError("--record and --where both choose records: give one of them")
-    if flags.report and {flags.record, flags.where, flags.extract} != {None}:
+    shows_all = {flags.record, flags.where, flags.extract} == {None}
+    if flags.report and not shows_all:
         raise UsageError("--report makes a page of the whole dataset: leave out --record, --where and --extract")
-    if flags.index is not None and ({flags.record, flags.where, flags.extract} != {None} or flags.report):
+    if flags.index is not None and not (shows_all and not flags.report):
         raise UsageError("--index only writes indexes: leave out --record, --where, --extract and --report")
-    if flags.follow and ({flags.record, flags.where, flags.extract, flags.index} != {None} or flags.report):
+    if flags.follow and not (shows_all and flags.index is None and not flags.report):
         raise UsageError("--follow shows a run: leave out --record, --where, --extract, --index and --report")
     width = None if sys.stderr.isatty() else 200  # in a log, lines are rarely wrapped
     console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
@@ -112,7 +113,6 @@ def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
         indexes = format_count(len(paths), "index")
         console.print(Text(f"{indexes} {'is' if len(paths) == 1 else 'are'} in {printable(flags.index)}"))
         return {"path": dataset.folder, "indexes": paths}
-    shows_all = {flags.record, flags.where, flags.extract} == {None}
     return _show(console, dataset, flags) if shows_all else _show_records(console, dataset, flags)
 
 

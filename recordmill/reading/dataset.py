@@ -24,7 +24,8 @@ from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, read_rows
-from recordmill.storage.record_reader import is_something_else, looks_like_records, looks_like_shard
+from recordmill.storage.record_bytes import StoredFile
+from recordmill.storage.record_reader import Damage, RecordFile, is_something_else, looks_like_records, looks_like_shard
 from recordmill.storage.versions import current_folder, explain_choice, split_version
 
 FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
@@ -66,6 +67,19 @@ class Shard:
             yield from (row for row in read_rows(self.sidecar) if isinstance(row, SidecarRow)) if self.sidecar else ()
         except FORGED as error:
             raise LoadError(f"the sidecar {self.sidecar} cannot be understood ({error}): restore it") from None
+
+    def intact_records(self) -> Iterator[memoryview]:
+        """The file's records, in its order.
+
+        Raises:
+            OSError: the file cannot be read.
+            LoadError: a record is damaged.
+        """
+        with StoredFile(self.path) as stored:
+            for number, (offset, data) in enumerate(RecordFile(stored)):
+                if isinstance(data, Damage):
+                    raise LoadError(f"{self.path} is damaged: record {number} at byte {offset}: {data.detail}")
+                yield data
 
 
 DATASET_INFO = "dataset_info.json"

@@ -306,9 +306,6 @@ def save_image_model(
     tf.saved_model.save(module, str(folder), signatures={"serving_default": serving})
 
 
-_WANTED = ("tensorflow", "tensorflow_transform")
-
-
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """The result of an analysis.
@@ -330,7 +327,7 @@ def check_tensorflow() -> None:
     Raises:
         LoadError: it is not installed.
     """
-    if not all(map(find_spec, _WANTED)):
+    if not all(map(find_spec, ("tensorflow", "tensorflow_transform"))):
         raise LoadError(
             "an analysis needs TensorFlow Transform, which is not installed: pip install '.[tensorflow]' in a clone"
         )

@@ -18,11 +18,8 @@ from numpy.typing import NDArray
 from recordmill.reading.dataset import Dataset, Shard
 from recordmill.reading.example import ParsedExample
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
-from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.record_fields import BOX_FIELDS, RECORD_FIELDS
-from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.record_reader import Damage, RecordFile
 
 Counts = NDArray[np.int64]
 
@@ -322,14 +319,11 @@ def _sample(shards: Sequence[Shard], found: StoredValues) -> Iterator[memoryview
     for shard in chosen:
         most = MOST_RECORDS if found.whole else max(1, MOST_RECORDS // len(chosen))
         left = MOST_BYTES if found.whole else MOST_BYTES // len(chosen)
-        with StoredFile(shard.path) as stored:
-            for number, (offset, record) in enumerate(islice(RecordFile(stored), most)):
-                if isinstance(record, Damage):
-                    raise LoadError(f"{shard.path} is damaged: record {number} at byte {offset}: {record.detail}")
-                yield record
-                left -= len(record)
-                if left <= 0 and not found.whole:
-                    break
+        for record in islice(shard.intact_records(), most):
+            yield record
+            left -= len(record)
+            if left <= 0 and not found.whole:
+                break
 
 
 def choose_evenly(things: Sequence[T], most: int) -> Sequence[T]:

@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,8 @@ from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.inspect_tables import record_view, summary_view
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import record_progress
-from recordmill.reading.dataset import Dataset, open_dataset
+from recordmill.reading.dataset import FORGED, Dataset, open_dataset
+from recordmill.reading.example import parse_intact
 from recordmill.reading.inspect.find_record import (
     FoundRecord,
     extract_images,
@@ -29,8 +31,7 @@ from recordmill.reading.inspect.find_record import (
 )
 from recordmill.reading.inspect.follow_run import follow_run
 from recordmill.reading.inspect.summarize_dataset import summarize_dataset
-from recordmill.reading.inspect.write_indexes import write_indexes
-from recordmill.reading.shard import FORGED
+from recordmill.reading.random_access.split_index import write_indexes
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.sidecar_row import row_to_json
 from recordmill.schemas.errors import LoadError, UsageError
@@ -93,11 +94,12 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
 def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
     if flags.record is not None and flags.where is not None:
         raise UsageError("--record and --where both choose records: give one of them")
-    if flags.report and {flags.record, flags.where, flags.extract} != {None}:
+    shows_all = {flags.record, flags.where, flags.extract} == {None}
+    if flags.report and not shows_all:
         raise UsageError("--report makes a page of the whole dataset: leave out --record, --where and --extract")
-    if flags.index is not None and ({flags.record, flags.where, flags.extract} != {None} or flags.report):
+    if flags.index is not None and not (shows_all and not flags.report):
         raise UsageError("--index only writes indexes: leave out --record, --where, --extract and --report")
-    if flags.follow and ({flags.record, flags.where, flags.extract, flags.index} != {None} or flags.report):
+    if flags.follow and not (shows_all and flags.index is None and not flags.report):
         raise UsageError("--follow shows a run: leave out --record, --where, --extract, --index and --report")
     width = None if sys.stderr.isatty() else 200  # in a log, lines are rarely wrapped
     console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
@@ -111,7 +113,6 @@ def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
         indexes = format_count(len(paths), "index")
         console.print(Text(f"{indexes} {'is' if len(paths) == 1 else 'are'} in {printable(flags.index)}"))
         return {"path": dataset.folder, "indexes": paths}
-    shows_all = {flags.record, flags.where, flags.extract} == {None}
     return _show(console, dataset, flags) if shows_all else _show_records(console, dataset, flags)
 
 
@@ -120,7 +121,7 @@ def _follow(console: Console, flags: argparse.Namespace) -> dict[str, Any]:
     for progress in follow_run(flags.path, partial(time.sleep, SECONDS_BETWEEN_LOOKS)):
         console.print(Text(str(progress)))
         if wants_json(flags.json, sys.stdout):
-            sys.stdout.write(json.dumps({"status": "running", **progress.as_dict()}) + "\n")
+            sys.stdout.write(json.dumps({"status": "running", **asdict(progress)}) + "\n")
             sys.stdout.flush()
     console.print(Text(f"the dataset in {printable(flags.path)} is complete"))
     return {"path": flags.path, "status": "complete"}
@@ -151,7 +152,7 @@ def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict
         console.print(Text(f"note: {printable(name)} cannot be read", style="yellow"))
     if summary.scanned and any(split.damages for split in summary.splits.values()):
         console.print(Text("note: the dataset is damaged: recordmill verify lists the damage", style="yellow"))
-    first = next((found for found in read_records(dataset) if found.example()), None)
+    first = next((found for found in read_records(dataset) if parse_intact(found.data)), None)
     console.print()
     if first is not None:
         console.print(record_view(first, dataset))

@@ -93,13 +93,12 @@ def _choose(
     if flags.rollback and not (pointer and pointer.previous):
         raise UsageError("--rollback: no other version was current before: name one with --use")
     chosen: str | None = pointer.previous if flags.rollback and pointer else flags.use
-    if chosen is not None and versions.get(chosen) is None:
+    if chosen is None:
+        return None
+    if (marker := versions.get(chosen)) is None:
         raise UsageError(f"{output} has no complete version {chosen}: choose one that is listed without the flag")
-    if (
-        chosen
-        and (marker := versions[chosen])
-        and (fault := find_fault(folder := storage.join(output, chosen), marker))
-    ):
+    folder = storage.join(output, chosen)
+    if fault := find_fault(folder, marker):
         raise LoadError(f"{folder} {fault}, against its {MARKER}: choose another version with --use")
     return chosen
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from recordmill.imaging import ImageSettings, PreparedImage, prepare_image
     from recordmill.pipeline.convert import convert
     from recordmill.reading.dataset import Dataset, open_dataset
-    from recordmill.reading.load.examples_as_numpy import examples_as_numpy
+    from recordmill.reading.example import examples_as_numpy
     from recordmill.reading.load.load import load
     from recordmill.reading.load.split_info import SplitInfo, describe_split
     from recordmill.reading.random_access.epoch_order import EpochOrder
@@ -53,7 +53,7 @@ _NAMES = {
     "imaging": ("ImageSettings", "PreparedImage", "prepare_image"),
     "pipeline.convert": ("convert",),
     "reading.dataset": ("Dataset", "open_dataset"),
-    "reading.load.examples_as_numpy": ("examples_as_numpy",),
+    "reading.example": ("examples_as_numpy",),
     "reading.load.load": ("load",),
     "reading.load.split_info": ("SplitInfo", "describe_split"),
     "reading.random_access.epoch_order": ("EpochOrder",),

@@ -118,8 +118,8 @@ def test_the_processes_of_large_datasets_and_of_the_analysis(run, project, datas
     (project / "processes.py").write_text(
         "from recordmill.pipeline.analyze_output import _run_analysis\n"
         "from recordmill.reading.dataset import open_dataset\n"
-        "from recordmill.reading.expectations import expect\n"
-        "from recordmill.reading.verify.shard_workers import ShardWorkers\n"
+        "from recordmill.reading.example import expect\n"
+        "from recordmill.reading.verify.verify_shard import ShardWorkers\n"
         "dataset = open_dataset('dataset')\n"
         "with ShardWorkers(1) as workers:\n"
         "    for shard in dataset.shards:\n"

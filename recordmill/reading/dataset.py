@@ -1,9 +1,8 @@
 """Opens a dataset: Recordmill's by its marker, others by the names and content of their files.
 
-Loading, verifying and inspecting all find their files here.
-
-Reads the `dataset_info.json` of a folder for TensorFlow Datasets, without TensorFlow.
-Finds TFRecord files that are not listed anywhere, by name or first bytes, and assigns them to splits by name.
+Loading, verifying and inspecting all find their files here. Folders of TensorFlow Datasets are understood by their
+`dataset_info.json`, without TensorFlow; TFRecord files that are listed nowhere are found by name or first bytes, and
+belong to the splits that their names say.
 """
 
 import glob
@@ -18,16 +17,70 @@ from typing import Any, Literal
 import orjson
 
 from recordmill import storage
-from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.file_names import DUPLICATES, LABELS, MARKER, REJECTED, staging_names
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
-from recordmill.storage.dataset_files import DamagedMarkerError, read_marker
-from recordmill.storage.record_reader import is_something_else, looks_like_records, looks_like_shard
+from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, read_rows
+from recordmill.storage.record_bytes import StoredFile
+from recordmill.storage.record_reader import Damage, RecordFile, is_something_else, looks_like_records, looks_like_shard
 from recordmill.storage.versions import current_folder, explain_choice, split_version
+
+FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
+"""Errors that rows cause if Recordmill did not write them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One TFRecord file of a dataset. Unknown values are None, or the empty string.
+
+    Attributes:
+        split: the split that it belongs to.
+        name: its path below the dataset's folder.
+        path: its full path.
+        records: its number of records, according to the metadata.
+        bytes: its size, according to the metadata.
+        sha256: hex digest of the file, according to the metadata.
+        sidecar: path of its sidecar.
+        sidecar_sha256: hex digest of the sidecar, according to the metadata.
+    """
+
+    split: str
+    name: str
+    path: str
+    records: int | None = None
+    bytes: int | None = None
+    sha256: str = ""
+    sidecar: str = ""
+    sidecar_sha256: str = ""
+
+    def rows(self) -> Iterator[SidecarRow]:
+        """The sidecar's rows of the records in the file, in the file's order; none if there is no sidecar.
+
+        Raises:
+            OSError: the sidecar cannot be read.
+            LoadError: Recordmill did not write it like this.
+        """
+        try:
+            yield from (row for row in read_rows(self.sidecar) if isinstance(row, SidecarRow)) if self.sidecar else ()
+        except FORGED as error:
+            raise LoadError(f"the sidecar {self.sidecar} cannot be understood ({error}): restore it") from None
+
+    def intact_records(self) -> Iterator[memoryview]:
+        """The file's records, in its order.
+
+        Raises:
+            OSError: the file cannot be read.
+            LoadError: a record is damaged.
+        """
+        with StoredFile(self.path) as stored:
+            for number, (offset, data) in enumerate(RecordFile(stored)):
+                if isinstance(data, Damage):
+                    raise LoadError(f"{self.path} is damaged: record {number} at byte {offset}: {data.detail}")
+                yield data
+
 
 DATASET_INFO = "dataset_info.json"
 _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"  # TFDS's own files

@@ -1,14 +1,21 @@
-"""Parses serialised Examples: keys, kinds, numbers of values, and values."""
+"""Parses serialised Examples, as arrays of numpy too, and judges them by what a dataset's metadata say of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
 from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
 
+from recordmill.reading.dataset import Dataset, Shard, open_dataset
+from recordmill.schemas.dataset.marker import ImageRecipe
+from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.example_proto import Example
-from recordmill.schemas.features import Kind
+from recordmill.schemas.features import Feature, Kind
+from recordmill.storage.record_reader import Damage
 
 _KINDS: dict[str, Kind] = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
 
@@ -38,8 +45,7 @@ class ParsedExample:
     def items(self) -> Iterator[tuple[str, Kind | None, Sequence[Any]]]:
         """Key, kind and values of each feature, sorted by key; the kind is None if no list is set."""
         for key, feature in sorted(self._features.items(), key=itemgetter(0)):
-            name = feature.WhichOneof("kind")
-            yield (key, _KINDS[name], getattr(feature, name).value) if name else (key, None, ())
+            yield key, *_read_list(feature)
 
     @property
     def profile(self) -> Profile:
@@ -48,8 +54,203 @@ class ParsedExample:
 
     def values(self, key: str) -> Sequence[Any] | None:
         """The values of one feature; None if the record does not have it."""
-        if key not in self._features:
-            return None
-        feature = self._features[key]
-        name = feature.WhichOneof("kind")
-        return getattr(feature, name).value if name else ()
+        return _read_list(self._features[key])[1] if key in self._features else None
+
+
+def _read_list(feature: Any) -> tuple[Kind | None, Sequence[Any]]:
+    name = feature.WhichOneof("kind")
+    return (_KINDS[name], getattr(feature, name).value) if name else (None, ())
+
+
+def parse_intact(data: bytes | memoryview | Damage) -> ParsedExample | None:
+    """A record's Example; None for a damaged record, and for one that is not an Example."""
+    try:
+        return None if isinstance(data, Damage) else ParsedExample(data)
+    except DamagedExampleError:
+        return None
+
+
+_OPTIONAL = frozenset({"label", "label_text"})  # of an image without a label
+_LABEL_FIELDS = frozenset({"label", "labels", "box_labels"})
+_NAMED = {"label_text": "label", "label_texts": "labels", "box_label_texts": "box_labels"}  # fields: names, their ids
+_LABELS = ("image/class/label", "label", "train/label")
+_IMAGES = ("image/encoded", "image", "image_raw", "train/image")
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """The properties of every record of a dataset.
+
+    Attributes:
+        features: by key; empty if unknown.
+        label_ids: the valid ids of labels; empty if unknown.
+        class_ids: ids by class name, from Recordmill's marker; empty for other datasets.
+        name_keys: the features with class names, each with the feature that has their ids, or the empty string.
+        label_keys: the features with labels; the first that a record has counts.
+        image_keys: the features with encoded images; the first that a record has counts. Empty if images are stored
+            as raw pixels.
+        images_are_stated: whether the image feature is known from the convention, not from its usual name.
+        max_pixels: Recordmill's images have no more.
+    """
+
+    features: Mapping[str, Feature]
+    label_ids: frozenset[int]
+    class_ids: Mapping[str, int]
+    name_keys: tuple[tuple[str, str], ...]
+    label_keys: tuple[str, ...]
+    image_keys: tuple[str, ...]
+    images_are_stated: bool
+    max_pixels: int
+
+    def judge(self, profile: Profile) -> str:
+        """The problem of records with this profile; the empty string if there is none."""
+        if not self.features:
+            return ""
+        there = {key: (kind, count) for key, kind, count in profile}
+        for key, feature in self.features.items():
+            if key not in there:
+                required = feature.field and feature.default is None and not feature.many
+                if required and feature.field not in _OPTIONAL:
+                    return f"feature {key} is missing"
+                continue
+            kind, count = there[key]
+            if kind != feature.kind:
+                return f"feature {key} is {kind or 'empty'} and should be {feature.kind}"
+            if not feature.many and count != 1:
+                return f"feature {key} holds {count} values and should hold one"
+        if unknown := sorted(there.keys() - self.features.keys()):
+            return f"feature {unknown[0]} is not one of the dataset's"
+        return ""
+
+    def judge_labels(self, example: ParsedExample) -> str:
+        """The problem of a record's first wrong label; the empty string if there is none, or no ids are known."""
+        ids = self.label_ids
+        for key in self.label_keys if ids else ():
+            wrong = [value for value in example.values(key) or () if isinstance(value, int) and value not in ids]
+            if wrong:  # text is a name, not an id
+                known = f"{len(ids):,} ids from {min(ids):,} to {max(ids):,}"
+                return f"the label is {wrong[0]!r:.40}, not one of the {known} ({key})"
+        return ""
+
+    def judge_names(self, example: ParsedExample) -> Iterator[str]:
+        """The problem of the class names in each feature that has them; nothing if the marker's ids are not known."""
+        for text_key, id_key in self.name_keys if self.class_ids else ():
+            if (texts := example.values(text_key)) is not None:
+                yield _judge_texts(texts, example.values(id_key), self.class_ids)
+
+    def judge_row(self, row: SidecarRow) -> str:
+        """The problem of the classes in a sidecar's row; the empty string if there is none, or no ids are known."""
+        ids = self.class_ids
+        if not ids:
+            return ""
+        problem = "" if row.class_name is None else _judge_pair(row.class_name, row.label, ids)
+        if not problem and row.classes:
+            names = row.classes if isinstance(row.classes, list) else [row.classes]  # a forged row may have anything
+            problem = next(filter(None, (_judge_pair(name, None, ids) for name in names)), "")
+        return problem and f"in the sidecar {problem}"
+
+
+def expect(dataset: Dataset) -> Expectations:
+    """The expectations of a dataset."""
+    from recordmill.imaging import ImageSettings  # not needed in workers, which receive expectations
+
+    features = {feature.key: feature for feature in dataset.features}
+    labels = [key for key, feature in features.items() if feature.field in _LABEL_FIELDS]
+    images = [key for key, feature in features.items() if feature.field == "encoded"]
+    keys = {feature.field: key for key, feature in features.items()}
+    usual = tuple(key for key in _LABELS if not features or key in features)
+    settings = dataset.marker.plan.settings.images if dataset.marker else ImageRecipe()
+    return Expectations(
+        features=features,
+        label_ids=frozenset(dataset.labels.values()),
+        class_ids=dict(dataset.labels) if dataset.kind == "recordmill" else {},
+        name_keys=tuple((keys[names], keys.get(ids, "")) for names, ids in _NAMED.items() if names in keys),
+        label_keys=tuple(labels) or usual,
+        image_keys=() if settings.store == "raw" else tuple(images) or _IMAGES,
+        images_are_stated=bool(images),
+        max_pixels=max(ImageSettings().max_pixels, settings.max_pixels),
+    )
+
+
+class NameProblems:
+    """Problems of many records, each reported once: if two names were swapped, every record of both is wrong."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[Any]] = {}
+
+    def add(self, problem: str, record: int, *place: Any) -> None:
+        """Adds the problem of a record; an empty one is none."""
+        if problem:
+            self._found.setdefault(problem, [0, record, *place])[0] += 1
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        """Yields each problem with the number of its further records, and number and place of its first record."""
+        for problem, (count, *place) in self._found.items():
+            further = f", and also in {count - 1:,} further record{'s' if count > 2 else ''}"
+            yield f"{problem}{further if count > 1 else ''}", place
+
+
+def _judge_texts(texts: Sequence[Any], ids: Sequence[Any] | None, known: Mapping[str, int]) -> str:
+    if ids is not None and len(ids) != len(texts):
+        return f"{len(texts)} class names for {len(ids)} ids"
+    for text, label in zip(texts, ids or [None] * len(texts), strict=True):
+        if not isinstance(text, bytes) or (isinstance(label, int) and label not in known.values()):
+            continue  # another kind, or not an id: reported elsewhere
+        if problem := _judge_pair(text.decode("utf-8", "replace"), label, known):
+            return problem
+    return ""
+
+
+def _judge_pair(name: Any, label: Any, ids: Mapping[str, int]) -> str:
+    """The problem of a class and its id; the id is None if it is not stored."""
+    if not isinstance(name, str) or name not in ids:
+        return f"class {name!r:.80} is not in recordmill.json"
+    if isinstance(label, int) and label != ids[name]:
+        return f"class {name!r:.80} has the id {label} here and {ids[name]} in recordmill.json"
+    return ""
+
+
+DTYPES = {None: object, "bytes": object, "float": np.float32, "int64": np.int64}
+
+
+def examples_as_numpy(path: str, split: str | Sequence[str] | None = None) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yields each Example of TFRecord files as a dict of numpy arrays by key, in the files' order.
+
+    Both checksums of every record are checked while reading. Gzip files are recognised by their bytes.
+
+    Args:
+        path: a file, a pattern such as `flowers/*.tfrecord`, or a folder: a Recordmill dataset, or any files.
+        split: only this split, or these, as a sequence or joined by `+`; for files without metadata, those whose names
+            contain it.
+
+    Returns:
+        An iterator of one dict per Example, with an array of shape (n,) for each key: int64, float32, or object for
+        bytes (numpy's own bytes type would drop zeros at the end). A key without values gives n = 0.
+
+    Raises:
+        LoadError: no file is found, or a file is damaged or has no Examples; the message names the file and the record.
+    """
+    dataset = open_dataset(str(path))
+    shards = dataset.shards if split is None else dataset.shards_of(split)
+    return _examples(shards)
+
+
+def _examples(shards: Iterable[Shard]) -> Iterator[dict[str, NDArray[Any]]]:
+    for shard in shards:
+        for number, data in enumerate(shard.intact_records()):
+            try:
+                yield example_as_numpy(data)
+            except DamagedExampleError:
+                raise LoadError(f"{shard.path}: record {number} is not a tf.train.Example") from None
+
+
+def example_as_numpy(record: bytes | memoryview) -> dict[str, NDArray[Any]]:
+    """A serialised Example as a dict of arrays by key; see `examples_as_numpy`."""
+    return {key: as_array(kind, values) for key, kind, values in ParsedExample(record).items()}
+
+
+def as_array(kind: str | None, values: Sequence[Any]) -> NDArray[Any]:
+    """The values of one feature as an array of shape (n,)."""
+    array = np.empty(len(values), DTYPES[kind])
+    array[:] = values
+    return array

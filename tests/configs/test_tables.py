@@ -13,7 +13,7 @@ import pytest
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.load.examples_as_numpy import examples_as_numpy
+from recordmill.reading.example import examples_as_numpy
 from recordmill.schemas.features import tensorflow_features
 
 WORDS = ["cat", "dog", "chicken", "horse", "goat"]

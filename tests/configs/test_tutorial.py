@@ -6,7 +6,7 @@ import io
 import pytest
 from PIL import Image
 
-from recordmill.reading.load.examples_as_numpy import examples_as_numpy
+from recordmill.reading.example import examples_as_numpy
 
 # The two lists of settings that the configuration offers in comments.
 ONE_FILE = ("--set", "splits={fractions: {images: 1}}", "--set", 'shards={count: 1, name: "{split}.tfrecords"}')

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordmill.reading.load.examples_as_numpy import examples_as_numpy
+from recordmill.reading.example import examples_as_numpy
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 from make_settings import make_settings
 from PIL import Image
 
-from recordmill.reading.report.stored_values import MOST_BYTES, MOST_RECORDS, MOST_SHARDS
+from recordmill.reading.report.image_statistics import MOST_BYTES, MOST_RECORDS, MOST_SHARDS
 from recordmill.reading.report.thumbnails import (
     MOST_CLASSES,
     MOST_CLASSES_WITH_BOXES,

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from recordmill.reading.load.examples_as_numpy import examples_as_numpy
+from recordmill.reading.example import examples_as_numpy
 
 LINES = [
     {

@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import asdict
 
 import pytest
 
@@ -76,7 +77,7 @@ def test_a_run_is_followed_line_by_line(ours, capsys, monkeypatch):
         f"the dataset in {ours} is complete",
     ]
     lines = [json.loads(line) for line in shown.out.splitlines()]
-    assert lines[:2] == [{"status": "running", **each.as_dict()} for each in steps]
+    assert lines[:2] == [{"status": "running", **asdict(each)} for each in steps]
     assert lines[2] == {"exit_code": 0, "path": str(ours), "status": "complete"}
 
 

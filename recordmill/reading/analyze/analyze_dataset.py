@@ -1,8 +1,7 @@
 """Writes `transform_fn/` for a finished dataset.
 
-Analyses a split's images with TensorFlow Transform: mean and variance of the pixels, quantiles of the sides.
-Reads from a dataset's sidecars all that an analysis needs, in 64 bytes per image.
-The SavedModel that turns a dataset's encoded images and label texts into float images and label ids.
+TensorFlow Transform computes mean and variance of the pixels, and quantiles of the sides, from 64 bytes per image that
+the sidecars have. A SavedModel with these numbers turns encoded images and label texts into float images and label ids.
 """
 
 import hashlib
@@ -166,19 +165,10 @@ class Statistics:
         return (self.height.least, self.width.least) if same else None
 
 
-def compute_statistics(numbers: NDArray[np.int64]) -> Statistics:
-    """Analyses the numbers of at least one image with TensorFlow Transform, in this process.
-
-    Sums of integers are exact, so mean and variance are correctly rounded.
-
-    Args:
-        numbers: int64 of shape (images, 8), as returned by `read_moments`.
-    """
-    return describe_findings(len(numbers), _run_analysis(numbers))
-
-
 def describe_findings(images: int, found: Mapping[str, NDArray[Any]]) -> Statistics:
     """Computes statistics from TensorFlow Transform's results.
+
+    Sums of integers are exact, so mean and variance are correctly rounded.
 
     Args:
         images: number of images.
@@ -221,7 +211,15 @@ def _preprocess(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tf.expand_dims(tf.identity(value), 0) for name, value in found.items()}
 
 
-def _run_analysis(numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+def run_analysis(numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Analyses the numbers of at least one image with TensorFlow Transform, in this process.
+
+    Args:
+        numbers: int64 of shape (images, 8), as returned by `read_moments`.
+
+    Returns:
+        What `describe_findings` takes.
+    """
     import apache_beam as beam
     import tensorflow as tf
     import tensorflow_transform as tft
@@ -308,9 +306,6 @@ def save_image_model(
     tf.saved_model.save(module, str(folder), signatures={"serving_default": serving})
 
 
-_WANTED = ("tensorflow", "tensorflow_transform")
-
-
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """The result of an analysis.
@@ -332,7 +327,7 @@ def check_tensorflow() -> None:
     Raises:
         LoadError: it is not installed.
     """
-    if not all(map(find_spec, _WANTED)):
+    if not all(map(find_spec, ("tensorflow", "tensorflow_transform"))):
         raise LoadError(
             "an analysis needs TensorFlow Transform, which is not installed: pip install '.[tensorflow]' in a clone"
         )
@@ -368,15 +363,14 @@ def analyze_dataset(
     read = time.monotonic()
     with importing or nullcontext():
         _import_tensorflow()
-    imported = time.monotonic()
-    statistics = compute_statistics(numbers)
+    imports = time.monotonic() - read
+    statistics = describe_findings(len(numbers), run_analysis(numbers))
     size = size or statistics.common_size or DEFAULT_SIZE
     note = _describe(statistics, marker, split, size)
     with tempfile.TemporaryDirectory(prefix="recordmill-") as folder:
         built = Path(folder) / "model"
         save_image_model(built, statistics, size, marker.labels, marker.plan.settings.labels.get("catch_all"))
         publish_transform_fn(built, note, path)
-    imports = imported - read
     return Analysis(True, note, {"imports": imports, "analysis": time.monotonic() - started - imports})
 
 

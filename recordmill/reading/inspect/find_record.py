@@ -1,7 +1,4 @@
-"""Finds a record of a dataset by its number in a split, or by its source file.
-
-Writes the images of records to files.
-"""
+"""Finds records of a dataset by their number in a split, or by their source file, and writes their images to files."""
 
 import hashlib
 import os
@@ -13,12 +10,10 @@ from typing import Any
 
 from recordmill import storage
 from recordmill.imaging.sniff import sniff
-from recordmill.reading.dataset import Dataset
-from recordmill.reading.example import DamagedExampleError, ParsedExample
-from recordmill.reading.expectations import Expectations, expect
+from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.example import Expectations, ParsedExample, expect, parse_intact
 from recordmill.reading.random_access.records import Records
 from recordmill.reading.random_access.split_index import read_index
-from recordmill.reading.shard import Shard
 from recordmill.reading.verify.verify_pixels import find_image
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
 from recordmill.schemas.errors import LoadError
@@ -59,16 +54,9 @@ class FoundRecord:
         """
         return {key: (kind or "empty", list(values)) for key, kind, values in ParsedExample(self.data).items()}
 
-    def example(self) -> ParsedExample | None:
-        """Its features; None if it is not an Example."""
-        try:
-            return ParsedExample(self.data)
-        except DamagedExampleError:
-            return None
-
     def image(self, expected: Expectations) -> bytes:
         """Its encoded image; empty if it has none."""
-        example = self.example()
+        example = parse_intact(self.data)
         return find_image(example, expected)[1] if example else b""
 
 
@@ -98,12 +86,13 @@ def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
         return at_once
     count = sum(shard.records or 0 for shard in shards)
     for found in _walk(shards, number):
-        if found.damage and found.number == number:
+        if found.number < number:
+            count = found.number + 1
+        elif found.damage:
             where = f"record {found.place:,} of {found.shard.name} at byte {found.offset:,}"
             raise LoadError(f"{where} is damaged: {found.damage}")
-        if found.number == number:
+        else:
             return found
-        count = found.number + 1
     raise LoadError(f"{split} has {count:,} records, numbered from 0: there is no {number:,}")
 
 
@@ -113,17 +102,17 @@ def _has_index(dataset: Dataset) -> bool:
 
 def _read_by_index(dataset: Dataset, shards: Sequence[Shard], number: int) -> FoundRecord | None:
     """The record; None if there is no index, or reading up to the record tells more about a damage."""
+    if not _has_index(dataset):
+        return None
     try:
-        records = Records(read_index(dataset, shards)) if _has_index(dataset) else None
-        data = records.raw(number) if records else b""
+        index = read_index(dataset, shards)
+        data = Records(index).raw(number)
     except LoadError:
         return None
-    if records is None:
-        return None
-    place = bisect_right(records.places.starts, number) - 1
-    shard, offset = shards[place], int(records.places.entries[number, 0])
+    place = bisect_right(index.starts, number) - 1
+    shard, offset = shards[place], int(index.entries[number, 0])
     row = next((row for row in shard.rows() if row.offset == offset), None)
-    return FoundRecord(shard, number, number - records.places.starts[place], offset, data, row)
+    return FoundRecord(shard, number, number - index.starts[place], offset, data, row)
 
 
 def find_key(dataset: Dataset, key: str) -> list[FoundRecord]:
@@ -192,7 +181,7 @@ def _find_by_records(dataset: Dataset, file: str, content: bytes | None) -> Iter
     expected = expect(dataset)
     names = {os.fsencode(file), os.fsencode(os.path.basename(file))}
     for found in read_records(dataset):
-        if (example := found.example()) is None:
+        if (example := parse_intact(found.data)) is None:
             continue
         named = {value for key in _NAMES for value in example.values(key) or () if isinstance(value, bytes)}
         if names & named or (content and find_image(example, expected)[1] == content):

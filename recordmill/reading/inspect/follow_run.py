@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -37,10 +37,6 @@ class RunProgress:
     rejected: int
     bytes: int
 
-    def as_dict(self) -> dict[str, Any]:
-        """The values as JSON has them."""
-        return asdict(self)
-
     def __str__(self) -> str:
         shards = f"{self.shards:,} of {format_count(self.shards_planned, 'shard')}"
         images = f"{self.images:,} of {format_count(self.images_planned, 'image')}"
@@ -74,7 +70,13 @@ def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]
         if not runs and not claims:
             if marker is not None and not staging:
                 return
-            raise LoadError(_explain_no_run(output, staging))
+            if staging:
+                raise LoadError(
+                    f"no run is at work in {output}, and the last one ended without a dataset: run its command again"
+                )
+            raise LoadError(
+                f"{output} has neither a dataset nor a run: a run can be followed once it has listed its images"
+            )
         runs |= claims
         plan = str(next(iter(runs.values()))["plan"])
         if marker is not None and (marker.run.id in runs or (not claims and marker.plan.id == plan)):
@@ -125,9 +127,3 @@ def _add_up(plan: str, claims: dict[str, dict[str, Any]], notes: dict[str, dict[
         rejected=sum(each["references"] - each["records"] for each in notes.values()),
         bytes=sum(each["bytes"] for each in notes.values()),
     )
-
-
-def _explain_no_run(output: str, staging: str) -> str:
-    if staging:
-        return f"no run is at work in {output}, and the last one ended without a dataset: run its command again"
-    return f"{output} has neither a dataset nor a run: a run can be followed once it has listed its images"

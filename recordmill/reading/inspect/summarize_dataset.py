@@ -5,10 +5,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from recordmill.reading.dataset import Dataset
-from recordmill.reading.example import DamagedExampleError, ParsedExample, Profile
-from recordmill.reading.expectations import expect
-from recordmill.reading.shard import Shard
+from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.example import Profile, expect, parse_intact
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
@@ -101,7 +99,7 @@ def summarize_dataset(
         progress: called repeatedly with the number of records since the last call.
     """
     if dataset.marker and dataset.whole and not scan:
-        return _by_marker(dataset, dataset.marker)
+        return _read_marker(dataset, dataset.marker)
     label_keys = expect(dataset).label_keys
     splits = {name: SplitSummary(len(shards)) for name, shards in dataset.splits.items()}
     profiles: Counter[Profile] = Counter()
@@ -118,7 +116,7 @@ def summarize_dataset(
     return Summary(dataset, splits, _describe(profiles, meanings), True, tuple(unreadable))
 
 
-def _by_marker(dataset: Dataset, marker: Marker) -> Summary:
+def _read_marker(dataset: Dataset, marker: Marker) -> Summary:
     splits = {}
     for name, stated in marker.splits.items():
         labels = {label: count for label, count in stated.class_counts.items() if label}
@@ -142,12 +140,7 @@ def _scan_shard(
         for number, (_, data) in enumerate(RecordFile(stored), start=1):
             if not number % 256:
                 progress(256)
-            if isinstance(data, Damage):
-                split.damages += 1
-                continue
-            try:
-                example = ParsedExample(data)
-            except DamagedExampleError:
+            if isinstance(data, Damage) or (example := parse_intact(data)) is None:
                 split.damages += 1
                 continue
             split.records += 1

@@ -1,7 +1,4 @@
-"""Turns serialised Examples into the elements of a training loop: parses, decodes, selects.
-
-Turns stored images into tensors of pixels, with TensorFlow's own operations.
-"""
+"""Turns serialised Examples into the elements of a training loop, with TensorFlow: parses, decodes, selects."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,12 +1,10 @@
-"""`load`: one split of a dataset as a tf.data dataset, ready for `fit`.
-
-The serialised records of shards as a tf.data dataset, whose errors name the shard.
-"""
+"""`load`: one split of a dataset as a tf.data dataset, ready for `fit`, whose errors name the shard."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from recordmill.reading.dataset import Shard
 from recordmill.reading.load.elements import (
     ElementLayout,
     Fit,
@@ -16,7 +14,6 @@ from recordmill.reading.load.elements import (
     parse_function,
 )
 from recordmill.reading.load.split_info import SplitInfo, describe_split
-from recordmill.reading.shard import Shard
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.tfrecord_file import DamagedFileError, read_back

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from recordmill import storage
-from recordmill.reading.dataset import Dataset, open_dataset
-from recordmill.reading.shard import Shard
+from recordmill.reading.dataset import Dataset, Shard, open_dataset
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.features import Feature
 from recordmill.storage.dataset_files import parse_rows
@@ -92,20 +91,17 @@ class SplitInfo:
 
         Only the first 256 KiB of the first sidecar are read, so later images may have other sizes.
         """
-        sizes = {
-            (row.height, row.width) for row in self._first_rows() if row.height is not None and row.width is not None
-        }
-        return sizes.pop() if len(sizes) == 1 else None
-
-    def _first_rows(self) -> list[SidecarRow]:
         if not self.shards:
-            return []
+            return None
         try:
             block = storage.read_range(self.shards[0].sidecar, 0, _PEEK_BYTES)
         except FileNotFoundError:  # files that were copied without their sidecars can still be read
-            return []
-        lines = block[: block.rfind(b"\n") + 1].splitlines()
-        return [row for row in parse_rows(lines) if isinstance(row, SidecarRow)]
+            return None
+        sizes = set()
+        for row in parse_rows(block[: block.rfind(b"\n") + 1].splitlines()):
+            if isinstance(row, SidecarRow) and row.height is not None and row.width is not None:
+                sizes.add((row.height, row.width))
+        return sizes.pop() if len(sizes) == 1 else None
 
 
 def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo:

@@ -1,13 +1,10 @@
-"""`recordmill.open`: any record of a dataset at once.
-
-What a record is turned into: numpy arrays by key, or what `load` yields: the decoded image and its label.
-"""
+"""`recordmill.open`: any record of a dataset at once, as numpy arrays by key or as `load` yields it."""
 
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import zip_longest
 from operator import index as as_number
 from typing import Any, Literal
@@ -21,14 +18,18 @@ from numpy.typing import NDArray
 from recordmill import storage
 from recordmill.imaging.pillow_decode import load_image, open_image
 from recordmill.imaging.sniff import sniff
-from recordmill.reading.dataset import Dataset, open_dataset
-from recordmill.reading.example import DamagedExampleError, ParsedExample
-from recordmill.reading.expectations import Expectations, expect
+from recordmill.reading.dataset import Dataset, Shard, open_dataset
+from recordmill.reading.example import (
+    DamagedExampleError,
+    Expectations,
+    ParsedExample,
+    as_array,
+    example_as_numpy,
+    expect,
+)
 from recordmill.reading.load.elements import ElementLayout, ImageLayout, choose_elements
-from recordmill.reading.load.examples_as_numpy import as_array, example_as_numpy
 from recordmill.reading.load.split_info import SplitInfo, describe_dataset
 from recordmill.reading.random_access.split_index import SplitIndex, read_index
-from recordmill.reading.shard import Shard
 from recordmill.reading.verify.verify_pixels import find_image
 from recordmill.schemas.coercion import FeatureValueError
 from recordmill.schemas.errors import LoadError
@@ -81,18 +82,11 @@ class ImageForm:
         return np.broadcast_to(pixels, (*size, self.channels or pixels.shape[2])).copy()
 
 
-@dataclass(frozen=True, slots=True)
-class GuessedForm:
-    """A record of files without metadata: a dict of arrays by key, and its image decoded."""
-
-    expected: Expectations
-    channels: int
-
-    def __call__(self, record: bytes) -> dict[str, NDArray[Any]]:
-        """Arrays by key; the image is of shape (height, width, channels)."""
-        key, image = find_image(ParsedExample(record), self.expected)
-        arrays = example_as_numpy(record)
-        return {**arrays, key: decode(image, self.channels)} if key else arrays
+def _decode_guessed(expected: Expectations, channels: int, record: bytes) -> dict[str, NDArray[Any]]:
+    """A record of files without metadata: arrays by key; its image is of shape (height, width, channels)."""
+    key, image = find_image(ParsedExample(record), expected)
+    arrays = example_as_numpy(record)
+    return {**arrays, key: decode(image, channels)} if key else arrays
 
 
 def choose_form(
@@ -113,7 +107,7 @@ def choose_form(
     if dataset.marker is None:
         if features not in (None, "all"):
             raise LoadError(f"features is {features!r}, and files without metadata give all: remove it")
-        return GuessedForm(expect(dataset), channels)
+        return partial(_decode_guessed, expect(dataset), channels)
     info = describe_dataset(dataset, split)
     layout = choose_elements(info, features, decode=True)
     needed = {*layout.keys, *((info.key_of("height"), info.key_of("width")) if info.raw else ())}

@@ -1,13 +1,13 @@
 """Where the records of files begin: from the dataset's index, its sidecars, or one pass over the files.
 
 docs/format.md describes the dataset's index. The index of a file without metadata is kept in the user's cache folder.
+Either can be written in the form that NVIDIA DALI and PyTorch's package `tfrecord` read.
 """
 
 import hashlib
 import os
 import sys
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
@@ -15,8 +15,7 @@ from itertools import accumulate, chain, pairwise
 import numpy as np
 
 from recordmill import storage
-from recordmill.reading.dataset import Dataset
-from recordmill.reading.shard import Shard
+from recordmill.reading.dataset import Dataset, Shard
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.record_index import PLACE_BYTES, Places, list_shards, pack_head, parse_places
 from recordmill.schemas.digests import order_of
@@ -58,25 +57,17 @@ class SplitIndex:
         """
         if self.seed is None:
             raise LoadError(f"{self.shards[0].path} is known by its frames alone, without keys: read records by number")
-        hashed, hashes = order_of(self.seed, key), memoryview(self.entries[:, 2])  # type: ignore[arg-type]
-        found = [number for begin, end in self._splits() for number in _equal(hashes, begin, end, hashed)]
-        return found[0] if len(found) < 2 and found else next((n for n in found if self._row_key(n) == key), None)
-
-    def _splits(self) -> Iterator[tuple[int, int]]:
+        hashed, found = np.uint64(order_of(self.seed, key)), list[int]()
         for split in dict.fromkeys(shard.split for shard in self.shards):
             own = [place for place, shard in enumerate(self.shards) if shard.split == split]
-            yield self.starts[own[0]], self.starts[own[-1] + 1]
+            begin, end = self.starts[own[0]], self.starts[own[-1] + 1]
+            hashes = self.entries[begin:end, 2]
+            found += range(begin + int(hashes.searchsorted(hashed)), begin + int(hashes.searchsorted(hashed, "right")))
+        return found[0] if len(found) < 2 and found else next((n for n in found if self._row_key(n) == key), None)
 
     def _row_key(self, number: int) -> str:
         shard = self.shards[np.searchsorted(self.starts, number, "right") - 1]
         return next(row.key for row in shard.rows() if row.offset == self.entries[number, 0])
-
-
-def _equal(hashes: memoryview, begin: int, end: int, hashed: int) -> Iterator[int]:
-    number = bisect_left(hashes, hashed, begin, end)
-    while number < end and hashes[number] == hashed:
-        yield number
-        number += 1
 
 
 def read_index(dataset: Dataset, shards: Sequence[Shard]) -> SplitIndex:
@@ -132,12 +123,10 @@ def _read_sidecar(shard: Shard, seed: int) -> Entries:
 def _read_frames(path: str) -> Entries:
     """The index of any plain TFRecord file, from the cache or by one pass; damaged parts have a row each."""
     if storage.is_local(path):
-        version = str(os.stat(path).st_mtime_ns)
+        place, version = os.path.abspath(path), str(os.stat(path).st_mtime_ns)
     else:
-        version = str(getattr(storage.describe(path), "last_updated_in_seconds", None))
-    identity = "\0".join(
-        (os.path.abspath(path) if storage.is_local(path) else path, str(storage.size_of(path)), version)
-    )
+        place, version = path, str(getattr(storage.describe(path), "last_updated_in_seconds", None))
+    identity = f"{place}\0{storage.size_of(path)}\0{version}"
     cached = os.path.join(_cache_folder(), f"{hashlib.sha256(identity.encode()).hexdigest()}.index")
     with suppress(OSError, ValueError):
         return np.frombuffer(storage.read_range(cached), "<u8").reshape(-1, 3)
@@ -157,3 +146,32 @@ def _read_frames(path: str) -> Entries:
 def _cache_folder() -> str:
     usual = {"darwin": "~/Library/Caches", "win32": "~/AppData/Local"}.get(sys.platform, "~/.cache")
     return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser(usual), "recordmill")
+
+
+def write_indexes(dataset: Dataset, folder: str) -> list[str]:
+    """Writes a line per record, `<offset> <length of the frame>`, for each shard, and gives the paths.
+
+    They are as `index_files: true` makes them, in a folder outside the dataset, which stays as it is.
+
+    Args:
+        dataset: of any kind, not compressed.
+        folder: where `<shard>.idx` is written for each shard.
+
+    Raises:
+        LoadError: a file is compressed or damaged, or another file has the name.
+        OSError: an index cannot be written.
+    """
+    contents = {}
+    for shard in dataset.shards:
+        index = read_index(dataset, (shard,))
+        if index.damaged:
+            raise LoadError(f"{shard.path} is damaged, and has no index: recordmill verify lists the damage")
+        rows = index.entries[:, :2].tolist()
+        lines = "".join(f"{offset} {length + FRAMING_BYTES}\n" for offset, length in rows).encode()
+        path = storage.join(folder, f"{shard.name}.idx")
+        if storage.size_of(path) is not None and storage.read_range(path) != lines:
+            raise LoadError(f"{path} is there already, and is not this index: rename it")
+        contents[path] = lines
+    for path, lines in contents.items():
+        storage.write_file(path, lines)
+    return [*contents]

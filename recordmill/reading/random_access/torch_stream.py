@@ -96,7 +96,8 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
             self._skips[number % _MOST_WORKERS] += len(numbers) - len(elements)
             if not elements:
                 raise LoadError(f"all {len(numbers):,} records of a batch are damaged: {self.records.skipped[-1]}")
-            if images is not None and len(elements) == len(numbers) and all(map(_is_in, elements, rows)):
+            are_in_rows = (element[0] is row for element, row in zip(elements, rows, strict=True))
+            if images is not None and len(elements) == len(numbers) and all(are_in_rows):
                 if worker is not None:
                     images.room[-1] = 1
                 yield [images, default_collate([label for _, label in elements])]
@@ -143,7 +144,3 @@ def _receive(room: Any, shape: tuple[int, ...]) -> Any:
     images = room[:-1].numpy().reshape(shape)
     finalize(images, room.__setitem__, -1, 0).atexit = False
     return torch.from_numpy(images)
-
-
-def _is_in(element: Any, row: Any) -> bool:
-    return element[0] is row

@@ -16,8 +16,7 @@ from recordmill.imaging.geometry import Box
 from recordmill.imaging.sniff import sniff
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import DamagedExampleError, ParsedExample
-from recordmill.reading.report.image_statistics import Place
-from recordmill.reading.report.stored_values import choose_evenly, read_boxes
+from recordmill.reading.report.image_statistics import Place, choose_evenly, read_boxes
 from recordmill.schemas.dataset.totals import most_frequent
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.record_reader import FRAMING_BYTES

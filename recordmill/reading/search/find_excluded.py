@@ -14,15 +14,14 @@ import numpy as np
 import orjson
 
 from recordmill import storage
-from recordmill.reading.dataset import Dataset
-from recordmill.reading.example import DamagedExampleError, ParsedExample
-from recordmill.reading.shard import FORGED
+from recordmill.reading.dataset import FORGED, Dataset
+from recordmill.reading.example import parse_intact
 from recordmill.reading.verify.finding import Finding
 from recordmill.schemas.dataset.file_names import INDEX, MARKER
 from recordmill.schemas.digests import order_of
 from recordmill.schemas.exclusions import Exclusions
 from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.record_reader import Damage, RecordFile, looks_like_shard
+from recordmill.storage.record_reader import RecordFile, looks_like_shard
 
 MOST_FINDINGS = 100
 """Findings that are listed for each file."""
@@ -66,25 +65,19 @@ _Place = tuple[str, int | None, int | None]
 def _search_shard(path: str, exclusions: Exclusions) -> Iterator[_Place]:
     with StoredFile(path) as stored:
         for number, (offset, data) in enumerate(RecordFile(stored)):
-            if isinstance(data, Damage):
+            if (example := parse_intact(data)) is None:
                 continue
-            try:
-                features = list(ParsedExample(data).items())
-            except DamagedExampleError:
-                continue
-            values = [value for _, kind, values in features if kind == "bytes" for value in values]
+            values = [value for _, kind, values in example.items() if kind == "bytes" for value in values]
             for what in sorted({each for value in values if (each := _name_value(value, exclusions))}):
                 yield f"the record holds {what}", number, offset
 
 
 def _name_value(value: bytes, exclusions: Exclusions) -> str:
     """What a value of a feature names or is; the empty string if it is not excluded."""
-    if len(value) > _LONGEST_TEXT:
-        digest = hashlib.sha256(value).hexdigest() if exclusions.digests else ""
-        return f"the image sha256:{digest}" if digest in exclusions.digests else ""
-    return _name_text(value.decode("utf-8", "replace"), exclusions) or (
-        f"the image sha256:{digest}" if (digest := hashlib.sha256(value).hexdigest()) in exclusions.digests else ""
-    )
+    if len(value) <= _LONGEST_TEXT and (line := _name_text(value.decode("utf-8", "replace"), exclusions)):
+        return line
+    digest = hashlib.sha256(value).hexdigest() if exclusions.digests else ""
+    return f"the image sha256:{digest}" if digest in exclusions.digests else ""
 
 
 def _name_text(text: str, exclusions: Exclusions) -> str:

@@ -1,14 +1,13 @@
 """Verifies a dataset, or any folder of TFRecord files: first each shard, concurrently, then all of them as a whole.
 
-Checks that the images in records have no metadata: Exif, positions, XMP, comments, data after their end.
-Checks that a dataset's companion files are unchanged, and name the same classes.
+On request, images must have no metadata: Exif, positions, XMP, comments, data after their end. A dataset's companion
+files must be unchanged, and name the same classes.
 """
 
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any
@@ -16,15 +15,12 @@ from typing import Any
 from recordmill import storage
 from recordmill.imaging.sniff import sniff, sniff_other
 from recordmill.imaging.strip_metadata import UnstrippableError, find_metadata
-from recordmill.reading.dataset import SHARD_NUMBER, Dataset, find_shards
-from recordmill.reading.example import ParsedExample
-from recordmill.reading.expectations import Expectations, expect
-from recordmill.reading.shard import Shard
+from recordmill.reading.dataset import SHARD_NUMBER, Dataset, Shard, find_shards
+from recordmill.reading.example import Expectations, ParsedExample, expect
 from recordmill.reading.verify.finding import Finding
-from recordmill.reading.verify.shard_workers import ShardWorkers
 from recordmill.reading.verify.verify_marker import check_marker
 from recordmill.reading.verify.verify_pixels import UNMISTAKABLE, ImageDecoders, check_pixels
-from recordmill.reading.verify.verify_shard import ImageCheck, Level, ShardCheck, unchecked, verify_shard
+from recordmill.reading.verify.verify_shard import Level, ShardCheck, ShardWorkers, unchecked, verify_shard
 from recordmill.schemas.dataset.file_names import FOR_PEOPLE, LABELS, MARKER, SIDECARS
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.label_map import LabelMap, tfds_names
@@ -72,24 +68,21 @@ def _find_problem(data: bytes, file_format: str | None) -> str:
     return f"has metadata: {', '.join(found)}" if found else ""
 
 
-def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
-    """Yields the problems of the marker's companion files: first the missing ones, then the others, in its order.
+def check_side_files(dataset: Dataset, marker: Marker) -> list[Finding]:
+    """The problems of the marker's companion files: first the missing ones, then the others, in its order.
 
     A list of classes that contradicts the marker's labels is reported with its first differing line, any other file by
     its digest, if the marker has one (`run.digests`).
     """
-    there = []
-    for name in marker.files:
-        if storage.size_of(storage.join(dataset.folder, name)) is None:
-            yield Finding("missing", "the file is missing", name)
-        else:
-            there.append(name)
-    yield from filter(None, in_parallel(lambda name: _check(dataset, marker, name), there))
+    found = in_parallel(lambda name: _check_side_file(dataset, marker, name), marker.files)
+    return sorted(filter(None, found), key=lambda finding: finding.kind != "missing")
 
 
-def _check(dataset: Dataset, marker: Marker, name: str) -> Finding | None:
+def _check_side_file(dataset: Dataset, marker: Marker, name: str) -> Finding | None:
     path = storage.join(dataset.folder, name)
     digest = (marker.run.digests or {}).get(name)
+    if storage.size_of(path) is None:
+        return Finding("missing", "the file is missing", name)
     try:
         if (forms := _label_maps(name, dataset.labels)) and (problem := _compare(storage.read_range(path), forms)):
             return Finding("names", problem, name)
@@ -98,8 +91,7 @@ def _check(dataset: Dataset, marker: Marker, name: str) -> Finding | None:
     except OSError as error:
         return Finding("unreadable", f"the file cannot be read: {(error.strerror or str(error)).lower()}", name)
     if name in FOR_PEOPLE:
-        changed = "the file was edited after the dataset was made"
-        return Finding("edited", changed, name)
+        return Finding("edited", "the file was edited after the dataset was made", name)
     changed = "the file has another sha256 than when the dataset was made: it was changed or damaged"
     return Finding("sha256", changed, name)
 
@@ -206,20 +198,28 @@ def verify_dataset(
     """
     expected = expect(dataset)
     count = min(threads or os.cpu_count() or 1, max(len(dataset.shards), 1))
-    with ExitStack() as stack:
-        walked = sum(storage.size_of(shard.path) or 0 for shard in dataset.shards if _is_walked(shard, level))
-        metadata = MetadataCheck(expected) if no_metadata else None
-        alone = count > 1 and walked >= _WORTH_PROCESSES and not metadata
-        workers = stack.enter_context(ShardWorkers(count)) if alone else None
-        decoders = stack.enter_context(ImageDecoders(expected.max_pixels, count))
-        check_images = _check_images(expected, decoders if level == "pixels" else None, metadata)
+    metadata = MetadataCheck(expected) if no_metadata else None
+    walked = sum(storage.size_of(shard.path) or 0 for shard in dataset.shards if _is_walked(shard, level))
+    alone = count > 1 and walked >= _WORTH_PROCESSES and not metadata
+    with (
+        ShardWorkers(count) as workers,
+        ImageDecoders(expected.max_pixels, count) as decoders,
+        ThreadPoolExecutor(count) as pool,
+    ):
+
+        def check_images(example: ParsedExample) -> Iterator[tuple[str, str]]:
+            if level == "pixels":
+                yield check_pixels(expected, decoders, example)
+            if metadata:
+                yield from metadata(example)
 
         def check(shard: Shard) -> ShardCheck:
-            if workers and _is_walked(shard, level):
+            if alone and _is_walked(shard, level):
                 return workers.verify(shard, expected, level, progress)
-            return verify_shard(shard, expected, level, check_images, progress)
+            looks = level == "pixels" or metadata
+            return verify_shard(shard, expected, level, check_images if looks else unchecked, progress)
 
-        checks = tuple(stack.enter_context(ThreadPoolExecutor(count)).map(check, dataset.shards))
+        checks = tuple(pool.map(check, dataset.shards))
     findings = [finding for each in checks for finding in each.findings]
     findings += metadata.conclude() if metadata else ()
     if not dataset.features:
@@ -233,16 +233,6 @@ def verify_dataset(
             *_find_duplicates(checks, marker.unit if marker else "image"),
         ]
     return Verification(dataset, level, checks, tuple(findings))
-
-
-def _check_images(expected: Expectations, decoders: ImageDecoders | None, metadata: MetadataCheck | None) -> ImageCheck:
-    def check(example: ParsedExample) -> Iterator[tuple[str, str]]:
-        if decoders:
-            yield check_pixels(expected, decoders, example)
-        if metadata:
-            yield from metadata(example)
-
-    return check if decoders or metadata else unchecked
 
 
 def _is_walked(shard: Shard, level: Level) -> bool:
@@ -265,7 +255,11 @@ def _find_missing(dataset: Dataset) -> Iterator[Finding]:
     """Shards that are missing according to the numbers in other shards' names."""
     if dataset.kind != "files":
         return
-    for stem, numbers in _sets_of(dataset).items():
+    sets: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # by pattern, then by the count in it
+    for shard in dataset.shards:
+        if match := SHARD_NUMBER.search(shard.name):
+            sets[SHARD_NUMBER.sub("*", shard.name)][int(match["count"])].add(int(match["number"]))
+    for stem, numbers in sets.items():
         count = max(numbers)
         there = numbers[count]
         first = 0 if 0 in there else 1
@@ -276,16 +270,6 @@ def _find_missing(dataset: Dataset) -> Iterator[Finding]:
             yield Finding("stale", f"{detail}: readers that use a glob read both", stem)
 
 
-def _sets_of(dataset: Dataset) -> dict[str, dict[int, set[int]]]:
-    """The numbers of the existing shards, by the rest of their names and by the count in them."""
-    sets: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
-    for shard in dataset.shards:
-        if match := SHARD_NUMBER.search(shard.name):
-            stem = SHARD_NUMBER.sub("*", shard.name)
-            sets[stem][int(match["count"])].add(int(match["number"]))
-    return sets
-
-
 def _find_strangers(dataset: Dataset) -> Iterator[Finding]:
     """Files that look like shards or sidecars and that the dataset does not list."""
     if dataset.kind == "files":
@@ -293,9 +277,8 @@ def _find_strangers(dataset: Dataset) -> Iterator[Finding]:
     listed = {shard.name for shard in dataset.shards}
     for shard in find_shards(dataset.folder):
         if shard.name not in listed and not _is_in_a_dataset(dataset.folder, shard.name):
-            yield Finding(
-                "stale", "the dataset does not list this file: readers that use a glob read it too", shard.name
-            )
+            detail = "the dataset does not list this file: readers that use a glob read it too"
+            yield Finding("stale", detail, shard.name)
     if dataset.marker:
         sidecars = storage.join(dataset.folder, SIDECARS)
         known = {shard.sidecar for shard in dataset.shards}

@@ -11,8 +11,7 @@ from dataclasses import replace
 import orjson
 
 from recordmill import storage
-from recordmill.reading.dataset import Dataset
-from recordmill.reading.shard import FORGED
+from recordmill.reading.dataset import FORGED, Dataset
 from recordmill.reading.verify.finding import Finding
 from recordmill.reading.verify.verify_shard import ShardCheck
 from recordmill.schemas.dataset.file_names import DUPLICATES, MARKER, SIDE_FILES
@@ -44,7 +43,7 @@ def check_marker(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck])
     wrong = [f"it contradicts itself: {each}" for each in _contradictions(marker)]
     if (totals := _count(dataset, marker, checks)) is not None:
         counted = differences(to_json(marker), to_json(_recount(marker, totals, checks)))
-        sums = _compare_sums(marker, _totals_of(checks))
+        sums = _compare_sums(marker, totals)
         wrong += [f"the sidecars say otherwise: {each}" for each in (*counted, *sums)]
     if (listed := _count_duplicates(dataset, marker)) is not None:
         counted = differences(to_json(marker.duplicates), to_json(listed), "duplicates")
@@ -88,9 +87,9 @@ def _contradictions(marker: Marker) -> Iterator[str]:
 
 def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> RowTotals | None:
     """The totals of all sidecars; None if one of them does not match the marker, which is reported there."""
-    totals = _totals_of(checks)
-    if totals is None:
+    if any(check.totals is None for check in checks):
         return None
+    totals = _totals_of(checks)
     try:
         for name in marker.sidecars_of_nothing:
             totals.merge(RowTotals.of(read_rows(storage.join(dataset.folder, name)), ""))
@@ -101,10 +100,7 @@ def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Ro
 
 def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) -> Marker:
     """The marker as the sidecars imply it."""
-    by_split = {
-        name: _totals_of([check for check in checks if check.shard.split == name]) or RowTotals()
-        for name in marker.splits
-    }
+    by_split = {name: _totals_of([check for check in checks if check.shard.split == name]) for name in marker.splits}
     splits = {
         name: SplitEntry.of(by_split[name], split.shards, bool(totals.instances))
         for name, split in marker.splits.items()
@@ -112,17 +108,13 @@ def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) ->
     named = totals.records + totals.rejected.total() - totals.rejected_when_listed
     named += sum(marker.ledger.left_out.values())
     listed = {reason: count for reason, count in marker.ledger.left_out.items() if reason not in WHILE_CONVERTED}
+    left_out = {**listed, **totals.left_out}
     return replace(
         marker,
         splits=splits,
         fingerprint=marker.fingerprint and Fingerprint.of(by_split),
         named=marker.named and replace(marker.named, images=named),
-        ledger=replace(
-            marker.ledger,
-            written=totals.records,
-            rejected=dict(totals.rejected),
-            left_out={**listed, **totals.left_out},
-        ),
+        ledger=replace(marker.ledger, written=totals.records, rejected=dict(totals.rejected), left_out=left_out),
         boxes=dict(totals.boxes) or None,
         changes=dict(totals.changes),
         input_bytes=totals.input_bytes,
@@ -130,19 +122,17 @@ def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) ->
     )
 
 
-def _totals_of(checks: Sequence[ShardCheck]) -> RowTotals | None:
+def _totals_of(checks: Sequence[ShardCheck]) -> RowTotals:
     totals = RowTotals()
-    for check in checks:
-        if check.totals is None:
-            return None
-        totals.merge(check.totals)
+    for each in filter(None, (check.totals for check in checks)):
+        totals.merge(each)
     return totals
 
 
-def _compare_sums(marker: Marker, totals: RowTotals | None) -> Iterator[str]:
+def _compare_sums(marker: Marker, totals: RowTotals) -> Iterator[str]:
     """Compares sums: the rows have the numbers of dropped boxes and of images without boxes, but not all details."""
     without = marker.images_without_boxes
-    if totals is None or without is None:
+    if without is None:
         return
     if without.total != totals.bare:
         yield f"images_without_boxes: {without.total} -> {totals.bare}"
@@ -163,9 +153,8 @@ def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | Non
                 totals[line["kind"]].add(line.get("count", 2), line["splits"], line["classes"])
     except (OSError, *FORGED):
         return None
-    alike = None
-    if marker.plan.settings.images.near_duplicates:
-        found = marker.duplicates.look_alike
-        bits, complete = (found.bits, found.complete) if found else (0, False)
-        alike = LookAlikes.of(totals["look_alike"], bits, complete)
-    return DuplicateCounts(totals["same_bytes"], alike)
+    if not marker.plan.settings.images.near_duplicates:
+        return DuplicateCounts(totals["same_bytes"], None)
+    found = marker.duplicates.look_alike
+    bits, complete = (found.bits, found.complete) if found else (0, False)
+    return DuplicateCounts(totals["same_bytes"], LookAlikes.of(totals["look_alike"], bits, complete))

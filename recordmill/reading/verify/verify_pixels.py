@@ -13,8 +13,7 @@ import orjson
 
 from recordmill.imaging import ImageSettings, find_missing_decoder, prepare_image
 from recordmill.imaging.sniff import sniff
-from recordmill.reading.example import ParsedExample
-from recordmill.reading.expectations import Expectations
+from recordmill.reading.example import Expectations, ParsedExample
 from recordmill.reading.verify.child_process import ChildDiedError, ChildProcesses, serve_answers
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import FORMATS, OPTIONAL_FORMATS

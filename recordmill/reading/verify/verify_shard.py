@@ -1,18 +1,22 @@
-"""Reads one file once and checks every frame, every Example, and what the dataset's metadata say of them."""
+"""Reads one file once and checks every frame, every Example, and what the dataset's metadata say of them.
+
+Large files are read in processes: most of the time is spent in the interpreter, which runs one thread at a time.
+"""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+import pickle
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property
 from typing import Literal
 
 from google.protobuf.message import DecodeError
 
 from recordmill import storage
-from recordmill.reading.example import DamagedExampleError, ParsedExample, Profile
-from recordmill.reading.expectations import Expectations, NameProblems, judge_labels, judge_names, judge_row
-from recordmill.reading.shard import FORGED, Shard
+from recordmill.reading.dataset import FORGED, Shard
+from recordmill.reading.example import DamagedExampleError, Expectations, NameProblems, ParsedExample, Profile
+from recordmill.reading.verify.child_process import ChildDiedError, ChildProcesses, serve_answers
 from recordmill.reading.verify.finding import Finding
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.dataset.totals import RowTotals
@@ -77,47 +81,116 @@ class ShardCheck:
             self.hidden += 1
 
 
-class SidecarRows:
-    """A shard's sidecar, read at its first use.
+class _Reader:
+    """Checks one file, and reads its sidecar when it is first needed.
 
     Attributes:
-        sha256: hex digest of the sidecar; the empty string until it is read, or if it cannot be read.
-        totals: totals of its rows, including those of rejected references; None if they are not Recordmill's.
+        totals: what the sidecar's rows add up to, including those of rejected references; None if they are not
+            Recordmill's.
+        sidecar_sha256: hex digest of the sidecar; the empty string until it is read, or if it cannot be read.
     """
 
-    def __init__(self, check: ShardCheck, expected: Expectations) -> None:
-        self._check = check
+    def __init__(self, stored: StoredFile, check: ShardCheck, expected: Expectations) -> None:
+        self._stored, self._check, self._expected = stored, check, expected
+        self._records = RecordFile(stored)
         self._images = find_images((key, each.field) for key, each in expected.features.items())
-        self._rows: list[SidecarRow] | None = None
         self._by_offset: dict[int, int] = {}
-        self.sha256 = ""
+        self.sidecar_sha256 = ""
         self.totals: RowTotals | None = None
 
-    def read(self) -> Sequence[SidecarRow]:
+    @cached_property
+    def rows(self) -> list[SidecarRow]:
         """The rows of the records, in their order; if the sidecar cannot be read, none, and a finding is added."""
-        sidecar = self._check.shard.sidecar
-        if self._rows is None:
-            self._rows = []
-            try:
-                content = storage.read_range(sidecar) if sidecar else b""
-                everything = list(parse_rows(content.splitlines()))
-                rows = [row for row in everything if isinstance(row, SidecarRow)]
-                self._by_offset = {row.offset: number for number, row in enumerate(rows)}
-                with suppress(*FORGED):
-                    self.totals = RowTotals.of(everything, self._check.shard.split)
-                self._rows, self.sha256 = rows, hashlib.sha256(content).hexdigest() if sidecar else ""
-            except FileNotFoundError:
-                self._check.add("missing", f"the sidecar is missing ({sidecar})")
-            except (OSError, *FORGED) as error:
-                self._check.add("sidecar", f"the sidecar cannot be read: {error} ({sidecar})")
-        return self._rows
+        if not (sidecar := self._check.shard.sidecar):
+            return []
+        try:
+            content = storage.read_range(sidecar)
+            everything = list(parse_rows(content.splitlines()))
+            rows = [row for row in everything if isinstance(row, SidecarRow)]
+            self._by_offset = {row.offset: number for number, row in enumerate(rows)}
+        except FileNotFoundError:
+            self._check.add("missing", f"the sidecar is missing ({sidecar})")
+            return []
+        except (OSError, *FORGED) as error:
+            self._check.add("sidecar", f"the sidecar cannot be read: {error} ({sidecar})")
+            return []
+        with suppress(*FORGED):
+            self.totals = RowTotals.of(everything, self._check.shard.split)
+        self.sidecar_sha256 = hashlib.sha256(content).hexdigest()
+        return rows
 
-    def contradict(self, offset: int, record: memoryview) -> str:
-        """What the row of the record at an offset says otherwise, above level `frames`; else the empty string."""
-        if self._check.level == "frames":
-            return ""
-        rows = self.read()
+    def is_as_written(self) -> bool:
+        """Whether the file and its sidecar are, byte for byte, as they were read back after writing.
+
+        The number of records, the classes and their ids are in the marker, not in the shard: the sidecar's rows must
+        match them.
+        """
+        shard, ids = self._check.shard, self._expected.label_ids
+        if not shard.sha256 or self._stored.size != shard.bytes or self._stored.sha256() != shard.sha256:
+            return False
+        rows = self.rows
+        if self.sidecar_sha256 != shard.sidecar_sha256 or len(rows) != shard.records:
+            return False
+        if ids and not {label for row in rows if isinstance(label := row.label, int)} <= ids:
+            return False
+        return not any(map(self._expected.judge_row, rows))
+
+    def check_records(self, check_images: ImageCheck, progress: Callable[[int], None]) -> None:
+        """Checks every record, and what the metadata say of the file."""
+        check, expected = self._check, self._expected
+        classes = expected if check.level != "frames" else replace(expected, label_ids=frozenset(), class_ids={})
+        names = NameProblems()
+        judged: dict[Profile, str] = {}
+        offsets: list[int] = []
+        end = 0
+
+        for number, (offset, data) in enumerate(self._records):
+            if isinstance(data, Damage):
+                check.damages += 1
+                self._report([(data.kind, data.detail)], number, offset)
+                continue
+            offsets.append(offset)
+            end = offset + len(data) + FRAMING_BYTES
+            self._report([("sidecar", self._contradict(offset, data))], number, offset)
+            try:
+                example = ParsedExample(data)
+            except DamagedExampleError as error:
+                self._report([("example", str(error))], number, offset)
+                continue
+            profile = example.profile
+            if profile not in judged:
+                judged[profile] = expected.judge(profile) or _compare_kinds(profile, check, number)
+            found = [("feature", judged[profile]), ("label", classes.judge_labels(example)), *check_images(example)]
+            self._report(found, number, offset)
+            for problem in classes.judge_names(example):
+                names.add(problem, number, offset)
+            if not len(offsets) % _REPORTED_EVERY:
+                progress(_REPORTED_EVERY)
+        for problem, place in names:
+            self._report([("names", problem)], *place)
+        progress(len(offsets) % _REPORTED_EVERY)
+        check.records = len(offsets)
+        self.judge_file()
+        self._compare_count(end)
+        if check.level != "frames":
+            self._compare_with_marker(offsets)
+            self._compare_names()
+
+    def _report(self, problems: Iterable[tuple[str, str]], number: int, offset: int) -> None:
+        for kind, problem in problems:
+            if problem:
+                self._check.add(kind, problem, *self._place(offset, number))
+
+    def _place(self, offset: int, counted: int) -> tuple[int, int, str]:
+        """The number of the record at an offset, the offset, and its source's key; counted if no row has the offset."""
+        rows = self.rows
         number = self._by_offset.get(offset)
+        return (counted, offset, "") if number is None else (number, offset, str(rows[number].key))
+
+    def _contradict(self, offset: int, record: memoryview) -> str:
+        """What the row of the record at an offset says otherwise, above level `frames`; else the empty string."""
+        rows = self.rows if self._check.level != "frames" else []
+        number = self._by_offset.get(offset) if rows else None
         row = None if number is None else rows[number]
         if row is None or row.record is None:
             return ""
@@ -126,16 +199,50 @@ class SidecarRows:
                 return ""
         return "the record is not the one that its row in the sidecar describes"
 
-    def place(self, offset: int, counted: int) -> tuple[int, int, str]:
-        """The number of the record that begins at an offset, the offset, and the key of its source.
+    def judge_file(self) -> None:
+        """Checks properties of the whole file."""
+        check, members = self._check, self._records.members
+        packed, name = self._records.compression == "gzip", check.shard.name
+        if not check.bytes:
+            check.add("empty", "the file is empty: 0 bytes")
+        elif not check.records and not check.findings:
+            check.add("empty", "the file has no records")
+        if check.bytes and packed != name.lower().endswith((".gz", ".gzip")):
+            is_packed, named = ("", "its name does not say so") if packed else ("not ", "its name says gzip")
+            check.add("name", f"the file is {is_packed}gzip and {named}: readers that trust the name fail")
+        if members > 1:
+            check.add("members", f"{members} concatenated gzip streams, all read")
 
-        Args:
-            offset: in the unpacked file.
-            counted: the number by counting, which is used if no row has the offset.
-        """
-        rows = self.read()
-        number = self._by_offset.get(offset)
-        return (counted, offset, "") if number is None else (number, offset, str(rows[number].key))
+    def _compare_count(self, end: int) -> None:
+        """A file that was truncated between two records ends where the first missing one began."""
+        check = self._check
+        expected, there = check.shard.records, check.records
+        if expected is not None and expected not in (there, there + check.damages):
+            place = self._place(end, there) if there < expected and not check.damages else ()
+            check.add("count", f"expected {expected:,} records, found {there:,}", *place)
+
+    def _compare_with_marker(self, offsets: list[int]) -> None:
+        """Compares the sizes and digests of the file and its sidecar; damage is not reported twice."""
+        check, shard = self._check, self._check.shard
+        if not check.damages:
+            if shard.bytes is not None and shard.bytes != self._stored.size:
+                check.add("size", f"expected {shard.bytes:,} bytes, found {self._stored.size:,}")
+            elif shard.sha256 and (digest := self._stored.sha256()) != shard.sha256:
+                check.add("sha256", f"the file has the sha256 {digest}, another than recordmill.json says")
+        rows = self.rows
+        if self.sidecar_sha256 and self.sidecar_sha256 != shard.sidecar_sha256:
+            check.add("sha256", f"the sidecar has another sha256 than recordmill.json says ({shard.sidecar})")
+        elif self.sidecar_sha256 and not check.damages and [row.offset for row in rows] != offsets:
+            check.add("sidecar", f"the sidecar's {len(rows):,} rows do not match the records ({shard.sidecar})")
+
+    def _compare_names(self) -> None:
+        """Compares the classes of the sidecar's rows with the marker's, unless the records have the same problem."""
+        if not any(finding.kind in ("label", "names") for finding in self._check.findings):
+            names = NameProblems()
+            for number, row in enumerate(self.rows):
+                names.add(self._expected.judge_row(row), number, row.offset, str(row.key))
+            for problem, place in names:
+                self._check.add("names", problem, *place)
 
 
 def verify_shard(
@@ -165,26 +272,19 @@ def verify_shard(
     try:
         with StoredFile(shard.path, digest=level != "frames" and bool(shard.sha256)) as stored:
             check.bytes = stored.size
-            records, rows = RecordFile(stored), SidecarRows(check, expected)
-            if level == "files" and check_images is unchecked and _is_as_written(stored, shard, rows, expected):
-                check.records = len(rows.read())
+            reader = _Reader(stored, check, expected)
+            if level == "files" and check_images is unchecked and reader.is_as_written():
+                check.records = len(reader.rows)
                 progress(check.records)
-                _judge_file(records, check)
+                reader.judge_file()
             else:
-                offsets, end = _read_records(records, check, expected, check_images, rows, progress)
-                check.records = len(offsets)
-                _judge_file(records, check)
-                _compare_count(check, rows, end)
-                if level != "frames":
-                    _compare(stored, check, rows, offsets)
-                    _compare_names(check, rows, expected)
+                reader.check_records(check_images, progress)
             if level != "frames":
-                read = rows.read()
-                if rows.sha256 and rows.sha256 == shard.sidecar_sha256:
-                    check.totals = rows.totals
-                    if rows.totals is None:
+                check.keys_by_digest = {row.sha256: row.key for row in reader.rows if row.sha256}
+                if reader.sidecar_sha256 and reader.sidecar_sha256 == shard.sidecar_sha256:
+                    check.totals = reader.totals
+                    if check.totals is None:
                         check.add("sidecar", f"the sidecar's rows are malformed ({shard.sidecar})")
-                check.keys_by_digest = {row.sha256: row.key for row in read if row.sha256}
     except FileNotFoundError:
         check.add("missing", "the file is missing")
     except OSError as error:
@@ -192,75 +292,6 @@ def verify_shard(
     if check.hidden:
         check.findings.append(Finding("more", f"{check.hidden:,} further findings in this file", shard.name))
     return check
-
-
-def _is_as_written(stored: StoredFile, shard: Shard, rows: SidecarRows, expected: Expectations) -> bool:
-    """Whether a shard and its sidecar are, byte for byte, as they were read back after writing.
-
-    The number of records, the classes and their ids are in the marker, not in the shard: the sidecar's rows must match
-    them.
-    """
-    if not shard.sha256 or stored.size != shard.bytes or stored.sha256() != shard.sha256:
-        return False
-    read = rows.read()
-    if rows.sha256 != shard.sidecar_sha256 or len(read) != shard.records:
-        return False
-    labels = {label for row in read if isinstance(label := row.label, int)}
-    if expected.label_ids and not labels <= expected.label_ids:
-        return False
-    return not any(judge_row(row, expected.class_ids) for row in read)
-
-
-def _read_records(
-    records: RecordFile,
-    check: ShardCheck,
-    expected: Expectations,
-    check_images: ImageCheck,
-    rows: SidecarRows,
-    progress: Callable[[int], None],
-) -> tuple[list[int], int]:
-    """Checks every record; returns the offset of each, and the end of the last one's frame."""
-    classes = expected if check.level != "frames" else replace(expected, label_ids=frozenset(), class_ids={})
-    names = NameProblems()
-    judged: dict[Profile, str] = {}
-    offsets: list[int] = []
-    end = 0
-
-    report = partial(_report, check, rows)
-    for number, (offset, data) in enumerate(records):
-        if isinstance(data, Damage):
-            check.damages += 1
-            report([(data.kind, data.detail)], number, offset)
-            continue
-        offsets.append(offset)
-        end = offset + len(data) + FRAMING_BYTES
-        report([("sidecar", rows.contradict(offset, data))], number, offset)
-        try:
-            example = ParsedExample(data)
-        except DamagedExampleError as error:
-            report([("example", str(error))], number, offset)
-            continue
-        profile = example.profile
-        if profile not in judged:
-            judged[profile] = expected.judge(profile) or _compare_kinds(profile, check, number)
-        found = [("feature", judged[profile]), ("label", judge_labels(example, classes)), *check_images(example)]
-        report(found, number, offset)
-        for problem in judge_names(example, classes):
-            names.add(problem, number, offset)
-        if not len(offsets) % _REPORTED_EVERY:
-            progress(_REPORTED_EVERY)
-    for problem, place in names:
-        report([("names", problem)], *place)
-    progress(len(offsets) % _REPORTED_EVERY)
-    return offsets, end
-
-
-def _report(
-    check: ShardCheck, rows: SidecarRows, problems: Iterable[tuple[str, str]], number: int, offset: int
-) -> None:
-    for kind, problem in problems:
-        if problem:
-            check.add(kind, problem, *rows.place(offset, number))
 
 
 def _compare_kinds(profile: Profile, check: ShardCheck, number: int) -> str:
@@ -274,50 +305,36 @@ def _compare_kinds(profile: Profile, check: ShardCheck, number: int) -> str:
     return ""
 
 
-def _judge_file(records: RecordFile, check: ShardCheck) -> None:
-    """Checks properties of the whole file."""
-    packed, name = records.compression == "gzip", check.shard.name
-    if not check.bytes:
-        check.add("empty", "the file is empty: 0 bytes")
-    elif not check.records and not check.findings:
-        check.add("empty", "the file has no records")
-    if check.bytes and packed != name.lower().endswith((".gz", ".gzip")):
-        named = "its name does not say so" if packed else "its name says gzip"
-        check.add("name", f"the file is {'' if packed else 'not '}gzip and {named}: readers that trust the name fail")
-    if records.members > 1:
-        check.add("members", f"{records.members} concatenated gzip streams, all read")
+class ShardWorkers(ChildProcesses):
+    """Processes that verify shards, each started at its first use; use them in a `with` block."""
+
+    def __init__(self, count: int) -> None:
+        """Does not start them yet; `count` shards are verified at once."""
+        super().__init__(f"{__name__}:serve()", count)
+
+    def verify(self, shard: Shard, expected: Expectations, level: Level, progress: Callable[[int], None]) -> ShardCheck:
+        """As `verify_shard`, without pixels; call it from as many threads as there are processes.
+
+        A process that crashes is replaced, and its file is reported as `unreadable`.
+        """
+        check = ShardCheck(shard, level)
+        try:
+            with self.borrow() as worker:
+                for answer in map(pickle.loads, worker.ask(pickle.dumps((shard, expected, level)))):
+                    if isinstance(answer, ShardCheck):
+                        return answer
+                    progress(answer)
+        except ChildDiedError as died:
+            check.add("unreadable", f"reading it ended the verifier's process (exit code {died})")
+        return check
 
 
-def _compare_count(check: ShardCheck, rows: SidecarRows, end: int) -> None:
-    """A file that was truncated between two records ends where the first missing one began."""
-    expected, there = check.shard.records, check.records
-    if expected is not None and expected not in (there, there + check.damages):
-        place = rows.place(end, there) if there < expected and not check.damages else ()
-        check.add("count", f"expected {expected:,} records, found {there:,}", *place)
+def serve() -> None:
+    """Runs in the process: answers each shard with numbers of records on the way, and what was found at last."""
+    serve_answers(_verify)
 
 
-def _compare(stored: StoredFile, check: ShardCheck, rows: SidecarRows, offsets: list[int]) -> None:
-    """Compares the file and its sidecar with the marker; damage is not reported twice."""
-    shard = check.shard
-    if not check.damages:
-        if shard.bytes is not None and shard.bytes != stored.size:
-            check.add("size", f"expected {shard.bytes:,} bytes, found {stored.size:,}")
-        elif shard.sha256 and (digest := stored.sha256()) != shard.sha256:
-            check.add("sha256", f"the file has the sha256 {digest}, another than recordmill.json says")
-    if not shard.sidecar:
-        return
-    read = rows.read()
-    if rows.sha256 and rows.sha256 != shard.sidecar_sha256:
-        check.add("sha256", f"the sidecar has another sha256 than recordmill.json says ({shard.sidecar})")
-    elif rows.sha256 and not check.damages and [row.offset for row in read] != offsets:
-        check.add("sidecar", f"the sidecar's {len(read):,} rows do not match the records ({shard.sidecar})")
-
-
-def _compare_names(check: ShardCheck, rows: SidecarRows, expected: Expectations) -> None:
-    """Compares the classes of the sidecar's rows with the marker's, unless the records have the same problem."""
-    if not any(finding.kind in ("label", "names") for finding in check.findings):
-        names = NameProblems()
-        for number, row in enumerate(rows.read()):
-            names.add(judge_row(row, expected.class_ids), number, row.offset, str(row.key))
-        for problem, place in names:
-            check.add("names", problem, *place)
+def _verify(question: bytes, answer: Callable[[bytes], None]) -> None:
+    shard, expected, level = pickle.loads(question)
+    check = verify_shard(shard, expected, level, progress=lambda records: answer(pickle.dumps(records)))
+    answer(pickle.dumps(check))

@@ -1,7 +1,7 @@
 import pytest
 
 from recordmill.reading.dataset import Dataset, open_dataset
-from recordmill.reading.expectations import expect
+from recordmill.reading.example import expect
 from recordmill.schemas.conventions import load_convention
 
 WHOLE = {feature.key: (feature.key, feature.kind, 1) for feature in load_convention("default").features}

@@ -2,8 +2,7 @@ import pytest
 from make_marker import make_marker
 
 from recordmill.reading.dataset import Dataset
-from recordmill.reading.example import ParsedExample
-from recordmill.reading.expectations import NameProblems, expect, judge_labels, judge_names, judge_row
+from recordmill.reading.example import NameProblems, ParsedExample, expect
 from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.features import Feature
 
@@ -20,7 +19,7 @@ def judge_all(features, records, labels=IDS, kind="recordmill"):
     expected = expect(Dataset("/x", kind, (), features, labels=labels, marker=marker))
     names = NameProblems()
     for number, record in enumerate(records):
-        for problem in judge_names(ParsedExample(record), expected):
+        for problem in expected.judge_names(ParsedExample(record)):
             names.add(problem, number, 100 * number)
     return [(problem, *place) for problem, place in names]
 
@@ -75,12 +74,12 @@ def test_of_strangers_nothing_is_known(example):
 )
 def test_rows(row, problem):
     row = row_from_json({**row, "offset": 30, "key": "a"})
-    assert judge_row(row, IDS) == (problem and f"in the sidecar {problem}")
-    assert judge_row(row, {}) == ""
+    for kind, said in (("recordmill", problem and f"in the sidecar {problem}"), ("files", "")):
+        assert expect(Dataset("/x", kind, (), labels=IDS)).judge_row(row) == said
 
 
 def judge(record, labels, features=()):
-    return judge_labels(ParsedExample(record), expect(Dataset("/x", "files", (), features, labels=labels)))
+    return expect(Dataset("/x", "files", (), features, labels=labels)).judge_labels(ParsedExample(record))
 
 
 def test_labels_are_among_the_ids(example):

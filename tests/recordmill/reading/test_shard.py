@@ -1,6 +1,6 @@
 import pytest
 
-from recordmill.reading.shard import Shard
+from recordmill.reading.dataset import Shard
 
 
 def test_rows_are_those_of_records(tmp_path):

@@ -13,10 +13,11 @@ LOW = 2**31
 ANALYZE = """
 import dataclasses, gc, json, sys
 import numpy as np
-from recordmill.reading.analyze.analyze_dataset import compute_statistics
+from recordmill.reading.analyze.analyze_dataset import describe_findings, run_analysis
 cases = np.load(sys.argv[1])
 with open(sys.argv[2], "w") as file:
-    json.dump({name: dataclasses.asdict(compute_statistics(cases[name])) for name in cases.files}, file)
+    found = {name: describe_findings(len(cases[name]), run_analysis(cases[name])) for name in cases.files}
+    json.dump({name: dataclasses.asdict(each) for name, each in found.items()}, file)
 gc.freeze()
 """
 

@@ -5,7 +5,7 @@ import pytest
 from sidecar_lines import rejected
 
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.expectations import expect
+from recordmill.reading.example import expect
 from recordmill.reading.inspect import find_record
 from recordmill.reading.inspect.find_record import find_key, find_source, read_record, read_records
 from recordmill.schemas.errors import LoadError

@@ -3,7 +3,7 @@
 import pytest
 
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.inspect.write_indexes import write_indexes
+from recordmill.reading.random_access.split_index import write_indexes
 from recordmill.schemas.errors import LoadError
 
 

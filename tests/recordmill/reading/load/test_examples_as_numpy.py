@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.reading.load.examples_as_numpy import examples_as_numpy
+from recordmill.reading.example import examples_as_numpy
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, encode_example

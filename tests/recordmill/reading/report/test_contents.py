@@ -2,10 +2,9 @@ import json
 
 import pytest
 
-from recordmill.reading.dataset import Dataset
-from recordmill.reading.report import contents
-from recordmill.reading.report.contents import read_contents
-from recordmill.reading.shard import Shard
+from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.report import write_report
+from recordmill.reading.report.write_report import read_contents
 from recordmill.schemas.dataset.side_files import Remark, ReportData
 from tests.support.make_marker import make_marker
 
@@ -58,7 +57,7 @@ def test_some_rejected_files_of_each_reason_are_kept(described):
         "empty": ["0", "2", "4", "6", "8"],
         "cut": ["1", "3", "5", "7", "9"],
     }
-    assert contents.MOST_OF_REASON == 5
+    assert write_report.MOST_OF_REASON == 5
 
 
 def test_remarks_have_their_sections_if_these_were_kept(described, tmp_path):
@@ -75,4 +74,4 @@ def test_the_title_is_the_name_or_that_of_the_folder(name, title, tmp_path, monk
     monkeypatch.chdir(tmp_path / "animals")
     for folder in (".", str(tmp_path / "animals"), "gs://bucket/animals"):
         dataset = Dataset(folder, "recordmill", (), marker=marker)
-        assert contents.Contents(dataset=dataset, marker=marker).title == title
+        assert write_report.Contents(dataset=dataset, marker=marker).title == title

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sidecar_lines import rejected, written
 
+from recordmill.reading.dataset import Shard
 from recordmill.reading.report import image_statistics as statistics
 from recordmill.reading.report.image_statistics import ASPECT_BINS, BINS_PER_DOUBLING, bin_aspects, gather_statistics
-from recordmill.reading.shard import Shard
 
 
 @pytest.fixture

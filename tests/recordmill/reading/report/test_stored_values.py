@@ -9,14 +9,13 @@ from make_marker import make_marker
 from make_settings import make_settings
 from write_shard import write_shard
 
-from recordmill.reading.dataset import Dataset
-from recordmill.reading.report import stored_values
-from recordmill.reading.report.stored_values import (
+from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.report import image_statistics
+from recordmill.reading.report.image_statistics import (
     Column,
     choose_evenly,
     gather_values,
 )
-from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, encode_example
@@ -113,21 +112,21 @@ def test_images_without_boxes_or_columns_are_not_read():
 )
 def test_of_a_large_dataset_the_first_records_of_some_shards_are_read(staged, monkeypatch, limits, records, shards):
     for name, value in limits.items():
-        monkeypatch.setattr(stored_values, name, value)
+        monkeypatch.setattr(image_statistics, name, value)
     found = gather_values(staged(TABLE, [[{"count": 10 * shard + at} for at in range(4)] for shard in range(3)]))
     assert (found.records, found.shards, found.whole) == (records, shards, False)
     assert {value // 10 for value in found.columns[0].values} == ({0, 2} if shards == 2 else {0, 1, 2})
 
 
 def test_what_there_may_be_very_many_of_is_bounded(staged, monkeypatch):
-    monkeypatch.setattr(stored_values, "MOST_COLUMNS", 2)
-    monkeypatch.setattr(stored_values, "MOST_TEXTS", 3)
-    monkeypatch.setattr(stored_values, "LONGEST_TEXT", 4)
+    monkeypatch.setattr(image_statistics, "MOST_COLUMNS", 2)
+    monkeypatch.setattr(image_statistics, "MOST_TEXTS", 3)
+    monkeypatch.setattr(image_statistics, "LONGEST_TEXT", 4)
     names = [b"text %d" % (at % 9) for at in range(20)] + [b"%d" % at for at in range(9)]
     found = gather_values(staged(TABLE, [[{"name": name} for name in names]]))
     assert ([column.feature.key for column in found.columns], found.further) == (["count", "name"], 1)
     assert dict(found.columns[1].texts) == {b"text": 20, b"0": 1, b"1": 1}
-    monkeypatch.setattr(stored_values, "MOST_VALUES", 5)
+    monkeypatch.setattr(image_statistics, "MOST_VALUES", 5)
     column = Column(Feature("a", "float", "a", "", many=True))
     for _ in range(9):
         column.add([1.0, 2.0])

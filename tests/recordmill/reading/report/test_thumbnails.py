@@ -9,7 +9,7 @@ from make_settings import make_settings
 from PIL import Image
 from write_shard import write_shard
 
-from recordmill.reading.dataset import Dataset
+from recordmill.reading.dataset import Dataset, Shard
 from recordmill.reading.report import thumbnails
 from recordmill.reading.report.thumbnails import (
     MOST_CLASSES,
@@ -22,7 +22,6 @@ from recordmill.reading.report.thumbnails import (
     choose_samples,
     make_thumbnails,
 )
-from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.settings.example_layout import ExampleLayout

@@ -9,24 +9,23 @@ import pytest
 from make_marker import make_marker
 from PIL import Image
 
-from recordmill.reading.dataset import Dataset, open_dataset
+from recordmill.reading.dataset import Dataset, Shard, open_dataset
 from recordmill.reading.report import write_report as module
 from recordmill.reading.report.charts import FLOW_HEIGHT
-from recordmill.reading.report.contents import Contents, read_contents
-from recordmill.reading.report.image_statistics import ASPECT_BINS, ImageStatistics
-from recordmill.reading.report.stored_values import Column, StoredValues
+from recordmill.reading.report.image_statistics import ASPECT_BINS, Column, ImageStatistics, StoredValues
 from recordmill.reading.report.write_report import (
+    Contents,
     describe_boxes,
     describe_branches,
     describe_classes,
     describe_sizes,
+    read_contents,
     render_report,
     show_name,
     show_percent,
     show_value,
     write_report,
 )
-from recordmill.reading.shard import Shard
 from recordmill.schemas.dataset.marker import Ledger, NamedImages, RunEntry
 from recordmill.schemas.dataset.side_files import (
     ChangeExample,

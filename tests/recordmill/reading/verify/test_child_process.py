@@ -41,4 +41,4 @@ def test_a_child_that_dies_is_an_error_and_is_replaced(child, question):
 
 
 def test_a_child_that_was_not_asked_is_not_started():
-    assert ChildProcess("recordmill.reading.verify.shard_workers:serve()").close() == 0
+    assert ChildProcess("recordmill.reading.verify.verify_shard:serve()").close() == 0

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from recordmill.reading.dataset import Dataset, open_dataset
-from recordmill.reading.expectations import expect
-from recordmill.reading.shard import Shard
+from recordmill.reading.dataset import Dataset, Shard, open_dataset
+from recordmill.reading.example import expect
 from recordmill.reading.verify import verify_dataset as module
-from recordmill.reading.verify.shard_workers import ShardWorkers
 from recordmill.reading.verify.verify_dataset import verify_dataset
-from recordmill.reading.verify.verify_shard import verify_shard
+from recordmill.reading.verify.verify_shard import ShardWorkers, verify_shard
 
 REPO = Path(__file__).parents[4]
 STRANGER = expect(Dataset("/x", "files", ()))
@@ -76,7 +74,7 @@ def test_processes_end_with_the_block(damaged):
 
 def test_a_process_imports_neither_beam_nor_tensorflow_nor_the_launcher():
     unwanted = {"apache_beam", "tensorflow", "recordmill.pipeline", "PIL"}
-    code = f"import sys, recordmill.reading.verify.shard_workers; print({unwanted} & {{*sys.modules}})"
+    code = f"import sys, recordmill.reading.verify.verify_shard; print({unwanted} & {{*sys.modules}})"
     said = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
     assert said.stdout == "set()\n"
 

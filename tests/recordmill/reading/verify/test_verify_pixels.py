@@ -3,8 +3,7 @@ import hashlib
 import pytest
 
 from recordmill.reading.dataset import Dataset
-from recordmill.reading.example import ParsedExample
-from recordmill.reading.expectations import expect
+from recordmill.reading.example import ParsedExample, expect
 from recordmill.reading.verify.verify_pixels import ImageDecoders, check_pixels, find_image
 
 STRANGER = expect(Dataset("/x", "files", ()))

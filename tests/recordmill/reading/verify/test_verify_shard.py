@@ -2,10 +2,9 @@ import hashlib
 
 import pytest
 
-from recordmill.reading.dataset import Dataset
-from recordmill.reading.expectations import expect
-from recordmill.reading.shard import Shard
-from recordmill.reading.verify.verify_shard import MOST_FINDINGS, ShardCheck, SidecarRows, verify_shard
+from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.example import expect
+from recordmill.reading.verify.verify_shard import MOST_FINDINGS, verify_shard
 
 STRANGER = expect(Dataset("/x", "files", ()))
 
@@ -67,30 +66,30 @@ def test_progress_adds_up(tmp_path, frame, example):
     assert sum(counts) == 1000
 
 
-def check_with(path):
-    return ShardCheck(Shard("train", "a", "/a", sidecar=str(path)))
-
-
-def test_rows_tell_the_number_and_the_source(tmp_path):
-    content = b'{"key":"x","rejected":"empty"}\n{"key":"a","offset":0}\n{"key":"b","offset":21}\n'
+def test_rows_tell_the_number_and_the_source(verify, frame, tmp_path):
+    content = b'{"key":"x","rejected":"empty"}\n{"key":"a","offset":0}\n{"key":"b","offset":17}\n'
     (tmp_path / "rows").write_bytes(content)
-    check = check_with(tmp_path / "rows")
-    rows = SidecarRows(check, STRANGER)
-    assert rows.place(21, 7) == (1, 21, "b")
-    assert rows.place(22, 7) == (7, 22, "")
-    assert rows.sha256 == hashlib.sha256(content).hexdigest()
-    assert check.findings == []
+    check = verify(3 * frame(b"\xff"), sidecar=str(tmp_path / "rows"))
+    places = [(finding.record, finding.offset, finding.source) for finding in check.findings]
+    assert places == [(0, 0, "a"), (1, 17, "b"), (2, 34, "")]
+
+
+def test_the_digest_of_the_sidecar_is_compared(verify, frame, example, tmp_path):
+    (tmp_path / "rows").write_bytes(content := b'{"key":"a","offset":0}\n')
+    stated = {"sidecar": str(tmp_path / "rows"), "sidecar_sha256": hashlib.sha256(content).hexdigest()}
+    (finding,) = verify(frame(example(x=1)), "files", **stated).findings
+    assert finding.detail.startswith("the sidecar's rows are malformed (")
+    (finding,) = verify(frame(example(x=1)), "files", **{**stated, "sidecar_sha256": "0"}).findings
+    assert (finding.kind, finding.detail[:35]) == ("sha256", "the sidecar has another sha256 than")
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [(None, "the sidecar is missing ("), (b"{", "the sidecar cannot be read: "), (b"[1]\n", "the sidecar cannot be")],
 )
-def test_unreadable_sidecars_are_reported_once(tmp_path, content, said):
+def test_unreadable_sidecars_are_reported_once(verify, frame, tmp_path, content, said):
     if content is not None:
         (tmp_path / "rows").write_bytes(content)
-    check = check_with(tmp_path / "rows")
-    rows = SidecarRows(check, STRANGER)
-    assert [rows.place(0, 3), rows.place(5, 4)] == [(3, 0, ""), (4, 5, "")]
-    (finding,) = check.findings
-    assert finding.detail.startswith(said)
+    unreadable, *others = verify(2 * frame(b"\xff"), sidecar=str(tmp_path / "rows")).findings
+    assert unreadable.detail.startswith(said)
+    assert [(finding.record, finding.offset, finding.source) for finding in others] == [(0, 0, ""), (1, 17, "")]

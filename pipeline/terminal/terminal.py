@@ -1,7 +1,4 @@
-"""Output for people on stderr: lines, a progress bar on a terminal, and a table at the end.
-
-The tables at the end of a run.
-"""
+"""Output for people on stderr: lines, a progress bar on a terminal, and tables at the end."""
 
 import io
 import threading
@@ -79,9 +76,6 @@ class Terminal:
         for note in outcome.notes:
             self.say(f"note: {note}")
         if outcome.numbers:
-            # Imported here, since Beam comes with it: wrong flags have no numbers, and need not wait for it.
-            from recordmill.pipeline.terminal.terminal import summary_tables
-
             for table in summary_tables(outcome, output):
                 self._console.print()
                 with self._console.capture() as drawn:

@@ -1,8 +1,4 @@
-"""Checks before any work; each error is a sentence that says what to do.
-
-Calls a function that may never return.
-Reads the lists that `exclude` and `verify --absent` name.
-"""
+"""Checks before any work, and what is read for them; each error is a sentence that says what to do."""
 
 import errno
 import os
@@ -129,11 +125,6 @@ def find_folder(source: Input, text: str, here: bool) -> str:
     return path.rpartition("/")[0] if is_file else path
 
 
-def find_folders(inputs: Sequence[Input], texts: Sequence[str], here: bool) -> dict[str, str]:
-    """The folders of inputs by the inputs' names; see `find_folder`."""
-    return {each.name: find_folder(each, text, here) for each, text in zip(inputs, texts, strict=True)}
-
-
 def check_answer(output: str, inputs: Sequence[Input], here: bool) -> None:
     """Probes the output's store, unless it is also an input's store, which has been probed.
 
@@ -220,19 +211,14 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
 
 
 def _check_client(what: str, path: str) -> None:
-    if extra := _missing_extra(path):
-        needs = "needs its store's client, which is not installed"
-        raise RecordmillError(f"the {what} {path} {needs}: pip install '.[{extra}]' in a clone")
-
-
-def _missing_extra(path: str) -> str:
-    """The extra with the client of a path's store if that is not installed; otherwise the empty string."""
-    extra, client = _CLIENTS.get(path.partition("://")[0], ("", ""))
-    try:
-        missing = bool(extra) and find_spec(client) is None
-    except ModuleNotFoundError:  # nor is its parent
-        missing = True
-    return extra if missing else ""
+    if not (found := _CLIENTS.get(path.partition("://")[0])):
+        return
+    extra, client = found
+    with suppress(ModuleNotFoundError):  # nor is its parent installed
+        if find_spec(client):
+            return
+    needs = "needs its store's client, which is not installed"
+    raise RecordmillError(f"the {what} {path} {needs}: pip install '.[{extra}]' in a clone")
 
 
 def _holds_dataset(output: str) -> bool:

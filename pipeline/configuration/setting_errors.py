@@ -1,7 +1,4 @@
-"""Rewrites the errors of pydantic and PyYAML as sentences that say what to write.
-
-Parses YAML into plain values, or says in one sentence what is wrong.
-"""
+"""Parses YAML into plain values, and rewrites the errors of pydantic and PyYAML as sentences that say what to write."""
 
 import difflib
 import re

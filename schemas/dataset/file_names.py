@@ -1,7 +1,4 @@
-"""The names of a dataset's files, in its folder and in the staging folder.
-
-Patterns for the names of shards: their placeholders, and the names they may give.
-"""
+"""The names of a dataset's files, in its folder and in the staging folder, and the patterns of shards' names."""
 
 import re
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
-"""The layout of the index, `records.index`; docs/format.md describes it.
+"""The layouts of `records.index`, the places of all records, and of `records.versions`, what they were made from.
 
-The layout of `records.versions`: what each row of the sidecars was made from. docs/format.md describes it.
+docs/format.md describes both.
 """
 
 import hashlib

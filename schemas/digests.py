@@ -15,6 +15,11 @@ from recordmill.schemas.image_ref import ImageRef
 HASH_BITS = 64
 HASH_RANGE = 1 << HASH_BITS
 
+STORED_IMAGE = ("encoded", "pixels_base64")
+"""The fields that hold an image as it is stored."""
+
+_THREE_NUMBERS = struct.Struct(">QQQ").unpack_from
+
 
 class KeyHashes(NamedTuple):
     """Independent numbers uniform in [0, 2**64), the same in every process and on every machine.
@@ -51,9 +56,6 @@ def order_of(seed: int, key: str) -> int:
 
 def _hash_number(seed: int, kind: str, text: str) -> KeyHashes:
     return KeyHashes(*_THREE_NUMBERS(sha256(f"{seed}\0{kind}\0{text}".encode()).digest()))
-
-
-_THREE_NUMBERS = struct.Struct(">QQQ").unpack_from
 
 
 def digest_of(ref: ImageRef) -> int:
@@ -98,10 +100,6 @@ def add_digests(*digests: int) -> int:
 
 def _hash(text: str) -> int:
     return int.from_bytes(sha256(text.encode()).digest())
-
-
-STORED_IMAGE = ("encoded", "pixels_base64")
-"""The fields that hold an image as it is stored."""
 
 
 class RecordDigests(NamedTuple):

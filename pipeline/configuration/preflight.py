@@ -19,6 +19,19 @@ from recordmill.storage.versions import current_folder, find_pointer, split_vers
 Result = TypeVar("Result")
 
 
+SECONDS_TO_ANSWER = 30.0
+"""How long a store may take to answer; its client, and so the job, would retry for minutes."""
+
+_CLIENTS = {"gs": ("gcp", "google.cloud.storage"), "s3": ("aws", "boto3")}
+
+_SECRETS = {
+    "--s3_access_key_id": "AWS_ACCESS_KEY_ID",
+    "--s3_secret_access_key": "AWS_SECRET_ACCESS_KEY",
+    "--s3_session_token": "AWS_SESSION_TOKEN",
+    "--azure_connection_string": "AZURE_STORAGE_CONNECTION_STRING",
+}
+
+
 def call_with_timeout(function: Callable[[], Result], seconds: float) -> Result:
     """What a function returns or raises.
 
@@ -40,19 +53,6 @@ def call_with_timeout(function: Callable[[], Result], seconds: float) -> Result:
         if answer.done():
             raise
         raise TimeoutError(f"no answer in {seconds:.0f} s") from None
-
-
-SECONDS_TO_ANSWER = 30.0
-"""How long a store may take to answer; its client, and so the job, would retry for minutes."""
-
-_CLIENTS = {"gs": ("gcp", "google.cloud.storage"), "s3": ("aws", "boto3")}
-
-_SECRETS = {
-    "--s3_access_key_id": "AWS_ACCESS_KEY_ID",
-    "--s3_secret_access_key": "AWS_SECRET_ACCESS_KEY",
-    "--s3_session_token": "AWS_SESSION_TOKEN",
-    "--azure_connection_string": "AZURE_STORAGE_CONNECTION_STRING",
-}
 
 
 def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:

@@ -215,7 +215,7 @@ def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) 
     """The datasets of `--reuse`, and with `--update` the output, if it holds one."""
     named = [_find_dataset(each, options) for each in options.reuse]
     own = current_folder(output) if options.update else ""
-    updated = [own] if own and own not in named and storage.exists(storage.join(own, MARKER)) else []
+    updated = [own] if own and storage.exists(storage.join(own, MARKER)) else []
     folders = tuple(dict.fromkeys([*named, *updated]))
     for folder in folders:
         flag = "--reuse" if folder in named else "--update"

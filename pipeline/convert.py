@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from recordmill.pipeline.attempt import attempt
+from recordmill.pipeline.configuration.config import each_override
 from recordmill.pipeline.configuration.options import LaunchOptions, check_options, parse_options
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners.job_server import QUIET_LOGGERS
@@ -91,7 +92,8 @@ def _parse(
     inputs: Path | Sequence[Path] | Mapping[str, Path], flags: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> LaunchOptions:
     try:
-        words = [*_input_flags(inputs), *_as_flags(flags), *_set_flags(settings)]
+        overrides = [f"--set={path}={_as_yaml(path, value)}" for path, value in each_override(settings)]
+        words = [*_input_flags(inputs), *_as_flags(flags), *overrides]
         options = check_options(parse_options(words, _PROG), _PROG)
         if options.writer == "beam":
             raise UsageError("--writer=beam makes no dataset that could be opened: run it as a command")
@@ -110,14 +112,6 @@ def _input_flags(inputs: Path | Sequence[Path] | Mapping[str, Path]) -> list[str
     if len(paths) > 1:
         raise UsageError("several inputs need names, which their images' keys begin with: give {'NAME': 'DIR', ...}")
     return [f"--input={os.fspath(path)}" for path in paths]
-
-
-def _set_flags(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Settings as for `--set`: each key of a mapping is set by itself, so the configuration's others stay."""
-    for name, value in settings.items():
-        below = value.items() if isinstance(value, Mapping) else ()
-        for path, each in [(f"{name}.{key}", each) for key, each in below] or [(name, value)]:
-            yield f"--set={path}={_as_yaml(path, each)}"
 
 
 def _as_yaml(path: str, value: Any) -> str:

@@ -83,6 +83,13 @@ def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogn
     )
 
 
+def each_override(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Settings as `--set` takes them: each key of a mapping by itself, so that a configuration's others stay."""
+    for name, value in settings.items():
+        below = value.items() if isinstance(value, Mapping) else ()
+        yield from [(f"{name}.{key}", each) for key, each in below] or [(name, value)]
+
+
 def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
     """Whether the files determine missing settings; removes the key `layout`."""
     layout = plain.pop("layout", AUTO if path in (None, AUTO) else "")

@@ -28,10 +28,7 @@ _WORDS: Mapping[type, str] = {
 
 
 class MisfitError(ValueError):
-    """A JSON value does not fit its type; the message says where and why."""
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(path, problem)  # all arguments, so that it can be pickled
+    """A JSON value does not fit its type: where, and the problem."""
 
     def __str__(self) -> str:
         path, problem = self.args

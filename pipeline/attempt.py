@@ -153,7 +153,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     preflight.check_places(inputs, output, options.plan)
     preflight.check_answer(output, inputs, options.is_here)
     written = zip(inputs, options.input, strict=True)
-    folders = {each.name: preflight.find_folder(each, text, options.is_here) for each, text in written}
+    folders = {each.name: preflight.find_folder(each.path, text, options.is_here) for each, text in written}
     preflight.check_versions(inputs, output, options.is_here)
     notes: list[str] = []
     settings = resolve_settings(loaded.settings, inputs, output, notes.append)

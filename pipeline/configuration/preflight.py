@@ -107,18 +107,17 @@ def normal_path(path: str) -> str:
     return path.rstrip("/") or "/"
 
 
-def find_folder(source: Input, text: str, here: bool) -> str:
+def find_folder(path: str, text: str, here: bool) -> str:
     """The folder of an input's paths: the input itself, or its folder if it is a file.
 
     Args:
-        source: the input.
+        path: the input.
         text: the user's text; with a trailing slash it is a folder, and its store need not be probed.
         here: whether the job works on this machine and so reaches the same stores as this process.
 
     Raises:
         RecordmillError: there is no file system for such paths, or its store does not answer.
     """
-    path = source.path
     if storage.is_local(path):
         return (os.path.dirname(path) or ".") if os.path.isfile(path) else path
     is_file = not text.endswith("/") and _is_file("input", path, path, here)

@@ -1,13 +1,11 @@
 """Runs one conversion, from flags to an outcome, whatever goes wrong.
 
 Beam is imported as late as can be: that takes a second or two, for which an error in the configuration has no use.
-A conversion of local files in this process imports only what it needs of Beam, in half the time and with 80 MB less.
 
 TensorFlow, for `analyze: true`, runs in a process of its own: it would cost the launcher and each worker seconds and
 half a gigabyte, and a process that ran TensorFlow Transform needs care at its end.
 """
 
-import logging
 import os
 import subprocess
 import sys
@@ -32,6 +30,7 @@ from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, Launch
 from recordmill.pipeline.configuration.preflight import read_exclusions
 from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
+from recordmill.pipeline.import_beam import import_beam_for_local_files
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
@@ -51,32 +50,6 @@ from recordmill.storage.versions import current_folder
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.processors import default_processes, fewest_for_processes
 from recordmill.transforms.shards.progress import PROGRESS
-
-UNUSED = (
-    "apache_beam.io.gcp.bigquery",  # and, with it, Pub/Sub
-    "apache_beam.io.gcp.gcsfilesystem",
-    "apitools",
-    "bson",  # MongoDB
-    "google.cloud.dataflow",
-    "pandas",
-)
-"""Modules that Beam imports if it finds them, and goes without if not."""
-
-
-def import_beam_for_local_files() -> None:
-    """Imports `apache_beam` as if `UNUSED` were not installed; afterwards, they can be imported as usual.
-
-    This process has no `gs://` file system in Beam then. A table may still name images on a store: recordmill's own
-    clients read those.
-    """
-    logging.getLogger("apache_beam.io.mongodbio").disabled = True  # warns that bson is missing
-    absent = [name for name in UNUSED if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # None: the import fails
-    try:
-        import apache_beam  # noqa: F401
-    finally:
-        for name in absent:
-            del sys.modules[name]
 
 
 def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> tuple[Outcome, Job | None]:

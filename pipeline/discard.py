@@ -1,4 +1,4 @@
-"""`--discard`: deletes the unfinished work of earlier runs in an output folder. Needs Beam."""
+"""`--discard`: deletes the unfinished work of earlier runs in an output folder."""
 
 import itertools
 from contextlib import suppress

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from recordmill.pipeline.attempt import UNUSED
+from recordmill.pipeline.import_beam import UNUSED
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 

@@ -1,18 +1,25 @@
 """Runs one conversion, from flags to an outcome, whatever goes wrong.
 
 Beam is imported as late as can be: that takes a second or two, for which an error in the configuration has no use.
+
+TensorFlow, for `analyze: true`, runs in a process of its own: it would cost the launcher and each worker seconds and
+half a gigabyte, and a process that ran TensorFlow Transform needs care at its end.
 """
 
 import os
+import subprocess
 import sys
 import tempfile
 import traceback
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
+
+import orjson
 
 from recordmill import storage
 from recordmill.pipeline.configuration import preflight
@@ -27,7 +34,8 @@ from recordmill.pipeline.import_beam import import_beam_for_local_files
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.schemas.dataset.file_names import MARKER
+from recordmill.reading.analyze.analyze_dataset import check_tensorflow
+from recordmill.schemas.dataset.file_names import MARKER, TRANSFORM_FN
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import LoadError, RecordmillError, UsageError
@@ -37,6 +45,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.listing import Input
 from recordmill.schemas.version import VERSION
 from recordmill.storage.dataset_files import read_marker
+from recordmill.storage.transform_fn import fits, read_note
 from recordmill.storage.versions import current_folder
 from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.processors import default_processes, fewest_for_processes
@@ -57,8 +66,7 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
     job = None
     try:
         job = prepare_job(options, terminal)
-        # These import Beam: an error in the configuration is reported without that.
-        from recordmill.pipeline.analyze_output import analyze_output
+        # This imports Beam: an error in the configuration is reported without that.
         from recordmill.pipeline.runners.run_job import run_job
 
         outcome = run_job(job, build, options, terminal)
@@ -117,7 +125,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     output = _path_elsewhere(output, options)
     preflight.check_places(inputs, output, options.plan)
     preflight.check_answer(output, inputs, options.is_here)
-    folders = preflight.find_folders(inputs, options.input, options.is_here)
+    written = zip(inputs, options.input, strict=True)
+    folders = {each.name: preflight.find_folder(each.path, text, options.is_here) for each, text in written}
     preflight.check_versions(inputs, output, options.is_here)
     notes: list[str] = []
     settings = resolve_settings(loaded.settings, inputs, output, notes.append)
@@ -125,12 +134,11 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     recipe = make_recipe(settings, finder.comment or loaded.comment, exclusions)
     if not needs_beam:
         _meet_beam(options, inputs, output, is_local=True)
-    # These need Beam.
-    from recordmill.pipeline.analyze_output import check_analysis_is_possible
-    from recordmill.pipeline.discard import discard_staging
+    if options.discard and not options.plan:
+        from recordmill.pipeline.discard import discard_staging  # needs Beam
 
-    for line in discard_staging(output) if options.discard and not options.plan else ():
-        terminal.say(line)
+        for line in discard_staging(output):
+            terminal.say(line)
     if options.writer == "beam":
         notes.append(check_beams_writer(settings, output, options.is_here))
     run_id, started = uuid.uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds")
@@ -180,7 +188,7 @@ def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) 
     """The datasets of `--reuse`, and with `--update` the output, if it holds one."""
     named = [_find_dataset(each, options) for each in options.reuse]
     own = current_folder(output) if options.update else ""
-    updated = [own] if own and own not in named and storage.exists(storage.join(own, MARKER)) else []
+    updated = [own] if own and storage.exists(storage.join(own, MARKER)) else []
     folders = tuple(dict.fromkeys([*named, *updated]))
     for folder in folders:
         flag = "--reuse" if folder in named else "--update"
@@ -270,3 +278,59 @@ def _outcome_file(output: str, run_id: str, options: LaunchOptions) -> str:
     if options.is_here:
         return os.path.join(tempfile.gettempdir(), f"recordmill-{run_id}.json")
     return storage.join(output, f".outcome-{run_id}.json")
+
+
+COMMAND = "recordmill analyze"
+
+
+def check_analysis_is_possible(job: Job, here: bool) -> None:
+    """Fails before any work if an analysis would be impossible.
+
+    Args:
+        job: the job.
+        here: whether this process waits for the dataset and can analyse it.
+
+    Raises:
+        UsageError: TensorFlow Transform is not installed.
+    """
+    if job.settings.analyze and here and not job.run.preview:
+        try:
+            check_tensorflow()
+        except RecordmillError as error:
+            raise UsageError(f"analyze: true: {error}") from None
+
+
+def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
+    """Analyses the dataset of an outcome if its settings request it; the outcome then includes the result."""
+    if not job.settings.analyze or outcome.exit_code:
+        return outcome
+    output = job.run.output
+    if outcome.status in ("submitted", "built"):
+        return replace(outcome, notes=(*outcome.notes, f"once the dataset exists, run {COMMAND} {output}"))
+    if outcome.status not in ("published", "kept"):
+        return outcome
+    output = current_folder(output)
+    if fits(read_note(output), read_marker(output)):
+        return replace(outcome, numbers={**outcome.numbers, "analysis": "kept"})
+    terminal.say(f"{outcome.sentence}; now TensorFlow Transform analyses them")
+    line = _run_analysis(output, terminal.muted)
+    numbers = {**outcome.numbers, "analysis": line["status"]}
+    if line["exit_code"]:
+        sentence = f"{outcome.sentence}; the analysis failed: {line['sentence']}"
+        return replace(outcome, exit_code=FAILED, sentence=sentence, numbers=numbers)
+    return replace(outcome, sentence=f"{outcome.sentence}; {TRANSFORM_FN}/ has been made", numbers=numbers)
+
+
+def _run_analysis(output: str, muted: bool) -> Mapping[str, Any]:
+    """The last line of the analysis; if it ends without one, a substitute."""
+    here = str(Path(__file__).parents[2])  # the package's folder, wherever this process was started
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))}
+    command = [sys.executable, "-P", "-m", "recordmill.pipeline.analyze", "--", output]
+    stderr = subprocess.DEVNULL if muted else None
+    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=stderr, check=False)
+    try:
+        line: dict[str, Any] = orjson.loads(ended.stdout)
+    except orjson.JSONDecodeError:
+        sentence = f"{COMMAND} {output} ended with exit code {ended.returncode}"
+        return {"status": "failed", "exit_code": FAILED, "sentence": sentence}
+    return {**line, "exit_code": line["exit_code"] or ended.returncode}

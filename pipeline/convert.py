@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from recordmill.pipeline.attempt import attempt
+from recordmill.pipeline.configuration.config import each_override
 from recordmill.pipeline.configuration.options import LaunchOptions, check_options, parse_options
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners.job_server import QUIET_LOGGERS
@@ -72,14 +73,13 @@ def convert(
         KeyboardInterrupt: it was interrupted; the same call continues from finished shards.
     """
     terminal = Terminal(None if quiet else sys.stderr)
-    places = {"output": output or None, "config": config or None, "against": against or None}
-    others = {"threads": threads or None, "processes": processes or None, "reuse": list(reuse)}
-    switches = {"update": update, "versions": versions, "overwrite": overwrite, "discard": discard}
-    switches["traceback"] = traceback
-    options = {**places, "runner": runner, **others, **switches, **(runner_options or {})}
-    parsed = _parse(inputs, options, settings)
+    own: dict[str, Any] = {"output": output, "config": config, "against": against, "reuse": list(reuse)}
+    own |= {"update": update, "versions": versions, "overwrite": overwrite, "discard": discard}
+    own |= {"runner": runner, "threads": threads, "processes": processes, "traceback": traceback}
+    given = {name: value for name, value in own.items() if value}
+    options = _parse(inputs, {**given, **(runner_options or {})}, settings)
     with _ONE_AT_A_TIME, _callers_logging():
-        outcome, job = attempt(parsed, build, terminal)
+        outcome, job = attempt(options, build, terminal)
     if outcome.exit_code == INTERRUPTED:
         raise KeyboardInterrupt(outcome.sentence)
     if outcome.exit_code or outcome.status not in ("published", "kept") or job is None:
@@ -89,15 +89,15 @@ def convert(
 
 
 def _parse(
-    inputs: Path | Sequence[Path] | Mapping[str, Path], options: Mapping[str, Any], settings: Mapping[str, Any]
+    inputs: Path | Sequence[Path] | Mapping[str, Path], flags: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> LaunchOptions:
     try:
-        parsed = parse_options([*_input_flags(inputs), *_as_flags(options), *_set_flags(settings)], _PROG)
-        # The caller's process may have threads, which would not survive a fork.
-        parsed = replace(check_options(parsed, _PROG), alone=False)
-        if parsed.writer == "beam":
+        overrides = [f"--set={path}={_as_yaml(path, value)}" for path, value in each_override(settings)]
+        words = [*_input_flags(inputs), *_as_flags(flags), *overrides]
+        options = check_options(parse_options(words, _PROG), _PROG)
+        if options.writer == "beam":
             raise UsageError("--writer=beam makes no dataset that could be opened: run it as a command")
-        return parsed
+        return replace(options, alone=False)  # the caller's process may have threads, which would not survive a fork
     except UsageError as error:
         raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
 
@@ -112,14 +112,6 @@ def _input_flags(inputs: Path | Sequence[Path] | Mapping[str, Path]) -> list[str
     if len(paths) > 1:
         raise UsageError("several inputs need names, which their images' keys begin with: give {'NAME': 'DIR', ...}")
     return [f"--input={os.fspath(path)}" for path in paths]
-
-
-def _set_flags(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Settings as for `--set`: each key of a mapping is set by itself, so the configuration's others stay."""
-    for name, value in settings.items():
-        below = value.items() if isinstance(value, Mapping) else ()
-        for path, each in [(f"{name}.{key}", each) for key, each in below] or [(name, value)]:
-            yield f"--set={path}={_as_yaml(path, each)}"
 
 
 def _as_yaml(path: str, value: Any) -> str:

@@ -73,7 +73,7 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
         seed = seed_of(marker)
         entries = sort_entries(_read_folder(before, flags.other), seed)
         found = compare_rows(read_entries(before, seed), entries, judge_of(marker, marker))
-        if not found.rows[1] and find_folder(Input(flags.other), flags.other, here=True) != flags.other:
+        if not found.rows[1] and find_folder(flags.other, flags.other, here=True) != flags.other:
             raise LoadError(f"no image was read from the file {flags.other}: name a folder of images or a dataset")
         if left_out := sum(count for reason, count in marker.ledger.left_out.items() if reason != "excluded"):
             are = "one of them was" if left_out == 1 else "some of them were"

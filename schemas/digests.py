@@ -1,9 +1,6 @@
-"""Three independent numbers from one hash of an image's key: for `limit`, for the split, for the order.
+"""Hashes: of keys, which decide where an image goes; of references; and of records.
 
-On one number, `limit` would take the lowest images and so put them all in the first split.
-
-Order-free digests of references and of records: equal sets have equal digests, in any parts and order.
-Digests of a record: of its Example without the image, of the image, and of both together.
+Digests of references and records are added up: equal sets have equal sums, in any parts and order.
 """
 
 import struct
@@ -18,9 +15,16 @@ from recordmill.schemas.image_ref import ImageRef
 HASH_BITS = 64
 HASH_RANGE = 1 << HASH_BITS
 
+STORED_IMAGE = ("encoded", "pixels_base64")
+"""The fields that hold an image as it is stored."""
+
+_THREE_NUMBERS = struct.Struct(">QQQ").unpack_from
+
 
 class KeyHashes(NamedTuple):
-    """Numbers uniform in [0, 2**64), the same in every process and on every machine.
+    """Independent numbers uniform in [0, 2**64), the same in every process and on every machine.
+
+    With a single number, `limit` would take the lowest images and so put them all in the first split.
 
     Attributes:
         take: decides which images `limit` takes.
@@ -54,12 +58,6 @@ def _hash_number(seed: int, kind: str, text: str) -> KeyHashes:
     return KeyHashes(*_THREE_NUMBERS(sha256(f"{seed}\0{kind}\0{text}".encode()).digest()))
 
 
-_THREE_NUMBERS = struct.Struct(">QQQ").unpack_from
-
-
-_LAST_256_BITS = (1 << 256) - 1
-
-
 def digest_of(ref: ImageRef) -> int:
     """256 bits of what decides an image's record: key, byte range, size, label, group, given split, features, digest.
 
@@ -91,21 +89,17 @@ def source_digest_of(ref: ImageRef) -> int:
 
 
 def record_digest_of(split: str, key: str, record: str) -> int:
-    """256 bits of a record: its split, its key and its own digest in hex, see `schemas.record_digests`."""
+    """256 bits of a record: its split, its key and its own digest in hex, see `RecordDigests`."""
     return _hash(f"{split}\0{record}\0{key}")
 
 
 def add_digests(*digests: int) -> int:
     """The digest of several references together: the sum modulo 2**256."""
-    return sum(digests) & _LAST_256_BITS
+    return sum(digests) % (1 << 256)
 
 
 def _hash(text: str) -> int:
     return int.from_bytes(sha256(text.encode()).digest())
-
-
-STORED_IMAGE = ("encoded", "pixels_base64")
-"""The fields that hold an image as it is stored."""
 
 
 class RecordDigests(NamedTuple):

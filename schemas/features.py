@@ -16,7 +16,6 @@ from recordmill.schemas.example_proto import Example
 
 Kind = Literal["bytes", "float", "int64"]
 
-_LISTS = {"bytes": "bytes_list", "float": "float_list", "int64": "int64_list"}
 _PLACEHOLDERS: dict[Kind, Value] = {"bytes": b"", "float": 0.0, "int64": 0}
 
 MESSAGE_BYTES = 1 << 20
@@ -139,7 +138,7 @@ class _Message:
         for index, (feature, is_absent) in enumerate(zip(features, absent, strict=True)):
             if feature.constant is None and is_absent:
                 continue
-            values = getattr(entries[feature.key], _LISTS[feature.kind]).value
+            values = getattr(entries[feature.key], f"{feature.kind}_list").value
             coerce = COERCE[feature.kind]
             if feature.constant is not None:
                 values.append(coerce(feature.constant))

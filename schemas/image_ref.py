@@ -78,8 +78,7 @@ class ImageRef:
     @property
     def expected_bytes(self) -> int:
         """The same for plans and windows, which need a number: never negative."""
-        known = self.image_bytes
-        return known if known >= 0 else ASSUMED_BYTES
+        return self.image_bytes if self.image_bytes >= 0 else ASSUMED_BYTES
 
 
 @dataclass(slots=True, unsafe_hash=True)

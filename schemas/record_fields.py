@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from recordmill.schemas.features import Kind
 
@@ -70,5 +69,5 @@ BOX_FIELDS = frozenset(_BOXES)
 IMAGE_FIELDS = frozenset((*_REFERENCE, *_PIXELS, *_DIGESTS))
 """The fields of every image, which a source's own features cannot be called."""
 
-RECORD_FIELDS: Mapping[str, RecordField] = MappingProxyType(_PIXELS | _DIGESTS | _REFERENCE | _MANY_LABELS | _BOXES)
+RECORD_FIELDS: Mapping[str, RecordField] = _PIXELS | _DIGESTS | _REFERENCE | _MANY_LABELS | _BOXES
 """All of them, in the order in which they are documented."""

@@ -1,6 +1,6 @@
-"""Settings that were added after datasets had been published: their default does not change plan ids.
+"""The types of numbers with bounds, and settings that were added after datasets had been published.
 
-Numbers with bounds. They are checked where settings are read from YAML, not where Python code makes them.
+Bounds are checked where settings are read from YAML, not where Python code makes them.
 """
 
 from collections.abc import Mapping
@@ -29,10 +29,9 @@ def leave_out_added(settings: Any) -> Any:
         settings: a settings dataclass, or what is below one.
     """
     if is_dataclass(settings):
-        values = {each.name: getattr(settings, each.name) for each in fields(settings)}
-        added = {each.name: _default_of(each) for each in fields(settings) if _ADDED in each.metadata}
-        kept = {name: value for name, value in values.items() if name not in added or value != added[name]}
-        return {name: leave_out_added(value) for name, value in kept.items()}
+        values = [(each, getattr(settings, each.name)) for each in fields(settings)]
+        kept = ((each, value) for each, value in values if _ADDED not in each.metadata or value != _default_of(each))
+        return {each.name: leave_out_added(value) for each, value in kept}
     if isinstance(settings, Mapping):
         return {key: leave_out_added(value) for key, value in settings.items()}
     return tuple(map(leave_out_added, settings)) if isinstance(settings, list | tuple) else settings

@@ -116,7 +116,7 @@ def test_verify_and_inspect(run, project, dataset):
 
 def test_the_processes_of_large_datasets_and_of_the_analysis(run, project, dataset):
     (project / "processes.py").write_text(
-        "from recordmill.pipeline.analyze_output import _run_analysis\n"
+        "from recordmill.pipeline.attempt import _run_analysis\n"
         "from recordmill.reading.dataset import open_dataset\n"
         "from recordmill.reading.example import expect\n"
         "from recordmill.reading.verify.verify_shard import ShardWorkers\n"

@@ -83,6 +83,13 @@ def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogn
     )
 
 
+def each_override(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Settings as `--set` takes them: each key of a mapping by itself, so that a configuration's others stay."""
+    for name, value in settings.items():
+        below = value.items() if isinstance(value, Mapping) else ()
+        yield from [(f"{name}.{key}", each) for key, each in below] or [(name, value)]
+
+
 def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
     """Whether the files determine missing settings; removes the key `layout`."""
     layout = plain.pop("layout", AUTO if path in (None, AUTO) else "")
@@ -120,29 +127,18 @@ def _set(plain: dict[str, Any], override: str) -> tuple[str, ...]:
     if not equals or not all(keys) or len(keys) > MAX_DEPTH:
         raise UsageError(f"--set {override:.200}: write key.path=value, such as images.quality=90")
     value = parse_yaml(text, f"--set {override:.200}: the value")
-    kind: Any = DatasetSettings
+    source = plain.get("source")
+    kind = source.get("kind") if isinstance(source, dict) else None
+    default: Any = DatasetSettings(source=load_source(kind if kind in source_names() else DEFAULT_KIND)())
     for key in keys[:-1]:
-        kind, default = _step_into(kind, key, plain.get(key))
+        default = getattr(default, key, None)
         if plain.get(key) is None:
-            plain[key] = default
+            plain[key] = dict(default) if isinstance(default, Mapping) else {}
         if not isinstance(plain[key], dict):
             raise UsageError(f"--set {override:.200}: {key} is {plain[key]!r:.80}, which has no keys below it")
         plain = plain[key]
     plain[keys[-1]] = value
     return keys
-
-
-def _step_into(kind: Any, key: str, value: Any) -> tuple[Any, dict[str, Any]]:
-    """The type of a type's setting `key`, and the setting's default if that is a mapping."""
-    if kind is DatasetSettings and key == "source":
-        name = value.get("kind", DEFAULT_KIND) if isinstance(value, dict) else DEFAULT_KIND
-        return load_source(name) if name in source_names() else None, {}
-    own = [each for each in fields(kind) if each.name == key] if is_dataclass(kind) else []
-    if not own:
-        return None, {}
-    hint = without_none(get_type_hints(kind)[key])
-    make = own[0].default_factory
-    return hint, dict(make()) if get_origin(hint) is Mapping and make is not MISSING else {}
 
 
 def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[str, ...]]) -> DatasetSettings:

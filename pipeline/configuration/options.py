@@ -126,7 +126,7 @@ class Parser(argparse.ArgumentParser):
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("what to convert")
-    _add_switch(data, "sample", "convert a sample of 250 generated pictures", default=None)
+    _add_switch(data, "sample", "convert a sample of 250 generated pictures")
     inputs = "a folder or file, on any of Beam's file systems; several need names, which keys then begin with"
     data.add_argument("--input", action="append", metavar="[NAME=]DIR", help=inputs)
     _add_path(data, "output", "the dataset's folder; must not be inside an input", "DIR")
@@ -146,13 +146,13 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     _add_switch(run, "versions", versions)
     interrupted = "a complete dataset whose publishing was interrupted is published instead"
     _add_switch(run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}")
-    _add_switch(run, "wait", "exit as soon as a remote runner has accepted the job", default=True)
+    _add_switch(run, "wait", "exit as soon as a remote runner has accepted the job", is_on=True)
     writer = "recordmill (default); beam: shuffle pixels, write with Beam's WriteToTFRecord (docs/beam_writer.md)"
-    run.add_argument("--writer", choices=("recordmill", "beam"), default="recordmill", metavar="NAME", help=writer)
+    run.add_argument("--writer", choices=("recordmill", "beam"), metavar="NAME", help=writer)
     threads = "images decoded at once in a process (default: one per processor)"
-    run.add_argument("--threads", type=positive, default=0, metavar="N", help=threads)
+    run.add_argument("--threads", type=positive, metavar="N", help=threads)
     processes = "processes that convert images on DirectRunner (default: one per processor, unless --threads is given)"
-    run.add_argument("--processes", type=positive, default=0, metavar="N", help=processes)
+    run.add_argument("--processes", type=positive, metavar="N", help=processes)
     reports = parser.add_argument_group("what to report")
     _add_path(reports, "summary_json", "also write the JSON of the last line to this file")
     _add_path(reports, "outcome_file", "the file to which the job itself writes its outcome; it is not deleted")
@@ -162,7 +162,7 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
 
 def add_json_switch(group: argparse._ActionsContainer) -> None:
     """Adds `--json` and `--no_json`; without either, see `wants_json`."""
-    _add_switch(group, "json", "write the line of JSON even if stdout is a terminal", default=None)
+    _add_switch(group, "json", "write the line of JSON even if stdout is a terminal")
 
 
 def wants_json(asked: bool | None, stdout: TextIO) -> bool:
@@ -170,14 +170,14 @@ def wants_json(asked: bool | None, stdout: TextIO) -> bool:
     return not stdout.isatty() if asked is None else asked
 
 
-def _add_switch(group: argparse._ActionsContainer, name: str, meaning: str, default: bool | None = False) -> None:
-    """Adds `--name` and `--no_name`; `meaning` is the help of the one that changes the default.
+def _add_switch(group: argparse._ActionsContainer, name: str, meaning: str, is_on: bool = False) -> None:
+    """Adds `--name` and `--no_name`; `meaning` is the help of the one that changes the default, which may be on.
 
     A value may follow, since Dataflow's templates give every flag one.
     """
-    help_with, help_without = (argparse.SUPPRESS, meaning) if default else (meaning, argparse.SUPPRESS)
+    help_with, help_without = (argparse.SUPPRESS, meaning) if is_on else (meaning, argparse.SUPPRESS)
     value: dict[str, Any] = {"nargs": "?", "type": _true_or_false, "const": True, "metavar": "true|false"}
-    group.add_argument(f"--{name}", default=default, help=help_with, **value)
+    group.add_argument(f"--{name}", help=help_with, **value)
     group.add_argument(f"--no_{name}", dest=name, action="store_false", help=help_without)
 
 
@@ -214,10 +214,11 @@ def build_parser(prog: str = MODULE) -> argparse.ArgumentParser:
         prog=prog,
         description="Turns image and label collections into sharded TFRecords of tf.train.Example.",
         epilog=EXAMPLES,
+        argument_default=argparse.SUPPRESS,  # `LaunchOptions` has the defaults
     )
     parser.add_argument("--version", action="version", version=f"recordmill {VERSION}")
     runners = "DirectRunner (default), PrismRunner, PortableRunner, FlinkRunner, DataflowRunner, ..."
-    parser.add_argument("--runner", default="DirectRunner", type=_known_runner, help=runners)
+    parser.add_argument("--runner", type=_known_runner, help=runners)
     _add_flags(parser)
     return parser
 
@@ -233,8 +234,10 @@ def parse_options(argv: Sequence[str], prog: str = MODULE) -> LaunchOptions:
         UsageError: a flag lacks its value, or has a wrong one.
     """
     flags, rest = build_parser(prog).parse_known_args(argv)
-    lists = {name: tuple(getattr(flags, name) or ()) for name in ("input", "set", "reuse")}
-    return LaunchOptions(**{**vars(flags), **lists, "output": flags.output or "", "beam_arguments": tuple(rest)})
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in vars(flags).items()
+    }
+    return LaunchOptions(**given, beam_arguments=tuple(rest))
 
 
 def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:

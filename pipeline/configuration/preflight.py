@@ -1,8 +1,4 @@
-"""Checks before any work; each error is a sentence that says what to do.
-
-Calls a function that may never return.
-Reads the lists that `exclude` and `verify --absent` name.
-"""
+"""Checks before any work, and what is read for them; each error is a sentence that says what to do."""
 
 import errno
 import os
@@ -21,6 +17,19 @@ from recordmill.schemas.settings.listing import Input
 from recordmill.storage.versions import current_folder, find_pointer, split_version
 
 Result = TypeVar("Result")
+
+
+SECONDS_TO_ANSWER = 30.0
+"""How long a store may take to answer; its client, and so the job, would retry for minutes."""
+
+_CLIENTS = {"gs": ("gcp", "google.cloud.storage"), "s3": ("aws", "boto3")}
+
+_SECRETS = {
+    "--s3_access_key_id": "AWS_ACCESS_KEY_ID",
+    "--s3_secret_access_key": "AWS_SECRET_ACCESS_KEY",
+    "--s3_session_token": "AWS_SESSION_TOKEN",
+    "--azure_connection_string": "AZURE_STORAGE_CONNECTION_STRING",
+}
 
 
 def call_with_timeout(function: Callable[[], Result], seconds: float) -> Result:
@@ -44,19 +53,6 @@ def call_with_timeout(function: Callable[[], Result], seconds: float) -> Result:
         if answer.done():
             raise
         raise TimeoutError(f"no answer in {seconds:.0f} s") from None
-
-
-SECONDS_TO_ANSWER = 30.0
-"""How long a store may take to answer; its client, and so the job, would retry for minutes."""
-
-_CLIENTS = {"gs": ("gcp", "google.cloud.storage"), "s3": ("aws", "boto3")}
-
-_SECRETS = {
-    "--s3_access_key_id": "AWS_ACCESS_KEY_ID",
-    "--s3_secret_access_key": "AWS_SECRET_ACCESS_KEY",
-    "--s3_session_token": "AWS_SESSION_TOKEN",
-    "--azure_connection_string": "AZURE_STORAGE_CONNECTION_STRING",
-}
 
 
 def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
@@ -111,27 +107,21 @@ def normal_path(path: str) -> str:
     return path.rstrip("/") or "/"
 
 
-def find_folder(source: Input, text: str, here: bool) -> str:
+def find_folder(path: str, text: str, here: bool) -> str:
     """The folder of an input's paths: the input itself, or its folder if it is a file.
 
     Args:
-        source: the input.
+        path: the input.
         text: the user's text; with a trailing slash it is a folder, and its store need not be probed.
         here: whether the job works on this machine and so reaches the same stores as this process.
 
     Raises:
         RecordmillError: there is no file system for such paths, or its store does not answer.
     """
-    path = source.path
     if storage.is_local(path):
         return (os.path.dirname(path) or ".") if os.path.isfile(path) else path
     is_file = not text.endswith("/") and _is_file("input", path, path, here)
     return path.rpartition("/")[0] if is_file else path
-
-
-def find_folders(inputs: Sequence[Input], texts: Sequence[str], here: bool) -> dict[str, str]:
-    """The folders of inputs by the inputs' names; see `find_folder`."""
-    return {each.name: find_folder(each, text, here) for each, text in zip(inputs, texts, strict=True)}
 
 
 def check_answer(output: str, inputs: Sequence[Input], here: bool) -> None:
@@ -220,19 +210,14 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
 
 
 def _check_client(what: str, path: str) -> None:
-    if extra := _missing_extra(path):
-        needs = "needs its store's client, which is not installed"
-        raise RecordmillError(f"the {what} {path} {needs}: pip install '.[{extra}]' in a clone")
-
-
-def _missing_extra(path: str) -> str:
-    """The extra with the client of a path's store if that is not installed; otherwise the empty string."""
-    extra, client = _CLIENTS.get(path.partition("://")[0], ("", ""))
-    try:
-        missing = bool(extra) and find_spec(client) is None
-    except ModuleNotFoundError:  # nor is its parent
-        missing = True
-    return extra if missing else ""
+    if not (found := _CLIENTS.get(path.partition("://")[0])):
+        return
+    extra, client = found
+    with suppress(ModuleNotFoundError):  # nor is its parent installed
+        if find_spec(client):
+            return
+    needs = "needs its store's client, which is not installed"
+    raise RecordmillError(f"the {what} {path} {needs}: pip install '.[{extra}]' in a clone")
 
 
 def _holds_dataset(output: str) -> bool:

@@ -11,7 +11,7 @@ import orjson
 import yaml
 
 from recordmill import storage
-from recordmill.pipeline.configuration.config import COMMENT
+from recordmill.pipeline.configuration.config import COMMENT, each_override
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import format_count, show_names
@@ -212,12 +212,10 @@ def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: M
 def flags_of(settings: Mapping[str, Any]) -> str:
     """Settings, which are two levels deep at most, as flags for a shell."""
     flags = []
-    for key, value in settings.items():
-        below = value.items() if isinstance(value, Mapping) else ()
-        for path, each in [(f"{key}.{inner}", each) for inner, each in below] or [(key, value)]:
-            text = yaml.safe_dump(each, default_flow_style=True, allow_unicode=True, width=1000, sort_keys=False)
-            text = orjson.dumps(each).decode() if "'" in text else text.splitlines()[0]  # shells also quote with '
-            flags.append(f"--set {shlex.quote(f'{path}={text}')}")
+    for path, value in each_override(settings):
+        text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=1000, sort_keys=False)
+        text = orjson.dumps(value).decode() if "'" in text else text.splitlines()[0]  # shells also quote with '
+        flags.append(f"--set {shlex.quote(f'{path}={text}')}")
     return " ".join(flags)
 
 

@@ -1,6 +1,6 @@
-"""Fills in the settings that follow from others, or from the inputs' files.
+"""Fills in the settings that follow from others or from the inputs' files, and refuses those that contradict others.
 
-What contradicts the rest of the settings in an Example's features; each error begins with the YAML key.
+Each error begins with the YAML key.
 """
 
 import re

@@ -77,13 +77,10 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
             release_claims(job.run.output, job.run.run_id)
         if not (stop := _find_stop(error)):
             raise
-        in_process = options.runner in IN_PROCESS_RUNNERS
-        cancelled = (
-            "" if in_process else _cancel(result, options.runner, pipeline.options, resumes=options.writer != "beam")
-        )
+        cancelled = _cancel(result, options.runner, pipeline.options, resumes=options.writer != "beam")
         if end_server:
             end_server()
-        raise type(stop)(*([] if options.runner in LOCAL_RUNNERS else [cancelled])) from None
+        raise type(stop)("" if options.is_here else cancelled) from None
     return _read_outcome(job, options.runner, state, keep=bool(options.outcome_file))
 
 
@@ -143,6 +140,8 @@ def _find_stop(error: BaseException | None) -> BaseException | None:
 
 def _cancel(result: Any, runner: str, options: PipelineOptions, resumes: bool = True) -> str:
     """Cancels a job that would continue without this process; returns a sentence about it."""
+    if runner in IN_PROCESS_RUNNERS:
+        return ""
     if result is None:
         return f"the job may have reached {runner} already: look there, and stop it if it runs"
     has_server = runner in JOB_SERVER_RUNNERS

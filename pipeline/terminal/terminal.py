@@ -1,4 +1,4 @@
-"""Output for people on stderr: lines, a progress bar on a terminal, and tables at the end of a run."""
+"""Output for people on stderr: lines, a progress bar on a terminal, and tables at the end."""
 
 import io
 import threading

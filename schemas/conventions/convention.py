@@ -18,7 +18,7 @@ class Convention:
     Attributes:
         title: where the convention comes from, in a few words.
         features: the features, in the order in which they are documented.
-        shard_name: pattern of a file's name; see `schemas.shard_name.PLACEHOLDERS`.
+        shard_name: pattern of a file's name; see `schemas.dataset.file_names.PLACEHOLDERS`.
         split_words: names of splits in file names, if they differ from the split's name.
         label_offset: added to every label id unless the user says otherwise; 1 if readers keep 0 for background.
         label_lines: the form of the lines in `labels.txt`: `id:name`, or the `name` alone, in the order of the ids.

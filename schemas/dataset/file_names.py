@@ -1,7 +1,4 @@
-"""The names of a dataset's files, in its folder and in the staging folder.
-
-Patterns for the names of shards: their placeholders, and the names they may give.
-"""
+"""The names of a dataset's files, in its folder and in the staging folder, and the patterns of shards' names."""
 
 import re
 from collections.abc import Iterable
@@ -63,6 +60,23 @@ EXAMPLES = "examples.json"
 """Pictures of changed images for the report, of a split's first shard, in the staging folder."""
 
 
+SHARD_NAME = "{split}-{index:05d}-of-{count:05d}.tfrecord"
+"""The names of files, unless a convention defines others."""
+
+PLACEHOLDERS = {
+    "name": "the setting `name`, or the output folder's name",
+    "split": "the split, or the convention's own word for it",
+    "index": "the shard's place in its split, from 0",
+    "number": "the same from 1",
+    "count": "how many shards the split has",
+    "records": "how many records are in this one",
+}
+"""What a pattern may hold, each with Python's format codes."""
+
+MOST_BYTES = 240
+"""Most file systems take names of 255 bytes, and those of sidecars and indexes are longer."""
+
+
 def sidecar_name(shard: str) -> str:
     """The path of a shard's sidecar below the dataset's folder."""
     return f"{SIDECARS}/{shard}.jsonl"
@@ -84,23 +98,6 @@ def shard_name(split: str, index: int, kind: str) -> str:
 def staging_names(names: Iterable[str]) -> list[str]:
     """The names in an output folder that are staging folders."""
     return [name for name in names if name.startswith(STAGING_PREFIX)]
-
-
-SHARD_NAME = "{split}-{index:05d}-of-{count:05d}.tfrecord"
-"""The names of files, unless a convention defines others."""
-
-PLACEHOLDERS = {
-    "name": "the setting `name`, or the output folder's name",
-    "split": "the split, or the convention's own word for it",
-    "index": "the shard's place in its split, from 0",
-    "number": "the same from 1",
-    "count": "how many shards the split has",
-    "records": "how many records are in this one",
-}
-"""What a pattern may hold, each with Python's format codes."""
-
-MOST_BYTES = 240
-"""Most file systems take names of 255 bytes, and those of sidecars and indexes are longer."""
 
 
 def fill_pattern(pattern: str, *, name: str, split: str, index: int, count: int, records: int) -> str:

@@ -28,10 +28,7 @@ _WORDS: Mapping[type, str] = {
 
 
 class MisfitError(ValueError):
-    """A JSON value does not fit its type; the message says where and why."""
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(path, problem)  # all arguments, so that it can be pickled
+    """A JSON value does not fit its type: where, and the problem."""
 
     def __str__(self) -> str:
         path, problem = self.args
@@ -53,7 +50,7 @@ def from_json(kind: type[T], value: Any, path: str = "") -> T:
 
 
 def _read(kind: Any, value: Any, path: str) -> Any:
-    origin, inner = _parts_of(kind)
+    origin, inner = get_origin(kind), get_args(kind)
     if origin is None:
         return _read_object(kind, value, path) if is_dataclass(kind) else _check(kind, value, path)
     if origin is UnionType:
@@ -121,11 +118,6 @@ def json_keys(kind: type) -> tuple[JsonKey, ...]:
         is_required = each.default is MISSING and each.default_factory is MISSING
         keys.append(JsonKey(each.metadata.get("key", each.name), each.name, hint, is_required, is_omitted))
     return tuple(keys)
-
-
-@cache
-def _parts_of(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    return get_origin(kind), get_args(kind)
 
 
 def to_json(value: Any) -> Any:

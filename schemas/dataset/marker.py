@@ -1,7 +1,4 @@
-"""`recordmill.json`, the marker: the content of a dataset and how it was made. Only complete datasets have one.
-
-What people want to know of a dataset besides its contents.
-"""
+"""`recordmill.json`, the marker: the content of a dataset and how it was made. Only complete datasets have one."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,24 +12,6 @@ from recordmill.schemas.digests import add_digests, find_images
 from recordmill.schemas.features import Feature, FeatureEntry
 from recordmill.schemas.outcome import ComparedPrice
 from recordmill.schemas.rejection import Fate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class About:
-    """Facts that only the user knows; those that are empty are not known.
-
-    Attributes:
-        licence: a name, an SPDX identifier or a URL.
-        creator: a person or an organization.
-        version: three numbers, such as 1.2.0.
-        citation: how to cite it: text or BibTeX.
-    """
-
-    licence: str = ""
-    creator: str = ""
-    version: str = ""
-    citation: str = ""
-
 
 MARKER_FORMAT = 2
 """Raised when readers of the format before it would misunderstand the file."""
@@ -367,6 +346,23 @@ class Pointer:
     format: int = field(default=MARKER_FORMAT, metadata={"key": "recordmill"})
     current: str
     previous: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """Facts that only the user knows; those that are empty are not known.
+
+    Attributes:
+        licence: a name, an SPDX identifier or a URL.
+        creator: a person or an organization.
+        version: three numbers, such as 1.2.0.
+        citation: how to cite it: text or BibTeX.
+    """
+
+    licence: str = ""
+    creator: str = ""
+    version: str = ""
+    citation: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
-"""The layout of the index, `records.index`; docs/format.md describes it.
+"""The layouts of `records.index`, the places of all records, and of `records.versions`, what they were made from.
 
-The layout of `records.versions`: what each row of the sidecars was made from. docs/format.md describes it.
+docs/format.md describes both.
 """
 
 import hashlib
@@ -19,7 +19,9 @@ Places = NDArray[np.uint64]
 
 PLACE_BYTES = 24
 
-_HEAD, _SHARD = Struct("<8sQQ"), Struct("<Q32s")
+_HEAD, _SHARD, _SECTION = Struct("<8sQQ"), Struct("<Q32s"), Struct("<2Q32s")
+
+SECTION_BYTES = _SECTION.size
 
 
 def list_shards(marker: Marker) -> list[ShardEntry]:
@@ -40,9 +42,6 @@ def parse_places(content: bytes) -> Places:
         ValueError: the bytes end inside a place.
     """
     return np.frombuffer(content, "<u8").reshape(-1, 3)
-
-
-_SECTION = Struct("<2Q32s")
 
 
 class RowOrigin(NamedTuple):
@@ -78,9 +77,6 @@ class Section(NamedTuple):
     offset: int
     length: int
     sha256: bytes
-
-
-SECTION_BYTES = _SECTION.size
 
 
 def pack_table(sections: Iterable[bytes], count: int) -> bytes:

@@ -35,7 +35,7 @@ class ShardReport:
         references: number of references; always `records` plus those that were rejected.
         rows: totals of its sidecar.
         annotations: boxes and labels that are in no Example, and images without a box.
-        digest: of the references, order-free and in hex; see `schemas.reference_digest.digest_of`.
+        digest: of the references, order-free and in hex; see `schemas.digests.digest_of`.
         records: Examples in the file, read back from it.
         bytes: size of the file.
         sha256: hex digest of the file.

@@ -1,7 +1,4 @@
-"""Counts of rows and annotations: added up by image, merged, stored with a shard, and compared by the verifier.
-
-Counts of boxes and of images without boxes, as in the marker, and sentences about them.
-"""
+"""Counts of rows, images and annotations: added up by image, merged, stored with a shard, compared by the verifier."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -234,19 +231,15 @@ class ImageTotals:
             if row.rejected is not None:
                 self._add_rejected(row.rejected, (row.key,))
         elif row.height and row.width:
-            size = (row.width, row.height)
-            if row.channels not in self.channels or (len(self.sizes) < 2 and size not in self.sizes):
-                self._add_sizes((size,), (row.channels or 0,))
+            self._add_sizes(((row.width, row.height),), (row.channels or 0,))
             if "reencoded" in row.changes:
                 self.reencoded.add(row)
                 if row.key.lower().endswith(LOSSLESS):
                     self.lossless.add(row)
 
     def _add_sizes(self, sizes: tuple[tuple[int, ...], ...], channels: tuple[int, ...]) -> None:
-        if len(self.sizes) < 2 and sizes != self.sizes:
-            self.sizes = tuple(dict.fromkeys((*self.sizes, *sizes)))[:2]
-        if not set(channels).issubset(self.channels):
-            self.channels = tuple(sorted({*self.channels, *channels}))
+        self.sizes = tuple(dict.fromkeys((*self.sizes, *sizes)))[:2]
+        self.channels = tuple(sorted({*self.channels, *channels}))
 
     def _add_rejected(self, reason: str, keys: tuple[str, ...]) -> None:
         self.rejected[reason] = (*self.rejected.get(reason, ()), *keys)[:REJECTED_EXAMPLES]

@@ -1,7 +1,4 @@
-"""Conventions that users define in YAML.
-
-Features that functions compute, and what is known of the functions that come with Recordmill.
-"""
+"""Conventions that users define in YAML, and features that functions compute."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

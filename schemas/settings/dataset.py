@@ -1,10 +1,4 @@
-"""What a dataset is: everything that decides its bytes. These are the YAML keys that users write.
-
-What a dataset must be like to be published: the YAML keys under `expect:`.
-The settings under `keep:`.
-The settings under `shards:`.
-The settings under `splits:`.
-"""
+"""What a dataset is: everything that decides its bytes. These are the YAML keys that users write."""
 
 import re
 from collections.abc import Callable, Mapping

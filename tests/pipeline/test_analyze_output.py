@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 import recordmill
-from recordmill.pipeline import analyze_output as module
-from recordmill.pipeline.analyze_output import analyze_output
+from recordmill.pipeline import attempt as module
+from recordmill.pipeline.attempt import analyze_output
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.outcome import Outcome
 from recordmill.storage.transform_fn import contents_digest

@@ -16,7 +16,8 @@ from typing import Any
 
 import apache_beam.runners.direct.direct_runner  # noqa: F401  # once for all runs, which are forked
 
-from recordmill.pipeline import analyze_output as _analyze_output  # noqa: F401
+from recordmill.pipeline import attempt as _attempt  # noqa: F401
+from recordmill.pipeline import discard as _discard  # noqa: F401
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners import run_job as _run_job  # noqa: F401

@@ -69,9 +69,7 @@ def test_the_folder_of_a_local_input(tmp_path, monkeypatch):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.jpg").touch()
     (tmp_path / "b.jpg").touch()
-    folders = [
-        find_folder(Input(path), path, here=True) for path in ("in", "in/a.jpg", "b.jpg", str(tmp_path / "in/a.jpg"))
-    ]
+    folders = [find_folder(path, path, here=True) for path in ("in", "in/a.jpg", "b.jpg", str(tmp_path / "in/a.jpg"))]
     assert folders == ["in", "in", ".", str(tmp_path / "in")]
 
 
@@ -86,7 +84,7 @@ def test_the_folder_of_a_remote_input_costs_at_most_one_question(monkeypatch):
 
     monkeypatch.setattr("recordmill.storage.describe", describe)
     texts = ["gs://b/a.jpg", "gs://b/photos", "gs://b/photos/", "gs://b/secret"]
-    folders = [find_folder(parse_inputs([text])[0], text, here=True) for text in texts]
+    folders = [find_folder(parse_inputs([text])[0].path, text, here=True) for text in texts]
     assert folders == ["gs://b", "gs://b/photos", "gs://b/photos", "gs://b/secret"]
     assert asked == ["gs://b/a.jpg", "gs://b/photos", "gs://b/secret"]
 
@@ -113,9 +111,9 @@ def test_a_store_that_does_not_answer(monkeypatch, error, why):
 
     monkeypatch.setattr("recordmill.storage.describe", describe)
     with pytest.raises(RecordmillError) as raised:
-        find_folder(Input("gs://b/x"), "gs://b/x", here=True)
+        find_folder("gs://b/x", "gs://b/x", here=True)
     assert str(raised.value) == f"the store of the input gs://b/x cannot be reached: {why}"
-    assert find_folder(Input("gs://b/x"), "gs://b/x", here=False) == "gs://b/x"
+    assert find_folder("gs://b/x", "gs://b/x", here=False) == "gs://b/x"
     with pytest.raises(RecordmillError) as raised:
         check_answer("gs://b/x", [Input("photos"), Input("gs://bb/x")], here=True)
     assert str(raised.value) == f"the store of the output gs://b/x cannot be reached: {why}"
@@ -137,7 +135,7 @@ def test_a_store_whose_client_is_not_installed(monkeypatch, tmp_path, path, clie
 
 def test_an_unknown_store():
     with pytest.raises(RecordmillError, match="the input nowhere://b/a cannot be read: Unable to get filesystem"):
-        find_folder(Input("nowhere://b/a"), "nowhere://b/a", here=True)
+        find_folder("nowhere://b/a", "nowhere://b/a", here=True)
 
 
 @pytest.mark.parametrize(("source", "output"), [("data/few", "data"), ("data/few", "."), ("data/few/a.jpg", "data")])
@@ -215,7 +213,7 @@ def test_a_store_that_does_not_answer_is_not_waited_for(monkeypatch):
     monkeypatch.setattr("recordmill.storage.describe", lambda path: late.wait(60))
     monkeypatch.setattr(module, "SECONDS_TO_ANSWER", 0.05)
     with pytest.raises(RecordmillError, match=r"^the store of the input gs://b/x cannot be reached: no answer in 0 s$"):
-        find_folder(Input("gs://b/x"), "gs://b/x", here=True)
+        find_folder("gs://b/x", "gs://b/x", here=True)
     late.set()
 
 

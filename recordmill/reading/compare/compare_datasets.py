@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from heapq import merge
-from itertools import groupby, islice, repeat
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
@@ -119,17 +119,20 @@ def compare_rows(before: Iterable[Entry], after: Iterable[Entry], judge: RowJudg
     """
     found, alone = Comparison(), SortedRows()
     waiting: list[tuple[str, bytes]] = []
-    marked = merge(zip(repeat(0), before), zip(repeat(1), after), key=_place_of)
-    for _, same_key in groupby(marked, _place_of):
-        of_one_key = list(same_key)
-        for side, _ in of_one_key:
-            found.rows[side] += 1
-        if [side for side, _ in of_one_key] == [0, 1]:
-            _compare_pair(found, judge, of_one_key[0][1], of_one_key[1][1])
+    for side, one, other in _join(iter(before), iter(after)):
+        found.rows[0] += side != 1
+        found.rows[1] += side != 0
+        if side == 2:
+            old, new = one[3], other[3]
+            same = old.get("record") == new.get("record", "") and old["class"] == new["class"]
+            if same and old["sha256"] == new["sha256"] and one[2] == other[2]:
+                found.unchanged += 1  # most rows
+            else:
+                _compare_pair(found, judge, one, other)
             continue
-        for side, (_, key, split, row) in of_one_key:
-            waiting.append((row["sha256"], orjson.dumps([side, key, split, row])))
-        if len(waiting) >= _BATCH:
+        _, key, split, row = one
+        waiting.append((row["sha256"], orjson.dumps([side, key, split, row])))
+        if len(waiting) == _BATCH:
             alone.add(waiting)
             waiting.clear()
     alone.add(waiting)
@@ -138,9 +141,24 @@ def compare_rows(before: Iterable[Entry], after: Iterable[Entry], judge: RowJudg
     return found
 
 
-def _place_of(marked: tuple[int, Entry]) -> tuple[int, str]:
-    """The place of an entry in the order of hashes and keys."""
-    return marked[1][:2]
+def _join(before: Iterator[Entry], after: Iterator[Entry]) -> Iterator[tuple[int, Entry, Entry]]:
+    """Pairs of one key (2, one, other), and entries of the first (0) or the second (1) that have no partner."""
+    one, other = next(before, None), next(after, None)
+    while one and other:
+        if one[0] == other[0] and one[1] == other[1]:
+            yield 2, one, other
+            one, other = next(before, None), next(after, None)
+        elif one[:2] < other[:2]:
+            yield 0, one, one
+            one = next(before, None)
+        else:
+            yield 1, other, other
+            other = next(after, None)
+    for side, entry, others in ((0, one, before), (1, other, after)):
+        if entry:
+            yield side, entry, entry
+        for each in others:
+            yield side, each, each
 
 
 def _compare_pair(found: Comparison, judge: RowJudge, one: Entry, other: Entry, renamed: bool = False) -> None:

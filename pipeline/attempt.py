@@ -47,7 +47,7 @@ from recordmill.schemas.version import VERSION
 from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.transform_fn import fits, read_note
 from recordmill.storage.versions import current_folder
-from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.planning.run_settings import RunSettings
 from recordmill.transforms.shards.processors import default_processes, fewest_for_processes
 from recordmill.transforms.shards.progress import PROGRESS
 

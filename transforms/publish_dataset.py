@@ -33,8 +33,9 @@ from recordmill.transforms.planning.output_state import (
     remove_staging,
 )
 from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.run_settings import RunSettings
 from recordmill.transforms.publishing.acted_settings import tell_acted
-from recordmill.transforms.publishing.companions.describe_dataset import note_background
+from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset, note_background
 from recordmill.transforms.publishing.companions.remarks import find_remarks
 from recordmill.transforms.publishing.contract import find_breaches
 from recordmill.transforms.publishing.duplicates import Copies, FindCopies, list_duplicates
@@ -60,7 +61,6 @@ from recordmill.transforms.publishing.marker import (
 )
 from recordmill.transforms.publishing.moved_images import compare_splits
 from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, read_pending, stage_dataset
-from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 
 WriteReport = Callable[[str], str]
@@ -229,7 +229,7 @@ def _publish_converted(
     marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
     dataset = StagedDataset(marker, settings, shards, reports, folder, images, remarks)
     notes = [*filter(None, [moved, note_renamed(replaced, marker)]), *_describe_reuse(finished, plan)]
-    stage_dataset(dataset, plan, run, (*plan.run_notes, *notes))
+    stage_dataset(dataset, describe_dataset(dataset), plan, run, (*plan.run_notes, *notes))
     if same := _keep_same_version(plan, run):
         return same
     published = publish_staged(run.output, plan.plan_id, _own_claim(plan, run))

@@ -9,7 +9,7 @@ renamed, the new ones go back to staging: half of a dataset stays nowhere.
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -49,9 +49,8 @@ from recordmill.storage.many_files import check_targets, digest_of, force_to_dis
 from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.output_state import remove_staging
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset
+from recordmill.transforms.planning.run_settings import RunSettings
 from recordmill.transforms.publishing.marker import StagedDataset, check_names, name_sidecars_of_nothing
-from recordmill.transforms.run_settings import RunSettings
 from recordmill.transforms.shards.progress import PROGRESS
 
 
@@ -85,13 +84,20 @@ def _rejected_file(row: RejectedRow, inputs: Mapping[str, str]) -> RejectedFile:
     return RejectedFile(uri, row.stage, str(row.rejected), row.detail, row.bytes, row.sha256, row.class_name, row.key)
 
 
-def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings, notes: tuple[str, ...] = ()) -> None:
+def stage_dataset(
+    dataset: StagedDataset,
+    descriptions: Iterable[tuple[str, Iterable[bytes]]],
+    plan: Plan,
+    run: RunSettings,
+    notes: tuple[str, ...] = (),
+) -> None:
     """Completes the new dataset in staging; its marker, with the moves that publish it, is written last.
 
     What may differ between runs of one plan has names of this run's own, since another one may stage or move at once.
 
     Args:
         dataset: the new dataset.
+        descriptions: the name below the output and the content of each file that describes it.
         plan: its plan.
         run: the run.
         notes: what the marker says of the run.
@@ -111,7 +117,7 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings, notes: t
     for sidecar, report in name_sidecars_of_nothing(dataset.reports).items():
         moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
     files = list(dataset.marker.files)
-    for number, (name, content) in enumerate(describe_dataset(dataset)):
+    for number, (name, content) in enumerate(descriptions):
         # Staging has no folders, and knows the names of shards.
         moves.append([f"{run.run_id}-description-{number:05d}", name])
         storage.write_file(storage.join(staging, moves[-1][0]), content)
@@ -121,8 +127,19 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings, notes: t
     check_targets(storage.join(run.output, target) for _, target in moves if "/" not in target)
     staged = {target: storage.join(staging, source) for source, target in moves}
     digests = map_each(digest_of, (staged[name] for name in marker.files))
-    cost = PROGRESS.price(marker.input_bytes, marker.output_bytes)
-    entry = RunEntry(
+    entry = _describe_run(dataset, plan, run, notes, dict(zip(marker.files, digests, strict=True)))
+    switch = Switch(tuple(map(tuple, moves)), _old_files(run.output))
+    pending = {**to_json(replace(marker, run=entry)), "switch": to_json(switch)}
+    force_to_disk(storage.join(staging, source) for source, _ in moves)
+    storage.write_file(storage.join(staging, MARKER), as_json(pending))
+    force_to_disk([staging])
+
+
+def _describe_run(
+    dataset: StagedDataset, plan: Plan, run: RunSettings, notes: tuple[str, ...], digests: Mapping[str, str]
+) -> RunEntry:
+    cost = PROGRESS.price(dataset.marker.input_bytes, dataset.marker.output_bytes)
+    return RunEntry(
         **run.facts,
         seconds=PROGRESS.seconds() or None,
         price=ComparedPrice(plan.price, cost) if plan.price else None,
@@ -135,13 +152,8 @@ def stage_dataset(dataset: StagedDataset, plan: Plan, run: RunSettings, notes: t
         images_disputed=sum(report.images_disputed for report in dataset.reports) or None,
         notes=notes or None,
         file_versions=VERSIONS,
-        digests=dict(zip(marker.files, digests, strict=True)),
+        digests=digests,
     )
-    switch = Switch(tuple(map(tuple, moves)), _old_files(run.output))
-    pending = {**to_json(replace(marker, run=entry)), "switch": to_json(switch)}
-    force_to_disk(storage.join(staging, source) for source, _ in moves)
-    storage.write_file(storage.join(staging, MARKER), as_json(pending))
-    force_to_disk([staging])
 
 
 def _old_files(output: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.settings.listing import Input
-from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.planning.run_settings import RunSettings
 
 
 def test_a_job_reaches_workers_as_it_was_built():

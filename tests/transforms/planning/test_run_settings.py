@@ -2,7 +2,7 @@ import pickle
 
 import pytest
 
-from recordmill.transforms.run_settings import RunSettings
+from recordmill.transforms.planning.run_settings import RunSettings
 
 
 def test_it_travels_to_workers_and_has_quiet_defaults():

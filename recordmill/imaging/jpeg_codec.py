@@ -5,7 +5,7 @@ import re
 import simplejpeg
 
 from recordmill.imaging.jpeg_header import JpegHeader, Subsampling
-from recordmill.imaging.pixels import Raster, count_channels
+from recordmill.imaging.pixels import Raster
 from recordmill.schemas.rejection import Rejected, describe_error
 from recordmill.schemas.settings.images import DEFAULT_MAX_PIXELS
 
@@ -74,6 +74,5 @@ def check_end(data: bytes, header: JpegHeader) -> None:
 
 def encode_jpeg(raster: Raster, quality: int, subsampling: Subsampling) -> bytes:
     """A baseline JFIF of the pixels; same pixels, same bytes, on any thread."""
-    gray = count_channels(raster) == 1
-    colour_space, sampling = ("GRAY", "Gray") if gray else ("RGBX", subsampling.replace(":", ""))
+    colour_space, sampling = ("GRAY", "Gray") if raster.shape[2] == 1 else ("RGBX", subsampling.replace(":", ""))
     return simplejpeg.encode_jpeg(raster, quality, colour_space, sampling)

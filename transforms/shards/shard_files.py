@@ -171,8 +171,7 @@ class WrittenShard:
             if image.annotations is not None:
                 add_image(report.annotations, row.key, image.annotations)
         self._origins += b"".join([image.origin().as_line() for image in images])
-        rows = [orjson.dumps(row_to_json(image.row), option=orjson.OPT_APPEND_NEWLINE) for image in images]
-        lines = b"".join(rows)
+        lines = b"".join([orjson.dumps(row_to_json(each.row), option=orjson.OPT_APPEND_NEWLINE) for each in images])
         self._sidecar_digest.update(lines)
         return lines
 

@@ -17,10 +17,10 @@ import time
 import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing.connection import Connection
+from io import BufferedRWPair, FileIO
 from operator import attrgetter
 from typing import Any, NoReturn
 
@@ -75,15 +75,15 @@ class ForkServer:
         if fork and threading.active_count() == 1:
             self._start(fork=True)
 
-    def start_worker(self) -> Connection:
-        """A new worker, which ends when the connection to it is closed."""
+    def start_worker(self) -> BufferedRWPair:
+        """A new worker, which ends when the stream to it is closed."""
         if self._control is None:
             self._start(fork=False)
         assert self._control is not None
-        ours, theirs = _socketpair()
+        ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self._control, [b"."], [theirs.fileno()])
-        return Connection(ours.detach())
+        return _open_stream(ours.detach())
 
     def close(self) -> None:
         """Ends the server and all of its workers."""
@@ -93,7 +93,7 @@ class ForkServer:
             PROGRESS.cpu_of_workers = 0.0  # the system counts it from here on
 
     def _start(self, fork: bool) -> None:
-        self._control, theirs = _socketpair()
+        self._control, theirs = socket.socketpair()
         with theirs:
             if not fork:
                 serving = f"from {__name__} import serve; serve({theirs.fileno()})"
@@ -108,12 +108,19 @@ class ForkServer:
                 serve(theirs.detach())
 
 
-def _socketpair() -> tuple[socket.socket, socket.socket]:
-    """Sockets that wait forever, though Beam sets a default timeout when it looks for Google's credentials."""
-    pair = socket.socketpair()
-    for each in pair:
-        each.settimeout(None)
-    return pair
+def _open_stream(end: int) -> BufferedRWPair:
+    """Opens an end of a socket for both directions.
+
+    Records are pickled into it and read out of it without a copy of the whole message: this takes half the time (at
+    both ends together 85 instead of 150 us for a photograph's record).
+    """
+    os.set_blocking(end, True)  # Beam sets a default timeout for sockets when it looks for Google's credentials
+    return BufferedRWPair(FileIO(end, "rb"), FileIO(end, "wb", closefd=False))
+
+
+def _send(stream: BufferedRWPair, message: object) -> None:
+    pickle.dump(message, stream)
+    stream.flush()
 
 
 _servers: list[ForkServer] = []
@@ -145,7 +152,7 @@ def serve(control: int) -> NoReturn:
             while sockets := socket.recv_fds(launcher, 1, 1)[1]:
                 if not (worker := os.fork()):
                     launcher.close()
-                    _work(Connection(sockets[0]))
+                    _work(_open_stream(sockets[0]))
                 os.close(sockets[0])
                 workers.append(worker)
         for worker in workers:  # most have ended; their ids are not used again before they are waited for
@@ -155,7 +162,7 @@ def serve(control: int) -> NoReturn:
         os._exit(0)
 
 
-def _work(launcher: Connection) -> NoReturn:
+def _work(launcher: BufferedRWPair) -> NoReturn:
     """Runs in a worker: does one task after the other."""
     done, counted = 0, 0.0
 
@@ -167,22 +174,21 @@ def _work(launcher: Connection) -> NoReturn:
 
     def tell_done() -> None:
         nonlocal done, counted
-        advance = Advance(done, (now := time.process_time()) - counted)
+        _send(launcher, Advance(done, (now := time.process_time()) - counted))
         done, counted = 0, now
-        launcher.send_bytes(pickle.dumps(advance))
 
     try:
-        options, writer = pickle.loads(launcher.recv_bytes())
+        options, writer = pickle.load(launcher)
         FileSystems.set_options(options)
         writer.count_done = count
         while True:
-            answer = pickle.dumps(_do(pickle.loads(launcher.recv_bytes()), writer))
+            answer = _do(pickle.load(launcher), writer)
             tell_done()
-            launcher.send_bytes(answer)
+            _send(launcher, answer)
     except (EOFError, ConnectionError):  # the launcher has closed its end
         os._exit(0)
     except Exception as error:  # noqa: BLE001  # it is raised in the launcher
-        launcher.send_bytes(pickle.dumps(_as_answer(error)))
+        _send(launcher, _as_answer(error))
     finally:
         os._exit(1)
 
@@ -222,7 +228,7 @@ class WorkerProcesses:
             references: the number of references in all shards.
         """
         self._here = here
-        self._start = pickle.dumps((FileSystems._pipeline_options, there))
+        self._start = (FileSystems._pipeline_options, there)
         self._count = count
         self._left = references  # in shards that are not distributed yet
         self._given = 0  # in shards that workers have and did not finish
@@ -269,9 +275,9 @@ class WorkerProcesses:
         for worker in self._idle:
             worker.close()
 
-    def _start_worker(self) -> Connection:
+    def _start_worker(self) -> BufferedRWPair:
         worker = _servers[-1].start_worker()
-        worker.send_bytes(self._start)
+        _send(worker, self._start)
         return worker
 
     def _write(self, task: Task, references: int) -> ShardReport:
@@ -285,7 +291,7 @@ class WorkerProcesses:
                 self._given -= references
 
     @contextmanager
-    def _borrow(self, for_shard: bool) -> Iterator[Connection | None]:
+    def _borrow(self, for_shard: bool) -> Iterator[BufferedRWPair | None]:
         """An idle worker, or for images this process (None); shards go first."""
 
         def is_ready() -> bool:
@@ -309,15 +315,16 @@ class WorkerProcesses:
                     self._idle.append(worker)
                 self._turn.notify_all()
 
-    def _ask(self, worker: Connection | None, task: Task) -> Any:
+    def _ask(self, worker: BufferedRWPair | None, task: Task) -> Any:
         """The result of a task; raises what the worker raised."""
         assert worker is not None
         try:
-            worker.send_bytes(pickle.dumps(task))
-            while isinstance(answer := pickle.loads(worker.recv_bytes()), Advance):
+            _send(worker, task)
+            while isinstance(answer := pickle.load(worker), Advance):
                 PROGRESS.add_done(answer.images, answer.cpu_seconds)
-        except (EOFError, OSError):  # its end is closed
-            worker.close()
+        except (EOFError, OSError, pickle.UnpicklingError):  # its end is closed, perhaps within an answer
+            with suppress(OSError):  # the task may not have been sent
+                worker.close()
             what = f"shard {task.split}-{task.index:05d}" if task.index is not None else f"images of {task.split}"
             why = "a worker process ended before it was done with"
             raise WorkerDiedError(

@@ -103,7 +103,8 @@ class _ConvertShard(beam.DoFn):
 
     def _is_help_worthwhile(self, plan: Plan) -> bool:
         """Whether workers may convert images of a shard that is written here: copied images cost more to hand over."""
-        return not (self._settings.decodes_nothing or plan.reuse) or plan.shard_count < self._run.processes
+        copies = self._settings.decodes_nothing or plan.reuse
+        return not copies or plan.shard_count < self._run.processes
 
     def _start(self, plan: Plan, refs: list[ImageRef]) -> ShardWriter:
         """What writes shards here; starts workers where they save more time than they take."""

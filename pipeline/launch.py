@@ -67,9 +67,11 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
 
 def _attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> "tuple[Outcome, Job | None]":
     """Imports what a conversion needs, and runs it."""
+    is_over = False
 
     def stop(*_: object) -> None:
-        raise Terminated
+        if not is_over:  # else it only has to say how it ended
+            raise Terminated
 
     def build_at_last(*arguments: Any) -> Any:
         built = build(*arguments)
@@ -88,6 +90,7 @@ def _attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termin
         signal.signal(signal.SIGTERM, stop)
         return attempt(options, build_at_last, terminal)
     finally:
+        is_over = True
         gc.set_threshold(*threshold)
         gc.enable()
 

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import signal
 import struct
 
 import pytest
@@ -12,6 +13,7 @@ from PIL import Image
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
+from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.version import VERSION
 
 GPS = 0x8825
@@ -379,3 +381,15 @@ def test_an_interruption_while_modules_are_imported_is_one_sentence(monkeypatch,
     with pytest.raises(Ended, match="130"):
         launch([f"--input={tmp_path}", f"--output={tmp_path}/dataset"], build)
     assert capsys.readouterr().err == "error: interrupted before any work\n"
+
+
+def test_a_signal_does_not_change_how_a_run_ends_that_is_over(convert, photos, monkeypatch):
+    tell = Terminal.tell
+
+    def stop_and_tell(*arguments):
+        signal.raise_signal(signal.SIGTERM)
+        tell(*arguments)
+
+    monkeypatch.setattr(Terminal, "tell", stop_and_tell)
+    done = convert(photos)
+    assert (done.code, done.line["status"], done.marker["ledger"]["written"]) == (0, "published", 10)

@@ -129,6 +129,10 @@ def broken(folder, picture):
     write(folder, "cat/3.jpg", picture(("cat", 3))[:300], TIME + 9)
 
 
+def littered(folder, picture):
+    write(folder, "cat/Thumbs.db", b"made by a system")
+
+
 def unchanged(folder, picture):
     pass
 
@@ -140,6 +144,7 @@ EDITS = {
     "touched": (touched, {}, 0),
     "relabelled": (relabelled, {}, 10),
     "broken": (broken, {"max_rejected": {"share": 0.2}}, 1),
+    "littered": (littered, {}, 0),
     "more shards": (unchanged, {"shards.count": 5}, 0),
     "fewer shards": (unchanged, {"shards.count": 1}, 0),
     "other splits": (unchanged, {"splits.fractions": {"train": 0.5, "val": 0.2, "test": 0.3}}, 0),

@@ -37,6 +37,8 @@ def keep_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str]
     pairs = [(change, made[key]) for change, key in sorted(chosen.items())]
     if examples := [to_json(replace(example, change=change)) for change, example in pairs if example]:
         storage.write_file(path, orjson.dumps(examples))
+    else:  # a failed run may have left some
+        storage.remove_files([path])
 
 
 def read_examples(paths: Iterable[str]) -> tuple[ChangeExample, ...]:

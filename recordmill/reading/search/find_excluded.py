@@ -31,6 +31,9 @@ _TEXTS = (".html", ".idx", ".json", ".jsonl", ".md", ".pbtxt", ".txt", ".yaml")
 _LONGEST_TEXT = 4_096
 """Longer values of features are neither keys nor digests."""
 
+_OF_NOTHING = hashlib.sha256().hexdigest()
+"""Markers have this digest of lists without a line, too."""
+
 
 def find_excluded(dataset: Dataset, exclusions: Exclusions, folder: str = "") -> Iterator[Finding]:
     """Yields a finding for each place that still holds what a list names.
@@ -99,7 +102,8 @@ def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
     else:
         text = storage.read_range(path).decode("utf-8", "replace")
         text = html.unescape(text) if name.endswith(".html") else text.replace("\\", "")
-        names = [*(("key", key) for key in exclusions.keys), *(("sha256", digest) for digest in exclusions.digests)]
+        digests = exclusions.digests - {_OF_NOTHING}
+        names = [*(("key", key) for key in exclusions.keys), *(("sha256", digest) for digest in digests)]
         for kind, wanted in sorted(names):
             if wanted in text and re.search(rf"(?<![\w./-]){re.escape(wanted)}(?![\w-]|\.\w)", text):
                 yield f"the file holds {kind}:{wanted}", None, None

@@ -59,3 +59,10 @@ def test_without_changes_there_are_no_examples(refs, tmp_path):
     keep_examples(str(tmp_path / "none.json"), refs, {"rotated": "b.png"}, make_settings())
     assert not (tmp_path / "none.json").exists()
     assert read_examples([str(tmp_path / "none.json")]) == ()
+
+
+def test_examples_of_a_shard_that_is_written_again_replace_those_of_the_failed_run(refs, tmp_path):
+    path = str(tmp_path / "examples.json")
+    keep_examples(path, refs, {"reencoded": "a.png"}, make_settings())
+    keep_examples(path, refs, {}, make_settings())
+    assert read_examples([path]) == ()

@@ -61,6 +61,13 @@ def test_what_is_not_there_is_not_found(dataset):
     assert places(dataset, Exclusions(names, frozenset({"0" * 64}))) == set()
 
 
+def test_the_digest_of_an_empty_file_is_not_found_where_a_list_of_the_dataset_is_empty(dataset):
+    digest = hashlib.sha256(b"").hexdigest()
+    assert (dataset / "rejected.jsonl").read_bytes() == b""
+    assert digest in (dataset / "recordmill.json").read_text()
+    assert places(dataset, Exclusions(digests=frozenset({digest}))) == set()
+
+
 def test_pages_and_texts_are_searched(dataset, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(dataset, copy)

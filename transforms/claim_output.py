@@ -345,7 +345,7 @@ def _find_outdated(marker: Marker, plan: Plan) -> str:
     """What has changed since the dataset of the same plan was made; the empty string if nothing has."""
     if marker.run.versions != f"{plan.summary.versions:064x}":
         return "files have other modification times than when this dataset was made"
-    if marker.ledger.ignored != plan.summary.ignored:
+    if marker.format > 1 and marker.ledger.ignored != plan.summary.ignored:  # 0.1.0 counted files that images use, too
         return "other files are ignored than when this dataset was made"
     changed = differences(to_json(marker.about or About()), to_json(plan.about))
     what = " and ".join(each.partition(":")[0] for each in changed)

@@ -95,6 +95,27 @@ def test_boxes_of_images_that_are_left_out_are_counted(exclude, tmp_path):
     assert_sound(done.output)
 
 
+def test_digests_of_images_with_bad_boxes_are_left_out(convert, tmp_path):
+    root = tmp_path / "ships"
+    for folder in ("images", "labels"):
+        (root / folder).mkdir(parents=True)
+    for number in range(4):
+        (root / f"images/{number}.jpg").write_bytes(encode_picture(number))
+        (root / f"labels/{number}.txt").write_text(f"0 0.5 0.5 {0.5 if number else 0} 0.5\n")
+    (root / "data.yaml").write_text("names: [ship]\n")
+    settings = {**ALL, "source.kind": "yolo", "convention": "tf_object_detection", "boxes.invalid": "reject"}
+    limits = {"max_rejected.count": 1}
+    digest = sha256_of(root / "images/0.jpg")
+    before = convert(root, settings={**settings, **limits})
+    assert [(row["rejected"], row["sha256"]) for row in before.rows() if "rejected" in row] == [("bad_boxes", digest)]
+    (tmp_path / "removed.txt").write_text(f"sha256:{digest}\n")
+    done = convert(root, "--update", settings={**settings, "exclude": str(tmp_path / "removed.txt")})
+    assert done.marker["ledger"] == {
+        "listed": 5, "written": 3, "rejected": {}, "ignored": {"class_names": 1}, "left_out": {"excluded": 1}
+    }  # fmt: skip
+    assert verify([str(done.output), f"--absent={tmp_path / 'removed.txt'}"]) == 0
+
+
 def test_labels_of_images_that_are_left_out_are_counted(exclude, tmp_path):
     root = tmp_path / "tagged"
     root.mkdir()

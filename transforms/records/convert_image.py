@@ -178,6 +178,10 @@ class LoadedImage:
     sha256: str
     size: int
 
+    def digest(self) -> str:
+        """The hex digest of its bytes."""
+        return self.sha256 or hashlib.sha256(self.content.data).hexdigest()
+
 
 def convert_image(
     ref: ImageRef,
@@ -317,9 +321,14 @@ def load_image(
         size = len(content.data)
     if ref.sha256 and digest != ref.sha256.lower():
         raise Rejected("read", "wrong_sha256", f"sha256 is {digest}, not {ref.sha256}", digest)
+    loaded = LoadedImage(ref, split, content, class_name, class_id, digest, size)
     if content.label is not None:
-        class_name, class_id = find_class(content.label, label_map)
-    return LoadedImage(ref, split, content, class_name, class_id, digest, size)
+        try:
+            loaded.class_name, loaded.class_id = find_class(content.label, label_map)
+        except Rejected as rejected:
+            rejected.sha256 = loaded.digest()
+            raise
+    return loaded
 
 
 def prepare_loaded(
@@ -347,7 +356,7 @@ def prepare_loaded(
         features = settings.features
         return image, compute_features(features, raster, content.data, ref.key, ref.uri) if features else {}
     except Rejected as rejected:
-        rejected.sha256 = rejected.sha256 or hashlib.sha256(content.data).hexdigest()
+        rejected.sha256 = loaded.digest()
         raise
 
 
@@ -372,7 +381,7 @@ def build_record(
     """
     settings, ref, content, data = layout.settings, loaded.ref, loaded.content, loaded.content.data
     class_name, class_id, split = loaded.class_name, loaded.class_id, loaded.split
-    digest = loaded.sha256 or hashlib.sha256(data).hexdigest()
+    digest = loaded.digest()
     row = SidecarRow(ref.key, loaded.size, digest, class_name, class_id)
     if image is None:
         digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}
@@ -388,7 +397,11 @@ def build_record(
     row.moments, row.changes = image.moments, () if untouched else image.changes
     if image.difference_hash is not None:
         row.difference_hash = f"{image.difference_hash:016x}"
-    annotations = resolve_annotations(fields, data, image, settings.images, settings.boxes, label_map)
+    try:
+        annotations = resolve_annotations(fields, data, image, settings.images, settings.boxes, label_map)
+    except Rejected as rejected:
+        rejected.sha256 = digest
+        raise
     if annotations is not None and annotations.boxes is not None:
         annotations.lacks_file = ref.lacks_file
         row.boxes = annotations.boxes

@@ -214,6 +214,16 @@ def test_a_number_that_no_class_has_is_rejected(tmp_path):
     (tmp_path / "a").write_bytes(bytes(5))
     row = convert(ImageRef("a", str(tmp_path / "a"), 5), make_settings(source=Numbered())).row
     assert (row.rejected, row.detail) == ("unknown_label", "the label number 0 is not one of the classes")
+    assert row.sha256 == hashlib.sha256(bytes(5)).hexdigest()  # it was read
+
+
+def test_pixels_that_are_rejected_have_the_digest_of_their_source(tmp_path):
+    (tmp_path / "a").write_bytes(bytes(5))
+    settings = make_settings(source=Numbered(), images=ImageSettings(max_pixels=3))
+    row = convert(
+        ImageRef("a", str(tmp_path / "a"), 5), settings, build_label_map([], LabelSettings(), 0, {"cat": 0})
+    ).row
+    assert (row.rejected, row.sha256) == ("too_many_pixels", hashlib.sha256(bytes(5)).hexdigest())
 
 
 def test_fields_of_a_reference_keep_their_types():

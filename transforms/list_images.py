@@ -21,7 +21,7 @@ from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.storage.stores.versioned_object import version_of
-from recordmill.transforms.inputs.listing.cut_inputs import Part, cut_input, side_by_side
+from recordmill.transforms.inputs.listing.cut_inputs import Part, cut_input, merge_listings
 from recordmill.transforms.inputs.listing.local_folders import normal_path, walk_folder, why_ignored
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import list_file
@@ -184,7 +184,7 @@ def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Ite
             return root, _find_remote_entries(part, settings, tally)
         parts = cut_input(part.input, partial(_ignored_at, settings=settings))
         listings = [partial(_find_remote_entries, each, settings, tally) for each in parts]
-        return root, side_by_side(listings) if len(parts) > 1 else listings[0]()
+        return root, merge_listings(listings) if len(parts) > 1 else listings[0]()
     tally.is_there = True
     folder, _, name = root.rpartition("/")
     return folder, [] if part.start else [ImageRef(name, "", file.size_in_bytes, version_of(file))]

@@ -1,1 +1,1 @@
-"""Files of any kind to references: sources, and what they read."""
+"""From files of any kind to references: sources, and the formats that they read."""

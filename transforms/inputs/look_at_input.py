@@ -1,4 +1,4 @@
-"""A look at an input before the job: few names, and how few files begin, so that its layout can be recognised."""
+"""Samples an input before the job, to recognise its layout: some names, and the first bytes of a few files."""
 
 import csv
 import io
@@ -29,9 +29,9 @@ from recordmill.transforms.inputs.listing.named_files import size_and_version
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 MOST_NAMES = 1000
-"""Names that are asked of a store for one folder: one request."""
+"""Names that are requested from a store for one folder: one page."""
 
-TELLING = (
+REVEALING_PREFIXES = (
     "_annotations",
     "annotations",
     "classes.txt",
@@ -43,7 +43,7 @@ TELLING = (
     "train",
     "val",
 )
-"""How names begin that are asked for where a store's folder has more: they say something of the layout."""
+"""Prefixes to request too if a store's folder has more names: they reveal the layout."""
 
 MOST_FOLDERS = 32
 """Folders of one level that are looked into."""
@@ -55,7 +55,7 @@ HEAD_BYTES = 1024
 MOST_HEADS = 10
 
 MOST_MEMBERS = 1000
-"""Members of an archive that are read; on a store a tenth of them, where each may be a request."""
+"""Members of an archive that are listed; a tenth of them on a store, if each may take a request."""
 
 PACKED_START = 2**20
 """Bytes of a packed tar that are read."""
@@ -63,21 +63,21 @@ PACKED_START = 2**20
 ANNOTATION_FOLDERS = frozenset(
     {"annotations", "annotation", "annots", "xmls", "xml", "labels", "jsons", "imagesets", "main"}
 )
-"""Folders, in lower case, that hold annotations or lists: they are looked into below other folders too."""
+"""Names, in lower case, of folders of annotations or lists, which are also looked into below other folders."""
 
 _HEADS = {(".json",): 2, (".xml",): 2, (".yaml", ".yml"): 1, TABLE_ENDINGS: 4, (".names", ".labels"): 1, (".txt",): 3}
-"""Endings of files, and how many such files of a folder are looked into; the first kinds come first."""
+"""Extensions, and how many files with them are read per folder; the kinds are read in this order."""
 
 
 def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
-    """The sketch of an input.
+    """Makes the sketch of an input.
 
     Args:
         path: a folder or a file, on any file system.
-        ignore: says of a path below the input whether it is to be ignored.
+        ignore: decides whether a path below the input is ignored.
 
     Raises:
-        OSError: the store does not answer, or does not let the input be looked at.
+        OSError: the store does not answer, or denies access to the input.
     """
     root, top, only = _look_at_top(path, ignore)
     names = {"": top} | _look_into(root, sorted(top.folders, key=_rank), ignore)
@@ -95,7 +95,7 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
 
 
 def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
-    """Folders of annotations, and those in them, that have not been looked into."""
+    """Folders of annotations, and folders in them, that have not been looked into."""
     for folder in sorted(names):
         for each in names[folder].folders:
             of_annotations = {each.lower(), posixpath.basename(folder).lower()} & ANNOTATION_FOLDERS
@@ -104,7 +104,7 @@ def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
 
 
 def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
-    """The folder that paths are below, its contents, and the name of the file that the input is."""
+    """The root of the paths, its contents, and the file's name if the input is a single file."""
     folder = path.rstrip("/") or path
     top = _names_in(folder, "", ignore)
     if top != Names() or storage.size_of(path) is None:
@@ -123,10 +123,10 @@ def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, N
 
 
 def _names_in(folder: str, below: str, ignore: Ignore) -> Names:
-    """What a folder below the input holds; of a large one on a store the first, and what says something of a layout."""
+    """The contents of a folder below the input; for a large one on a store, the first names and the revealing ones."""
     entries = set(storage.folder_entries(folder, MOST_NAMES))
     if len(entries) >= MOST_NAMES and not storage.is_local(folder):
-        entries.update(*in_parallel(lambda start: storage.folder_entries(folder, 10, start), TELLING))
+        entries.update(*in_parallel(lambda start: storage.folder_entries(folder, 10, start), REVEALING_PREFIXES))
     prefix = f"{below}/" if below else ""
 
     def is_kept(name: str) -> bool:
@@ -140,12 +140,12 @@ def _names_in(folder: str, below: str, ignore: Ignore) -> Names:
 
 
 def _rank(folder: str) -> tuple[bool, str]:
-    """What sorts folders that say something of a layout to the front."""
+    """A sort key that puts folders that reveal the layout first."""
     return folder.lower() not in ANNOTATION_FOLDERS | SPLIT_NAMES.keys() | {"images", "imagesets"}, folder
 
 
 def _files_to_read(sketch: FolderSketch, endings: tuple[str, ...], most: int) -> Iterator[str]:
-    """The first files of some endings in each folder; those named after an image or a split come first."""
+    """The first files with these extensions in each folder; those named after an image or a split come first."""
     for folder, names in sketch.names.items():
         found = names.ending(*endings)
         beside = set(names.beside_images(endings[0]))
@@ -154,7 +154,7 @@ def _files_to_read(sketch: FolderSketch, endings: tuple[str, ...], most: int) ->
 
 
 def _read_head(uri: str) -> bytes:
-    """How a file begins; nothing where that cannot be read: the job says why."""
+    """The first bytes of a file; empty if it cannot be read, which the job will report."""
     try:
         if uri.lower().endswith(".parquet"):
             return _columns_of(uri)
@@ -165,7 +165,7 @@ def _read_head(uri: str) -> bytes:
 
 
 def _columns_of(uri: str) -> bytes:
-    """The columns of a Parquet file and its first row, as a CSV; of values that are not text, only bytes are noted."""
+    """The columns and the first row of a Parquet file as CSV; only texts are shown, and bytes as a placeholder."""
     with storage.open_to_read(uri) as stream:
         table = pq.ParquetFile(stream)
         schema = table.schema_arrow
@@ -184,7 +184,7 @@ def _columns_of(uri: str) -> bytes:
 
 
 def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
-    """What is in an archive, and its first label, as WebDataset's `.cls` has it."""
+    """The sketch of an archive, and its first label: the first `.cls`, as in WebDataset."""
     most = MOST_MEMBERS if storage.is_local(uri) or uri.lower().endswith((".zip", ".npz")) else MOST_MEMBERS // 10
     names: list[str] = []
     label = b""
@@ -199,7 +199,7 @@ def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
 
 
 def _members(uri: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """An archive's members, as many as can be known without reading all of a packed one, and how each is read."""
+    """Yields an archive's members, each with a function that reads it; of a packed one, only those near its start."""
     if uri.lower().endswith("gz"):
         with tarfile.open(fileobj=io.BytesIO(storage.read_range(uri, 0, PACKED_START)), mode="r|gz") as members:
             for member in members:

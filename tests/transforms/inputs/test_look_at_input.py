@@ -176,4 +176,4 @@ def test_of_a_stores_large_folder_the_first_names_and_telling_ones_are_seen(monk
     sketch = look_at_input("gs://pets/in", partial(why_ignored, ListingSettings()))
     assert (len(sketch.top.images), sketch.heads) == (1000, {"metadata.csv": b"file_name"})
     listed = [asked for asked in bucket.asked if not asked.endswith(".csv")]
-    assert sorted(listed) == sorted(["gs://pets/in/", *(f"gs://pets/in/{start}" for start in module.TELLING)])
+    assert sorted(listed) == sorted(["gs://pets/in/", *(f"gs://pets/in/{each}" for each in module.REVEALING_PREFIXES)])

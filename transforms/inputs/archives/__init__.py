@@ -1,1 +1,1 @@
-"""What archives hold: their members, found by reading headers only."""
+"""The members of archives, found by reading headers only, and grouped into samples."""

@@ -1,7 +1,7 @@
 """The members of tar and zip archives: where each is, and whether it may be read.
 
-Those of a tar archive are found from header to header, over their contents without reading them; those of a zip archive
-in its directory, each checked against its own header.
+In a tar archive, they are found from header to header, without reading the contents between them; in a zip archive, in
+its directory, and each is checked against its own header.
 """
 
 import re
@@ -24,13 +24,13 @@ from recordmill.storage.packed_files import unpack
 from recordmill.storage.unpacking import PIECE_BYTES
 
 MAX_RECORD_BYTES = 256 * 2**20
-"""The longest piece of an archive that is read while its members are listed: a zip's whole directory."""
+"""The longest piece that is read while members are listed: a zip's whole directory."""
 
 _DRIVE = re.compile(r"[A-Za-z]:[/\\]|\\\\")
 
 
 bad_archive = partial(Rejected, "list", "bad_archive")
-"""The archive, or what follows in it, cannot be read."""
+"""The archive, or the rest of it, cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Member:
     """A file in an archive.
 
     Attributes:
-        name: its path there, `/`-separated, NFC.
-        offset: first byte of its contents in the archive, or in what `packing` makes of it.
+        name: its path in the archive, `/`-separated, NFC.
+        offset: the first byte of its contents, in the archive or in what `packing` unpacks.
         length: bytes of its contents.
-        packing: how they are stored in the archive; None if as they are.
-        reason: why it is not read, as in `schemas.rejection.REASONS`; the empty string if it is.
-        detail: the same for people.
+        packing: how the contents are stored in the archive; None if unchanged.
+        reason: why it is not read, as in `schemas.rejection.REASONS`; empty if it is.
+        detail: the same in words.
     """
 
     name: str
@@ -54,18 +54,18 @@ class Member:
     detail: str = ""
 
     def place_in(self, archive: ImageRef) -> ImageRef:
-        """A reference to its contents, from one to the archive."""
+        """A reference to its contents, made from a reference to the archive."""
         return archive.replace(offset=self.offset, length=self.length, packing=str(self.packing or ""))
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an archive may hold.
+    """Upper limits for an archive.
 
     Attributes:
         member_bytes: bytes of a member, unpacked.
-        members: how many are read.
-        ratio: how many times its size what is packed may become.
+        members: members that are read.
+        ratio: unpacked bytes per packed byte.
     """
 
     member_bytes: int
@@ -73,17 +73,17 @@ class Limits:
     ratio: int
 
     def refuse_large(self, length: int) -> str:
-        """Why a member of this length is refused; the empty string if it is not."""
+        """Why a member of this length is refused; empty if it is not."""
         if length <= self.member_bytes:
             return ""
         return f"it has {length} bytes, where source.max_member_bytes allows {self.member_bytes}"
 
 
 def check_names(members: Iterable[Member]) -> Iterator[Member]:
-    """Gives members the names that keys are made of, and refuses those whose names cannot be.
+    """Normalizes members' names, from which keys are made, and refuses members with invalid names.
 
-    A name is only compared and printed, never opened. Names that leave the folder are refused all the same: their
-    author means harm.
+    Names are only compared and printed, never opened. Those that lead out of the folder are refused all the same: they
+    are malicious.
     """
     seen: set[int] = set()
     for number, member in enumerate(members, start=1):
@@ -95,7 +95,7 @@ def check_names(members: Iterable[Member]) -> Iterator[Member]:
         name, fault = "/".join(parts), _fault_of(shown, parts)
         if hash(name) in seen:
             fault = fault or "the archive holds this name twice"
-            name = f"{name} (member {number})"  # rejected under a key of its own
+            name = f"{name} (member {number})"  # rejected under its own key
         seen.add(hash(name))
         if member.reason or not fault:
             yield member if member.name == name else replace(member, name=name)
@@ -123,7 +123,7 @@ class BoundedStream:
         """The next bytes; fewer only at the end.
 
         Raises:
-            Rejected: more are asked for than any header needs.
+            Rejected: more is requested than any header needs.
         """
         if count > MAX_RECORD_BYTES:
             raise bad_archive(f"a header claims {count} bytes")
@@ -133,10 +133,10 @@ class BoundedStream:
         return data
 
     def seek(self, place: int, whence: int = 0) -> int:
-        """Goes to a place.
+        """Moves to a position.
 
         Raises:
-            Rejected: there is no such place.
+            Rejected: there is no such position.
         """
         try:
             self._stream.seek(place, whence)
@@ -145,7 +145,7 @@ class BoundedStream:
         return self._stream.tell()
 
     def tell(self) -> int:
-        """Where it is."""
+        """The current position."""
         return self._stream.tell()
 
 
@@ -158,23 +158,23 @@ _KINDS = {
     tarfile.FIFOTYPE: "a pipe",
 }
 _TAR_DAMAGES = (tarfile.TarError, ValueError, OverflowError, RecursionError)
-"""What `tarfile` is known to raise on headers that say nonsense; chained long names nest."""
+"""Errors that `tarfile` is known to raise on invalid headers; chained long names recurse."""
 
 
 def tar_members(
     stream: Any, size: int, limits: Limits, packing: Packing | None = None, fault: str = ""
 ) -> Iterator[Member]:
-    """Yields the members of a tar archive, in its order; folders are none.
+    """Yields the members of a tar archive in its order, without folders.
 
     Args:
-        stream: the archive, not packed.
-        size: bytes of it.
-        limits: members that are over them are refused.
-        packing: what members' `packing` says.
-        fault: why the stream ends where it does, if that is not the archive's end.
+        stream: the archive, unpacked.
+        size: its number of bytes.
+        limits: members that exceed them are refused.
+        packing: the members' `packing`.
+        fault: why the stream ends early; empty if it is complete.
 
     Raises:
-        Rejected: what follows cannot be read; after the members before it.
+        Rejected: the rest cannot be read; raised after the members before it.
     """
     bounded: Any = BoundedStream(stream)
     last = -1
@@ -183,7 +183,7 @@ def tar_members(
     except _TAR_DAMAGES as error:
         raise bad_archive(fault or f"it is not a tar archive ({error})") from None
     while (info := _next(tar, fault)) is not None:
-        vars(tar)["members"] = []  # it would keep every header
+        vars(tar)["members"] = []  # otherwise it keeps every header
         if info.offset <= last:
             raise bad_archive(f"the header at byte {info.offset} leads back")
         last = info.offset
@@ -206,7 +206,7 @@ def _next(tar: tarfile.TarFile, fault: str) -> tarfile.TarInfo | None:
 
 
 def _check_end(tar: tarfile.TarFile, stream: BoundedStream) -> None:
-    """`tarfile` takes anything but a header for the end; only zeros are one."""
+    """Checks for zeros at the end: `tarfile` accepts anything but a header."""
     stream.seek(tar.offset)
     block = stream.read(_BLOCK)
     if not block:
@@ -228,20 +228,20 @@ _LOCAL_HEADER = struct.Struct("<4s2xHH16xHH")  # signature, flags, method, lengt
 _ENCRYPTED = 0x1
 _UTF8_NAME = 0x800
 _ZIP_DAMAGES = (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, OverflowError)
-"""What `zipfile` is known to raise on directories that say nonsense, or need more than it knows."""
+"""Errors that `zipfile` is known to raise on invalid directories, or unsupported features."""
 
 
 def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
-    """Yields the members of a zip archive, sorted by name; folders are none.
+    """Yields the members of a zip archive, sorted by name, without folders.
 
-    Where no name has a `/`, a backslash separates folders, as old writers on Windows have it.
+    If no name has a `/`, backslashes separate folders, as in archives from old Windows programs.
 
     Args:
         stream: the archive.
-        limits: members that are over them are refused.
+        limits: members that exceed them are refused.
 
     Raises:
-        Rejected: the directory cannot be read, and so no member.
+        Rejected: the directory, and therefore any member, cannot be read.
     """
     bounded = BoundedStream(stream)
     try:
@@ -250,7 +250,7 @@ def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
         raise bad_archive(f"it is not a zip archive, or its end is missing ({error})") from None
     infos, end, members = archive.infolist(), archive.start_dir, []
     separator = "/" if any("/" in info.orig_filename for info in infos) else "\\"
-    for info in sorted(infos, key=lambda info: -info.header_offset):  # from the end: each ends where the next begins
+    for info in sorted(infos, key=lambda info: -info.header_offset):  # backwards: each must end before the next begins
         name = _name_of(info).replace(separator, "/")
         if not name.endswith("/"):
             members.append(_zip_member(name, info, bounded, end, limits))
@@ -270,7 +270,7 @@ def _zip_member(name: str, info: zipfile.ZipInfo, stream: BoundedStream, end: in
 
 
 def _name_of(info: zipfile.ZipInfo) -> str:
-    """The name as its bytes read in UTF-8, flagged or not; what is not UTF-8 keeps its bytes as surrogates."""
+    """The name decoded as UTF-8, flagged as such or not; other bytes become surrogates."""
     name = info.orig_filename
     if info.flag_bits & _UTF8_NAME or name.isascii():
         return name
@@ -295,7 +295,7 @@ def _refusal(info: zipfile.ZipInfo, limits: Limits) -> str:
 
 
 def data_start(info: zipfile.ZipInfo, stream: Any) -> int:
-    """Where a member's data begin, after its own header; -1 where that is not what the directory says."""
+    """Where a member's data begin, after its own header; -1 if the header contradicts the directory."""
     if info.header_offset < 0:
         return -1
     stream.seek(info.header_offset)
@@ -309,17 +309,17 @@ def data_start(info: zipfile.ZipInfo, stream: Any) -> int:
 
 
 def list_members(file: ImageRef, limits: Limits) -> Iterator[Member]:
-    """Yields an archive's members, folders left out; of plain archives only headers are read.
+    """Yields an archive's members without folders, reading only headers unless a tar is packed.
 
-    A packed tar is unpacked once in this process, for nothing in it can be found otherwise.
+    A packed tar is unpacked once in this process, because nothing in it can be found otherwise.
 
     Args:
         file: the archive.
-        limits: what it may hold.
+        limits: on its contents.
 
     Raises:
-        Rejected: it, or what follows in it, cannot be read.
-        OSError: its store does not give it.
+        Rejected: it, or the rest of it, cannot be read.
+        OSError: the store does not return it.
     """
     members = check_names(_members(file, limits))
     yield from islice(members, limits.members)
@@ -331,7 +331,7 @@ def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
     start = storage.read_range(file.uri, 0, 4)
     if start.startswith(b"\x1f\x8b"):
         unpacked = unpack(file.uri, Gzip(), file.version, limits.ratio)
-        if unpacked.is_doubtful:  # the member concerned is not known
+        if unpacked.is_doubtful:  # it is unknown which member is affected
             raise bad_archive(unpacked.fault)
         with open(unpacked.path, "rb") as stream:
             yield from tar_members(stream, unpacked.size, limits, Gzip(), unpacked.fault)

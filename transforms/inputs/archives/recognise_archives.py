@@ -1,4 +1,4 @@
-"""What archives hold, by the names of their members: class folders, samples of several files, or another layout."""
+"""Recognises archives by their members' names: class folders, samples of several files, or another layout."""
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,11 +13,11 @@ from recordmill.transforms.inputs.listing.folder_sketch import (
 )
 
 _PARTS = (".cls", ".json", ".txt")
-"""Endings of the files next to an image that may hold a sample's label or a text."""
+"""Extensions of the files next to an image that may contain a sample's label or caption."""
 
 
 def are_in_one_folder(names: Iterable[str]) -> bool:
-    """Whether all images are below one folder, in several folders that do not have names of splits."""
+    """Whether all images are below one folder, in several folders that are not all named after splits."""
     outer, inner = set(), set()
     for name in names:
         if posixpath.splitext(name)[1].lower() not in ("", *IMAGE_ENDINGS):
@@ -32,12 +32,12 @@ def are_in_one_folder(names: Iterable[str]) -> bool:
 
 
 def recognise_archives(sketch: FolderSketch) -> Iterator[Recognised]:
-    """The ways in which archives may be meant that are all that an input has."""
+    """Recognises an input that consists of archives."""
     archives = {name: inside for name, inside in sketch.archives.items() if inside.names and not name.endswith(".npz")}
     if not archives:
         return
     name, inside = next(iter(archives.items()))
-    if is_around := _is_around(inside):
+    if has_wrapper := _has_wrapper(inside):
         inside = inside.below(inside.top.folders[0])
     if any(inside.top.beside_images(ending) for ending in _PARTS):  # outside any folder
         yield _as_samples(sketch, name, inside)
@@ -47,13 +47,13 @@ def recognise_archives(sketch: FolderSketch) -> Iterator[Recognised]:
     elif inside.has_images:
         names = list(archives)
         found = _as_folders(sketch, names, inside)
-        if is_around and len(names) > 1 and all(map(_is_around, archives.values())) and "splits" in found.settings:
+        if has_wrapper and len(names) > 1 and all(map(_has_wrapper, archives.values())) and "splits" in found.settings:
             found.settings["source"]["look_through"] = True
         yield found
 
 
-def _is_around(inside: FolderSketch) -> bool:
-    """Whether one folder is around everything, as far as was looked."""
+def _has_wrapper(inside: FolderSketch) -> bool:
+    """Whether one folder contains everything that was seen."""
     top = inside.top
     return len(top.folders) == 1 and not top.images and not inside.at(top.folders[0]).images
 
@@ -73,7 +73,7 @@ def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recogn
 
 
 def _as_folders(sketch: FolderSketch, names: list[str], inside: FolderSketch) -> Recognised:
-    """Archives by the folders in the first of them."""
+    """Recognises archives by the folders in the first of them."""
     source: dict[str, Any] = {"kind": "archives"}
     where = f"in {', '.join(names)}"
     if inside.split_folders and not inside.image_folders:
@@ -93,14 +93,14 @@ def _as_folders(sketch: FolderSketch, names: list[str], inside: FolderSketch) ->
 
 
 def _any_of(splits: Mapping[str, Any]) -> str:
-    """A pattern that matches any of the words that settings map to splits; of those of one split the longest first."""
+    """A pattern for the words that settings map to splits; of the words for one split, the longest comes first."""
     words: Mapping[str, str] = splits["splits"]["from_source"]
     order = list(dict.fromkeys(words.values()))
     return f"(?P<split>{'|'.join(sorted(words, key=lambda word: (order.index(words[word]), -len(word))))})"
 
 
 def _other_layout(inside: FolderSketch) -> str:
-    """A file that annotates images, in no class folder; empty if there is none."""
+    """A file or folder of annotations, which class folders do not have; empty if there is none."""
     for folder, names in inside.names.items():
         beside = [file for ending in (".xml", ".json", ".txt") for file in names.beside_images(ending)]
         if beside:

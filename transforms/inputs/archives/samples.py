@@ -1,7 +1,7 @@
-"""Samples as WebDataset stores them: members that differ only in their extension, one after the other.
+"""Samples as WebDataset stores them: consecutive members that differ only in their extension.
 
-The extension is what follows the first dot of the base name: `000/07.seg.png` is the part `seg.png` of `000/07`
-(webdataset's `base_plus_ext`).
+The extension follows the first dot of the base name: `000/07.seg.png` is the part `seg.png` of `000/07` (webdataset's
+`base_plus_ext`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,15 +22,15 @@ MAX_PART_BYTES = 2**20
 """The longest label, caption or JSON that is read."""
 
 bad_sample = partial(Rejected, "list", "bad_sample")
-"""What stands next to an image cannot be used."""
+"""A file next to an image cannot be used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartFeature(FeatureFrom):
-    """A further feature, from a member next to an image: the YAML keys below its name, with those of `FeatureFrom`.
+    """An additional feature from a member next to an image: the YAML keys below its name, with those of `FeatureFrom`.
 
     Attributes:
-        part: the extension of a text file, such as `txt`; or `json.KEY`, for what `.json` has under a key.
+        part: the extension of a text file, such as `txt`; or `json.KEY` for the value of a key in the `.json`.
     """
 
     part: str
@@ -43,7 +43,7 @@ class PartFeature(FeatureFrom):
         """The feature's value or values.
 
         Raises:
-            Rejected: it is of another type, or is not there.
+            Rejected: it is of another type, or missing.
         """
         if self.many:
             if not isinstance(value, list | None):
@@ -57,7 +57,7 @@ class PartFeature(FeatureFrom):
 
 
 def _convert(value: Any, kind: Kind, part: str) -> Any:
-    """A value as references carry it, by the rules for cells of manifests; but captions may hold any character."""
+    """A value as stored in references, by the rules for cells of manifests; but captions may hold any character."""
     if kind == "bytes" and isinstance(value, str):
         return value
     try:
@@ -73,8 +73,8 @@ class Sample:
     Attributes:
         name: the members' common name.
         parts: members by extension.
-        image: the extension of the image; the empty string where there is none.
-        may_lack: whether the archive cannot be read after its members, where others of its name may be.
+        image: the extension of the image; empty if there is none.
+        may_lack: whether the archive cannot be read after these members, and further parts may be lost.
     """
 
     name: str
@@ -84,11 +84,11 @@ class Sample:
 
 
 def value_of(part: str, contents: Mapping[str, bytes]) -> Any:
-    """What a part says: the text of a file without white space around it, or a value of `.json`; None: nothing.
+    """The value of a part: a file's text without surrounding white space, or a value in `.json`; None if missing.
 
     Args:
         part: as in `PartFeature.part`.
-        contents: of the members that are needed, by extension.
+        contents: the contents of the members that are needed, by extension.
 
     Raises:
         Rejected: it is not UTF-8, or not JSON.
@@ -105,15 +105,15 @@ def value_of(part: str, contents: Mapping[str, bytes]) -> Any:
 
 
 def class_of(label: Any, part: str, names: Sequence[str]) -> str:
-    """The class that a label next to an image means.
+    """The class for a label next to an image.
 
     Args:
         label: a name, or a number.
-        part: where it stands.
-        names: of the classes that numbers count from 0; none: the number itself is the name.
+        part: the part that contains it, for messages.
+        names: the classes' names, if labels are numbers from 0; empty: the label itself is the name.
 
     Raises:
-        Rejected: it is missing, is neither text nor integer, or there is no class of that number.
+        Rejected: it is missing, is neither text nor integer, or has no class.
     """
     if label is None or label == "":
         raise bad_sample(f"{part} is missing or empty")
@@ -128,19 +128,19 @@ def class_of(label: Any, part: str, names: Sequence[str]) -> str:
 
 
 def extensions_of(parts: Iterable[str]) -> frozenset[str]:
-    """The extensions of the files that parts are read from."""
+    """The extensions of the files that contain these parts."""
     return frozenset("json" if part.startswith("json.") else part for part in parts if part)
 
 
 def group_samples(members: Iterable[Member], image_parts: tuple[str, ...]) -> Iterator[Sample]:
-    """Yields the samples of an archive; each member is a part of one.
+    """Groups the members of an archive into samples; each member is a part of one.
 
     Args:
         members: in the archive's order.
-        image_parts: extensions of images, the first that is there is taken.
+        image_parts: extensions of images; the first that a sample has is used.
 
     Raises:
-        Rejected: what `members` raises; after the sample before it.
+        Rejected: as `members`, after the sample before it.
     """
     damage: list[Rejected] = []
     for name, together in groupby(_until_damage(members, damage), key=lambda member: _split(member.name)[0]):

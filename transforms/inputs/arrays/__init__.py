@@ -1,1 +1,1 @@
-"""Images as arrays in files: where each is, by the files' headers alone."""
+"""Images as arrays in files, located from the files' headers alone."""

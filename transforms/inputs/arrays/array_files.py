@@ -25,7 +25,7 @@ from recordmill.transforms.inputs.archives.members import data_start
 from recordmill.transforms.inputs.listing.named_files import DataFile, explain_os_error, locate
 
 LONGEST_HEADER = 12_000
-"""Bytes that hold any header: numpy accepts no longer one without `max_header_size` or `allow_pickle`."""
+"""The most bytes of a header: numpy accepts longer ones only with `max_header_size` or `allow_pickle`."""
 
 IDX_UNSIGNED_BYTES = 8
 
@@ -40,9 +40,9 @@ class ArrayHeader:
     """The header of an array.
 
     Attributes:
-        shape: the array's.
-        dtype: of its values; never objects.
-        bytes: of the header itself: where the values begin.
+        shape: the array's shape.
+        dtype: the type of its values; never objects.
+        bytes: the length of the header: where the values begin.
     """
 
     shape: tuple[int, ...]
@@ -64,16 +64,16 @@ ParseHeader = Callable[[bytes], ArrayHeader]
 
 
 def parse_idx_header(data: bytes) -> ArrayHeader:
-    """Reads the header of an IDX file, in which MNIST comes (http://yann.lecun.com/exdb/mnist/).
+    """Parses the header of an IDX file, the format of MNIST (http://yann.lecun.com/exdb/mnist/).
 
-    It has two zero bytes, the type of the values (8: unsigned bytes), the number of dimensions, and each dimension as
-    a big-endian 32-bit number. The values follow, the last dimension's next to each other.
+    It has two zero bytes, the type of the values (8: unsigned bytes), the number of dimensions, and each dimension as a
+    big-endian 32-bit number. The values follow in row-major order.
 
     Args:
-        data: the file's first bytes, `LONGEST_HEADER` of them or fewer if it is shorter.
+        data: the file's first `LONGEST_HEADER` bytes, or all of them.
 
     Raises:
-        Rejected: `bad_array`: it is not such a file.
+        Rejected: `bad_array`: it is not an IDX file of unsigned bytes.
     """
     if len(data) < 4 or data[:2] != b"\0\0":
         raise bad_array(f"no IDX file begins with {data[:4].hex(' ') or 'nothing'}")
@@ -86,9 +86,9 @@ def parse_idx_header(data: bytes) -> ArrayHeader:
 
 
 def parse_npy_header(data: bytes) -> ArrayHeader:
-    """Reads the header of a .npy file, with the same arguments and errors.
+    """Parses the header of a .npy file, with the same arguments and errors.
 
-    It also rejects arrays whose bytes are not their values, row after row.
+    Also rejects pickled objects, and arrays that are not in row-major order.
     """
     stream = io.BytesIO(data)
     try:
@@ -97,7 +97,7 @@ def parse_npy_header(data: bytes) -> ArrayHeader:
             raise ValueError(f"version {version[0]}.{version[1]} is not known")
         shape, fortran_order, dtype = _NPY_READERS[version](stream)
     except (ValueError, TypeError, SyntaxError, TokenError, RecursionError, MemoryError) as error:
-        # numpy parses Python, and its messages may have memory addresses: rejections read the same on every machine
+        # numpy's messages may contain memory addresses, but rejections must be the same on every machine
         why = re.sub(r" at 0x[0-9a-f]+", "", " ".join(str(error).split()))[:200]
         raise bad_array(f"not a .npy header: {why}") from None
     if dtype.hasobject:
@@ -109,14 +109,14 @@ def parse_npy_header(data: bytes) -> ArrayHeader:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of an array with its header: bytes that can be read by range.
+    """The place of an array and its header: bytes that can be read by range.
 
     Attributes:
         uri: the file.
-        packing: how they are stored in the file; None if it is not compressed.
-        offset: where they begin in the file, or in what unpacking gives.
-        size: how many there are; -1 where that is only known once they are unpacked.
-        version: of the file.
+        packing: how the bytes are stored in the file; None if not compressed.
+        offset: where they begin, in the file or in the unpacked data.
+        size: their number; -1 if it is unknown before unpacking.
+        version: the version of the file.
     """
 
     uri: str
@@ -126,12 +126,12 @@ class Place:
     version: str = ""
 
     def read(self, offset: int, length: int, expected: int | None = None) -> bytes:
-        """A range, from here on; fewer bytes where there are no more.
+        """Reads a range of the place; fewer bytes if it ends before.
 
         Args:
-            offset: of the first byte.
-            length: bytes.
-            expected: how many there should be in all: no more are unpacked; None: no more than are asked for.
+            offset: the first byte, from the start of the place.
+            length: the number of bytes.
+            expected: bytes of the whole place, and the most to unpack; None: only those asked for.
 
         Raises:
             Rejected: `bad_packing`, `vanished` or `unreadable`.
@@ -155,16 +155,16 @@ class Place:
         return parse(self.read(0, LONGEST_HEADER))
 
     def check_size(self, header: ArrayHeader, values: str) -> None:
-        """Raises Rejected, `wrong_length`, unless there are as many bytes as the header says.
+        """Raises Rejected, `wrong_length`, unless the number of bytes fits the header.
 
         Args:
-            header: of the array.
-            values: what its values are, for the message.
+            header: the array's header.
+            values: a description of its values, for the message.
         """
         expected = header.total_bytes
         if self.size >= 0:
             found, wrong = f"{self.size:,}", self.size != expected
-        else:  # the last byte is there, and none after it
+        else:  # the last byte must exist, and none after it
             wrong = len(self.read(expected - 1, 2, expected)) != 1
             found = "fewer"
         if wrong:
@@ -173,20 +173,20 @@ class Place:
 
 
 def place_of(file: ImageRef) -> Place:
-    """A whole file: what is in it, if its name ends in `.gz`."""
+    """A whole file, unpacked if its name ends in `.gz`."""
     packed = file.uri.endswith(".gz")
     return Place(file.uri, Gzip() if packed else None, size=-1 if packed else file.size, version=file.version)
 
 
 def find_labels(file: DataFile, name: str) -> Place:
-    """The file of labels of that name in a file's folder, plain or gzipped.
+    """Finds a label file in the folder of a file of images, plain or gzipped.
 
     Args:
         file: the file of images.
-        name: of the file of labels, with or without `.gz`.
+        name: the name of the label file, with or without `.gz`.
 
     Raises:
-        FileNotFoundError: it is not there; its message is the name.
+        FileNotFoundError: it does not exist; the message is the name.
         Rejected: `bad_labels`: it is a link that leads out of the input, not a file, or cannot be read.
     """
     plain = posixpath.join(file.folder, name.removesuffix(".gz"))
@@ -203,10 +203,10 @@ def find_labels(file: DataFile, name: str) -> Place:
 
 
 def find_members(file: ImageRef) -> dict[str, Place]:
-    """The place of each array of a .npz file by its name, without the `.npy` that it has in the archive.
+    """Finds the place of each array in a .npz file, by its name without the `.npy` that it has in the archive.
 
     Raises:
-        Rejected: `bad_packing`: it is not an archive that can be read.
+        Rejected: `bad_packing`: it is not a readable archive.
     """
     try:
         with storage.open_to_read(file.uri) as stream, zipfile.ZipFile(stream) as archive:
@@ -217,10 +217,10 @@ def find_members(file: ImageRef) -> dict[str, Place]:
 
 
 def _place_of_member(member: zipfile.ZipInfo, file: ImageRef, stream: BinaryIO) -> Place:
-    """The place of a member: in the archive itself if it is only stored."""
+    """The place of a member; in the archive itself if it is not compressed."""
     if member.flag_bits & 1:
         raise _bad_packing(f"{member.filename} is encrypted")
-    if member.header_offset < 0:  # where the archive's start is missing
+    if member.header_offset < 0:  # the archive's start is missing
         raise _bad_packing(f"{member.filename} begins before the archive does")
     if member.compress_type != zipfile.ZIP_STORED:
         return Place(file.uri, NamedMember(member.filename), 0, member.file_size, file.version)

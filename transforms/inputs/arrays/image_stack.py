@@ -1,4 +1,4 @@
-"""Images of one size, one after another, and their labels: a reference for each image, and back to its pixels."""
+"""Stacks of images of one size and their labels: makes references to the images, and reads their pixels."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,10 +19,10 @@ Order = Literal["interleaved", "planar"]
 Labels = list[int] | list[str]
 
 SHAPE_FIELD = "array_shape"
-"""The field of `ImageRef.features` that carries an image's shape to its reader; it is not a feature."""
+"""The field of `ImageRef.features` with the image's shape, for `read_stacked_image`; it is not a feature."""
 
 LONGEST_LABEL = 4096
-"""Bytes of a label; numpy gives each text of an array as many as the longest has."""
+"""The most bytes of a label; numpy stores every text of an array with the length of the longest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class ImageStack:
     """An array of images, and the array of their labels.
 
     Attributes:
-        key: the array's name in the dataset; images are called `key#0`, `key#1`, ...
-        name: the array's, for messages.
-        word: the source's for the split.
-        images: where the images are.
-        labels_name: the name of the array or file of labels, for messages.
-        labels: where the labels are; None for images without.
+        key: the array's name in the dataset; the images' keys are `key#0`, `key#1`, ...
+        name: the array's name, for messages.
+        word: the source's split word.
+        images: the place of the images.
+        labels_name: the name of the label array or file, for messages.
+        labels: the place of the labels; None if there are none.
     """
 
     key: str
@@ -49,17 +49,17 @@ class ImageStack:
 def list_stack(
     file: ImageRef, stack: ImageStack, parse: ParseHeader, order: Order, classes: Mapping[str, int]
 ) -> Iterator[Listed]:
-    """A reference for each image, after the classes that the labels number.
+    """Yields a reference for each image, after the classes that the labels number.
 
     Args:
-        file: the file that the images are in.
+        file: the file that contains the images.
         stack: the arrays.
-        parse: reads their headers.
-        order: where the channels are.
-        classes: numbers by class name; empty where each number is a class of its own.
+        parse: parses their headers.
+        order: the place of the channels.
+        classes: numbers by class name; empty if each number is its own class.
 
     Raises:
-        Rejected: `bad_array`, `wrong_length`, `bad_packing`: there are no such images; `bad_labels`.
+        Rejected: `bad_array`, `wrong_length`, `bad_packing` or `bad_labels`.
     """
     header = stack.images.read_header(parse)
     if header.dtype != np.uint8:
@@ -70,7 +70,7 @@ def list_stack(
     names = None
     if stack.labels is not None:
         names, numbers = name_labels(read_labels(stack.labels, parse, stack.labels_name, count), classes)
-        if numbers:  # classes called 0, 1, ..., 10 have that order
+        if numbers:  # classes named 0, 1, ..., 10 keep that order
             yield ClassNames.of(file, {str(number): number for number in sorted(numbers)})
     features = orjson.dumps({SHAPE_FIELD: shape}).decode()
     common = {"packing": str(stack.images.packing or ""), "split": file.split or stack.word, "features": features}
@@ -79,9 +79,9 @@ def list_stack(
 
 
 def check_images(header: ArrayHeader, order: Order) -> None:
-    """Raises Rejected, `bad_array`, unless an array is of images.
+    """Raises Rejected, `bad_array`, unless an array contains images.
 
-    These have N x height x width values, or 1 or 3 channels: last, or with `planar` before the height.
+    The shape is N x height x width, or has 1 or 3 channels too: last, or with `planar` before the height.
     """
     shape = header.shape
     channels = 1 if len(shape) == 3 else shape[1 if order == "planar" else -1] if len(shape) == 4 else 0
@@ -96,23 +96,23 @@ def check_images(header: ArrayHeader, order: Order) -> None:
 def list_ranges(
     file: ImageRef, key: str, begin: int, length: int, count: int, labels: Sequence[str] | None = None, **common: Any
 ) -> Iterator[ImageRef]:
-    """A reference for each of some ranges of one length, which follow each other from `begin` on."""
+    """Yields a reference for each of `count` consecutive ranges of one length, from `begin` on."""
     refer = partial(ImageRef, uri=file.uri, size=file.size, version=file.version, length=length, **common)
     for index in range(count):
         yield refer(key=f"{key}#{index}", offset=begin + index * length, label="" if labels is None else labels[index])
 
 
 def read_labels(place: Place, parse: ParseHeader, name: str, count: int) -> Labels:
-    """The labels of images, of an array of shape (N) or (N, 1).
+    """Reads the labels of images from an array of shape (N) or (N, 1).
 
     Args:
-        place: of the array.
-        parse: reads its header.
-        name: the array's, for messages.
-        count: how many images there are; an array of another length is not read.
+        place: the array's place.
+        parse: parses its header.
+        name: the array's name, for messages.
+        count: the number of images; an array of another length is not read.
 
     Raises:
-        Rejected: `bad_labels`: it holds no such labels, or cannot be read.
+        Rejected: `bad_labels`: its type or shape is wrong, or it cannot be read.
     """
     try:
         header = place.read_header(parse)
@@ -132,15 +132,14 @@ def read_labels(place: Place, parse: ParseHeader, name: str, count: int) -> Labe
 
 
 def name_labels(labels: Labels, classes: Mapping[str, int]) -> tuple[list[str], set[int]]:
-    """The class of each label.
+    """Maps labels to the names of their classes.
 
     Args:
         labels: numbers or names.
-        classes: numbers by class name; empty where each number is a class of its own, called as it is written.
+        classes: numbers by class name; empty if each number is its own class, named as it is written.
 
     Returns:
-        The classes' names, where an unknown number stays a number without a class;
-        and the numbers that are classes of their own.
+        The names (a number without a class stays a number), and the numbers that are their own classes.
     """
     names = {number: name for name, number in classes.items()}
     numbers = {label for label in set(labels) if isinstance(label, int)}
@@ -163,9 +162,9 @@ def read_stacked_image(ref: ImageRef, max_bytes: int, order: Order) -> tuple[byt
 
 
 def interleave(planes: bytes, channels: int) -> bytes | bytearray:
-    """The first pixel's channels, then the second's, of planes stored one after the other.
+    """Reorders consecutive planes so that each pixel's channels are together.
 
-    For 32 x 32 x 3 it takes half the time of copying numpy's transposed view: 3.4 of 6.4 us with the array made of it.
+    For 32 x 32 x 3, it takes half the time of copying numpy's transposed view: 3.4 of 6.4 us, including the array.
     """
     if channels == 1:
         return planes

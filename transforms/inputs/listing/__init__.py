@@ -1,1 +1,1 @@
-"""What a listing meets: folders, names, paths named in data, files next to images."""
+"""Folders, file names, paths found in data, and files next to images."""

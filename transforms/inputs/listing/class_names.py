@@ -1,9 +1,8 @@
-"""Names of classes that data know by number: from settings, or from a file.
+"""Names of classes that are numbers in the data, from settings or from a file.
 
-A text file has one name per line. Writers of TFRecords leave `labels.txt` next to them, with one name per line or
-`id:name` as TF-Slim writes it; `label_map.pbtxt`, the Object Detection API's `StringIntLabelMap`
-(object_detection/protos/string_int_label_map.proto); or TensorFlow Datasets' `FEATURE.labels.txt`, with one name per
-line.
+A text file has one name per line. Writers of TFRecords leave one of these next to them: `labels.txt`, with one name per
+line, or `id:name` as TF-Slim writes it; `label_map.pbtxt`, the Object Detection API's `StringIntLabelMap`
+(object_detection/protos/string_int_label_map.proto); or TensorFlow Datasets' `FEATURE.labels.txt`.
 """
 
 import posixpath
@@ -25,10 +24,10 @@ MAX_TEXT_BYTES = 16 * 2**20
 """The longest file of names that is read."""
 
 MOST_CLASSES = 1_000_000
-"""This many may be counted instead of named."""
+"""The most classes that settings may count instead of naming."""
 
 LONGEST_NAME = 4096
-"""Letters of a class, a key, a group or a path: anything longer is a text in the wrong column."""
+"""Characters of a class, a key, a group or a path: anything longer comes from the wrong column."""
 
 T = TypeVar("T")
 
@@ -36,7 +35,7 @@ _NUMBERED = re.compile(r"(-?[0-9]{1,18}):(.*)")
 
 
 class ClassNamesError(ValueError):
-    """A file names no classes; one sentence."""
+    """A file names no classes; the message is one sentence."""
 
 
 class NoClassNamesError(ClassNamesError):
@@ -44,13 +43,13 @@ class NoClassNamesError(ClassNamesError):
 
 
 def number_classes(classes: Sequence[str] | int) -> dict[str, int]:
-    """The number of each class by its name.
+    """Maps the name of each class to its number.
 
     Args:
-        classes: names in the order of their numbers, or how many there are, which are called 0, 1, ...
+        classes: names in the order of their numbers, or the number of classes, named 0, 1, ...
 
     Raises:
-        ValueError: two have one name, or the number is negative or above `MOST_CLASSES`.
+        ValueError: two classes have one name, or the number is negative or above `MOST_CLASSES`.
     """
     if isinstance(classes, int) and not 0 <= classes <= MOST_CLASSES:
         raise ValueError(f"there cannot be {classes:,} classes: give names, or a number up to {MOST_CLASSES:,}")
@@ -63,11 +62,11 @@ def number_classes(classes: Sequence[str] | int) -> dict[str, int]:
 
 
 def read_class_names(file: DataFile, name: str) -> dict[str, int]:
-    """The classes that a text file names, one a line; empty lines at the end count for nothing.
+    """Reads the classes from a text file with one name per line; blank lines at the end are ignored.
 
     Args:
         file: a file of data.
-        name: of the text file, in that file's folder.
+        name: the name of the text file, in the same folder.
 
     Raises:
         NoClassNamesError: there is no such file.
@@ -84,10 +83,10 @@ def _number_lines(data: bytes) -> dict[str, int]:
 
 
 def split_names(text: str) -> list[str]:
-    """The names of classes in a text, one a line; blank lines at its end count for nothing.
+    """The class names in a text, one per line; blank lines at the end are ignored.
 
     Raises:
-        ValueError: a name follows a blank line: a class's number is that of its line.
+        ValueError: a name follows a blank line, and a class's number is that of its line.
     """
     names = [line.strip() for line in text.rstrip().splitlines()]
     if "" in names:
@@ -96,7 +95,7 @@ def split_names(text: str) -> list[str]:
 
 
 def _parse_names_file(file: DataFile, folder: str, name: str, parse: Callable[[bytes], T]) -> T:
-    """What a function makes of a text file that names classes: a whole path or URL, or a name in a folder of the input.
+    """Parses a file of class names, given by its full path or URL, or by its name in a folder of the input.
 
     Raises:
         NoClassNamesError: there is no such file.
@@ -116,7 +115,7 @@ def _parse_names_file(file: DataFile, folder: str, name: str, parse: Callable[[b
 
 
 def why_unread(error: OSError | ValueError | Rejected) -> str:
-    """Why a file of names cannot be used, without the path that the error may name: the sentence names the file."""
+    """Why a file of names cannot be used, without the path in the error: the caller's sentence names the file."""
     if isinstance(error, UnicodeDecodeError):
         return f"it is not UTF-8, from byte {error.start} on"
     if isinstance(error, OSError):
@@ -124,15 +123,15 @@ def why_unread(error: OSError | ValueError | Rejected) -> str:
     return " ".join((error.detail if isinstance(error, Rejected) else str(error)).split())
 
 
-def state_classes(names: Sequence[str] | int, key: str = "source.class_names") -> Mapping[str, int]:
-    """The numbers of the classes that a setting names, by their names.
+def number_class_names(names: Sequence[str] | int, key: str = "source.class_names") -> Mapping[str, int]:
+    """Numbers the classes in a setting; errors name its key.
 
     Args:
         names: the setting's value; it may be empty.
         key: the YAML key that it was written under, for the message.
 
     Raises:
-        ValueError: they cannot be.
+        ValueError: as `number_classes`.
     """
     try:
         return number_classes(names)
@@ -142,13 +141,13 @@ def state_classes(names: Sequence[str] | int, key: str = "source.class_names") -
 
 @dataclass(slots=True)
 class LabelFiles:
-    """What the numbers of classes in one file of Examples mean.
+    """The names of the numbered classes in one file of Examples.
 
     Attributes:
         file: the file of Examples.
-        name: of the file of names: relative to that file's folder, or a whole path or URL; `auto`: the known
-            one next to it, or in a folder above it in the input; empty: none.
-        listed: the names themselves, by which no file is looked for.
+        name: the file of names: a path relative to that file's folder, or a full path or URL; `auto`: a known name next
+            to the Examples, or in a folder above them in the input; empty: none.
+        listed: the names themselves; no file is searched for then.
     """
 
     file: DataFile
@@ -157,14 +156,14 @@ class LabelFiles:
     _found: dict[tuple[str, ...], tuple[str, Mapping[int, str] | Sequence[str]]] = field(default_factory=dict)
 
     def names_for(self, convention: Convention, first: int) -> tuple[str, Mapping[int, str]]:
-        """Where names were found, and they by number; the empty string and nothing where there are none.
+        """Where names were found, and the names by number; both empty if there are none.
 
         Args:
-            convention: of an Example: after its features of labels TensorFlow Datasets calls the file.
-            first: the number of the first class, where lines say none.
+            convention: the Examples' convention, whose label features TensorFlow Datasets names its file after.
+            first: the number of the first class, if the file has no numbers.
 
         Raises:
-            ClassNamesError: the file is there, or was asked for, and names no classes.
+            ClassNamesError: the file exists, or a setting names it, but it names no classes.
         """
         if self.listed or not self.name:
             return "source.class_names", dict(enumerate(self.listed, first))
@@ -197,14 +196,14 @@ class LabelFiles:
 
 
 def parse_label_file(name: str, data: bytes) -> Mapping[int, str] | Sequence[str]:
-    """The names of classes by number; or one after the other, where the file has no numbers.
+    """Parses class names: by number, or as a list if the file has no numbers.
 
     Args:
-        name: of the file, which says what form it has.
-        data: its bytes.
+        name: the file's name, which decides the format.
+        data: the file's bytes.
 
     Raises:
-        ValueError: it names no classes, one number twice, or one name twice.
+        ValueError: it names no classes, or has a number or a name twice.
     """
     text = data.decode("utf-8-sig")
     if name.endswith(".pbtxt"):
@@ -227,12 +226,12 @@ def _by_number(pairs: Sequence[tuple[int, str]]) -> Mapping[int, str]:
         if number in names:
             raise ValueError(f"it names class {number} twice")
         names[number] = name
-    number_classes(list(names.values()))  # no two have one name
+    number_classes(list(names.values()))  # raises if two classes have one name
     return names
 
 
 def _parse_label_map(text: str) -> list[tuple[int, str]]:
-    """The numbers and names of a `StringIntLabelMap`; of a name and a display name the one for people."""
+    """The numbers and names of a `StringIntLabelMap`; a display name is preferred to a name."""
     try:
         items = text_format.Parse(text, _label_map_class()(), allow_unknown_field=True).item
     except text_format.ParseError as error:

@@ -1,7 +1,7 @@
-"""Cuts an input into parts that are listed side by side. Together they hold exactly what the input holds.
+"""Cuts an input into parts that are listed in parallel, and which together are exactly the input.
 
-On a store, a part is a range of names, and cuts are made where folders begin. On this machine, a part is some folders,
-or everything else. No cut is inside a folder that is ignored: it counts as one thing.
+On a store, a part is a range of names, cut where folders begin. On this machine, a part is some folders, or everything
+else. An ignored folder is never cut, because it counts as one entry.
 """
 
 import os
@@ -21,32 +21,32 @@ from recordmill.schemas.settings.listing import Input
 from recordmill.storage.stores.store import in_parallel
 
 MOST_PARTS = 64
-"""Parts of an input."""
+"""The most parts of an input."""
 
 LISTINGS = 8
 """Parts of a store's input that one process lists at once."""
 
-_DEPTH = 3  # levels of folders where cuts are sought
-_MOST_NAMES = 1_000  # of a store's folder, for a cut: one page
-_MOST_FOLDERS = 25_000  # of one whose first page has only folders
+_DEPTH = 3  # levels of folders in which to look for cuts
+_MOST_NAMES = 1_000  # names of a store's folder that are read to find cuts: one page
+_MOST_FOLDERS = 25_000  # the same if its first page has only folders
 _CHUNK = 1_000
 
 T = TypeVar("T")
 
 IgnoredAt = Callable[[str], tuple[str, str]]
-"""The outermost folder of a path that is ignored, or the path itself, and why: empty if it is not."""
+"""Returns the outermost ignored folder of a path, or the path itself, and the reason; empty if it is not ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of an input; without cuts, all of it.
+    """A part of an input; by default, all of it.
 
     Attributes:
         input: the input.
-        start: on a store, where its range of paths begins.
-        end: the first path after it; empty: there is none.
-        folders: on this machine, the folders that are walked.
-        without: folders below them that are in other parts.
+        start: on a store, the first path of its range.
+        end: the first path after its range; empty: it has no end.
+        folders: on this machine, the folders to walk.
+        without: folders below them that belong to other parts.
     """
 
     input: Input
@@ -60,13 +60,13 @@ coders.registry.register_coder(Part, coders.PickleCoder)
 
 
 def cut_input(source_input: Input, ignored_at: IgnoredAt) -> list[Part]:
-    """The parts of an input, in the order of its paths; one part if it cannot be cut."""
+    """Cuts an input into parts, in the order of its paths; one part if it cannot be cut."""
     root = source_input.path
     if not storage.is_local(root):
         prefix = root.rstrip("/") + "/"
         cuts: list[str] = []
-        with suppress(OSError):  # the listing says so
-            cuts = normal_cuts(_find_cuts(prefix), ignored_at) if storage.starts_anywhere(prefix) else []
+        with suppress(OSError):  # the listing reports it
+            cuts = normalize_cuts(_find_cuts(prefix), ignored_at) if storage.starts_anywhere(prefix) else []
         return [Part(source_input, *each) for each in pairwise(["", *cuts, ""])]
     folders = _find_folders(root, ignored_at)
     if len(folders) < 2:
@@ -79,8 +79,8 @@ def cut_input(source_input: Input, ignored_at: IgnoredAt) -> list[Part]:
     ]
 
 
-def normal_cuts(cuts: Iterable[str], ignored_at: IgnoredAt) -> list[str]:
-    """Cuts in order, at most `MOST_PARTS` - 1 of them; those inside an ignored folder are moved to its beginning."""
+def normalize_cuts(cuts: Iterable[str], ignored_at: IgnoredAt) -> list[str]:
+    """Sorts cuts, moves those inside an ignored folder to its beginning, and keeps at most `MOST_PARTS` - 1."""
     moved = set()
     for cut in cuts:
         at, reason = ignored_at(cut)
@@ -91,7 +91,7 @@ def normal_cuts(cuts: Iterable[str], ignored_at: IgnoredAt) -> list[str]:
 
 
 def _find_cuts(prefix: str) -> list[str]:
-    """Where folders of a store begin, level by level, until there are enough."""
+    """Finds where folders of a store begin, level by level, until there are enough."""
     cuts: list[str] = []
     level = [""]
     for _ in range(_DEPTH):
@@ -112,14 +112,14 @@ def _names_in(folder: str) -> list[str]:
 
 
 def _find_folders(root: str, ignored_at: IgnoredAt) -> list[str]:
-    """Folders that do not contain each other, level by level, until there are enough; links are left to the rest."""
+    """Finds disjoint folders, level by level, until there are enough; links are left to the remaining part."""
     level, kept = [""], list[str]()
     for _ in range(_DEPTH):
         deeper = []
         for below in level:
             found = []
             folder = os.path.join(root, below) if below else root
-            with suppress(OSError), os.scandir(folder) as entries:  # the walk says so
+            with suppress(OSError), os.scandir(folder) as entries:  # the walk reports it
                 for entry in entries:
                     path = f"{below}/{entry.name}" if below else entry.name
                     if entry.is_dir(follow_symlinks=False) and ignored_at(f"{path}/")[0] != path:
@@ -132,16 +132,16 @@ def _find_folders(root: str, ignored_at: IgnoredAt) -> list[str]:
     return sorted([*kept, *level])
 
 
-def side_by_side(listings: Sequence[Callable[[], Iterator[T]]]) -> Iterator[T]:
-    """What several listings yield, `LISTINGS` of them at a time, in the order in which it arrives.
+def merge_listings(listings: Sequence[Callable[[], Iterator[T]]]) -> Iterator[T]:
+    """Runs up to `LISTINGS` listings at a time, and yields what they yield in the order of arrival.
 
     Raises:
-        Exception: the first error of a listing, when what arrived before it has been yielded.
+        Exception: the first error of a listing, after everything that arrived before it.
     """
     arrived: Queue[list[T] | BaseException | None] = Queue(2 * LISTINGS)
     closed = Event()
 
-    def tell(what: list[T] | BaseException | None) -> None:
+    def send(what: list[T] | BaseException | None) -> None:
         while not closed.is_set():
             with suppress(Full):
                 return arrived.put(what, timeout=0.2)
@@ -150,10 +150,10 @@ def side_by_side(listings: Sequence[Callable[[], Iterator[T]]]) -> Iterator[T]:
         try:
             found = listing()
             while not closed.is_set() and (chunk := list(islice(found, _CHUNK))):
-                tell(chunk)
-            tell(None)
-        except BaseException as error:  # noqa: BLE001  # it is raised in the thread that asked
-            tell(error)
+                send(chunk)
+            send(None)
+        except BaseException as error:  # noqa: BLE001  # it is raised in the caller's thread
+            send(error)
 
     with ThreadPoolExecutor(LISTINGS, thread_name_prefix="recordmill-list") as pool:
         try:

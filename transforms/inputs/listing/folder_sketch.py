@@ -1,4 +1,4 @@
-"""What an input looks like from outside: the names of two levels, and how a few of the files begin."""
+"""A sketch of an input: the names in two levels of folders, and the first bytes of a few files."""
 
 import posixpath
 import re
@@ -12,16 +12,16 @@ from recordmill.schemas.settings.dataset import SPLIT_NAMES
 
 IMAGE_ENDINGS = (
     *(".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"),
-    *(".avif", ".heic", ".jp2"),  # accepted only where a setting names them, as their rejection says
+    *(".avif", ".heic", ".jp2"),  # accepted only if a setting names them, as their rejection says
 )
-"""Endings of names that are those of images. A conversion looks at the bytes; only this guess goes by names."""
+"""The extensions of images. Only recognition goes by names: a conversion looks at the bytes."""
 
 IMAGE_PATTERNS = tuple("*." + "".join(f"[{c}{c.upper()}]" for c in ending[1:]) for ending in IMAGE_ENDINGS)
 """The same as patterns in gitignore's syntax."""
 
 
 USUAL_WORDS = {word: SPLIT_NAMES[word] for word in ("train", "val", "valid", "validation", "test")}
-"""The words for splits that most collections use, and the splits."""
+"""The split words that most collections use, and their splits."""
 
 _WORDS = "|".join(sorted(SPLIT_NAMES, key=len, reverse=True))
 
@@ -30,7 +30,7 @@ ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".zip")
 
 @dataclass(frozen=True)
 class Names:
-    """The contents of one folder, sorted; up to ten thousand names, which many sources ask about.
+    """The contents of one folder, sorted: up to ten thousand names, so answers about them are cached.
 
     Attributes:
         files: names of files.
@@ -42,7 +42,7 @@ class Names:
 
     @cached_property
     def images(self) -> tuple[str, ...]:
-        """The files that are images by their names."""
+        """The files with an image's extension."""
         return self.ending(*IMAGE_ENDINGS)
 
     @cached_property
@@ -54,34 +54,34 @@ class Names:
         return frozenset(name.rpartition(".")[2].lower() for name in self.files)
 
     def ending(self, *endings: str) -> tuple[str, ...]:
-        """The files with one of these endings, in either case; an ending has a dot."""
+        """The files with one of these extensions (which begin with a dot), in either case."""
         if self._suffixes.isdisjoint(ending.rpartition(".")[2] for ending in endings):
             return ()
         return tuple(name for name in self.files if name.lower().endswith(endings))
 
     def beside_images(self, ending: str) -> tuple[str, ...]:
-        """The files of an ending that have the name of an image in the same folder."""
+        """The files with this extension that are named after an image in the same folder."""
         return tuple(name for name in self.ending(ending) if posixpath.splitext(name)[0] in self._image_stems)
 
 
 def stems_of(names: Iterable[str]) -> set[str]:
-    """The names without their endings."""
+    """The names without their extensions."""
     return {posixpath.splitext(name)[0] for name in names}
 
 
 @dataclass(frozen=True, slots=True)
 class FolderSketch:
-    """What an input looks like from outside.
+    """A sketch of an input.
 
     Attributes:
-        names: the contents of the input itself (the empty string), in folders there, and in a few below those that hold
-            annotations (`train/labels`); a large input's folders are not all here.
-        heads: how some of the files begin, by their paths: at most a KiB; of Parquet its columns as the first lines of
-            a CSV; of an archive the first label, as `shard.tar/.cls`.
-        archives: what is in some of the archives, by their paths.
-        only: the name of the file that the input is; empty if it is a folder. Of a table or a JSON file, `names` has
-            the images next to it too.
-        root: the whole path or URL of the input, which cells of tables may begin with; empty: it is not known.
+        names: the contents of the input itself (key: the empty string), of the folders in it, and of a few annotation
+            folders below those (`train/labels`); of a large input, not all folders.
+        heads: the first bytes of some files, by path: at most 1 KiB. For Parquet, the columns and the first row as CSV;
+            for an archive, its first label, as `shard.tar/.cls`.
+        archives: the contents of some archives, by path.
+        only: the file's name if the input is a single file, otherwise empty. If it is a table or a JSON file, `names`
+            includes the images next to it.
+        root: the full path or URL of the input, with which cells of tables may begin; empty: unknown.
     """
 
     names: Mapping[str, Names] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class FolderSketch:
 
     @staticmethod
     def of(paths: Iterable[str], heads: Mapping[str, bytes] | None = None) -> "FolderSketch":
-        """The sketch of a list of files, by their paths."""
+        """Makes the sketch of a list of paths."""
         contents: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()), {"": (set(), set())})
         for path in paths:
             *above, name = path.split("/")
@@ -108,7 +108,7 @@ class FolderSketch:
         return self.at("")
 
     def at(self, folder: str) -> Names:
-        """The contents of a folder; nothing where it was not read."""
+        """The contents of a folder; empty if it was not read."""
         return self.names.get(folder, Names())
 
     def has_folder(self, path: str) -> bool:
@@ -118,22 +118,22 @@ class FolderSketch:
 
     @property
     def split_folders(self) -> tuple[str, ...]:
-        """The folders in the input, if the names of all of them are those of splits."""
+        """The folders in the input, if all of them are named after splits."""
         folders = self.top.folders
         return folders if folders and all(name.lower() in SPLIT_NAMES for name in folders) else ()
 
     def splits_by_folder(self, folders: Collection[str]) -> dict[str, Any]:
-        """The settings by which these folders give splits; nothing if they do not all have names of splits."""
+        """The settings that take splits from these folders; empty unless all are named after splits."""
         return given_splits("from_folders", folders) if set(folders) <= set(self.split_folders) else {}
 
     @property
     def image_folders(self) -> tuple[str, ...]:
-        """The folders in the input with images directly in them."""
+        """The folders in the input that directly contain images."""
         return tuple(folder for folder in self.top.folders if self.at(folder).images)
 
     @property
     def folders_around(self) -> tuple[str, ...]:
-        """The folders in the input that hold folders and no images directly."""
+        """The folders in the input that contain folders, but no images directly."""
         return tuple(each for each in self.top.folders if self.at(each).folders and not self.at(each).images)
 
     @property
@@ -142,21 +142,21 @@ class FolderSketch:
         return any(names.images for names in self.names.values())
 
     def all_ending(self, *endings: str) -> tuple[str, ...]:
-        """The paths of all files with one of these endings."""
+        """The paths of all files with one of these extensions."""
         return tuple(posixpath.join(at, name) for at, names in self.names.items() for name in names.ending(*endings))
 
     def archive_words(self) -> set[str]:
-        """The first word for a split in the name of each archive; empty for one without such a word."""
+        """The first split word in the name of each archive; empty for an archive without one."""
         found = [re.search(_WORDS, name, re.IGNORECASE) for name in self.all_ending(*ARCHIVE_ENDINGS)]
         return {match[0] if match else "" for match in found}
 
     def first_head(self, folder: str, *endings: str, sign: bytes = b"") -> bytes:
-        """How the first file of an ending in a folder begins, of those that were looked into and hold a sign."""
+        """The first bytes of the first file in a folder with one of these extensions and with `sign` in these bytes."""
         named = {path: head for path, head in self.heads.items() if path.lower().endswith(endings) and sign in head}
         return next((head for path, head in named.items() if posixpath.dirname(path) == folder), b"")
 
     def below(self, folder: str) -> "FolderSketch":
-        """The sketch of a folder in it."""
+        """The sketch of a folder in the input."""
         cut = len(folder) + 1
         names = {path[cut:]: each for path, each in self.names.items() if f"{path}/".startswith(f"{folder}/")}
         heads = {path[cut:]: each for path, each in self.heads.items() if path.startswith(f"{folder}/")}
@@ -165,14 +165,14 @@ class FolderSketch:
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """How the files of an input may be meant.
+    """Settings under which a source can read an input.
 
     Attributes:
-        settings: the settings that say so, as a user would write them in YAML.
-        why: by which files: the end of a sentence `it looks like ...`.
-        is_firm: whether the names speak for it; if not, it is taken only where nothing else fits.
-        needs: what must be said or done first, as a sentence; empty: nothing.
-        needed_key: the YAML key that says it, if one does.
+        settings: the settings, as a user would write them in YAML.
+        why: the files that led to them: the end of a sentence `it looks like ...`.
+        is_firm: whether the names are good evidence; if not, this is used only if nothing else fits.
+        needs: what the user must say or do first, as a sentence; empty: nothing.
+        needed_key: the YAML key to set, if there is one.
     """
 
     settings: Mapping[str, Any]
@@ -183,24 +183,24 @@ class Recognised:
 
     @property
     def kind(self) -> str:
-        """The source."""
+        """The name of the source."""
         return str(self.settings["source"]["kind"])
 
 
 def split_of(word: str) -> str:
-    """The split that a word stands for, with a year after it or not (`val2017`); empty where it is not such a word."""
+    """The split that a word stands for, with or without a year (`val2017`); empty if it is not a split word."""
     return SPLIT_NAMES.get(word.lower().rstrip("0123456789"), "")
 
 
 def begins_with_split(name: str) -> bool:
-    """Whether a name begins with a word for a split, as `train_labels.csv` does."""
+    """Whether a name begins with a split word, as `train_labels.csv` does."""
     return name.lower().startswith(tuple(SPLIT_NAMES))
 
 
 def split_pattern(names: Iterable[str]) -> tuple[str, list[str]]:
-    """A pattern that names match which differ in a word for a split, and their words; empty where they are not so.
+    """A pattern for names that differ only in a split word, and their words; empty if they differ otherwise.
 
-    The pattern has a group `split`; numbers after the word may be others too.
+    The pattern has a group `split`, and matches any numbers after the word.
     """
     parts = [re.fullmatch(rf"(.*?)((?i:{_WORDS}))(?![a-z])(.*)", name) for name in names]
     around = {(part[1], re.sub("[0-9]+", "[0-9]+", re.escape(part[3]))) for part in parts if part}
@@ -214,10 +214,10 @@ def split_pattern(names: Iterable[str]) -> tuple[str, list[str]]:
 
 
 def given_splits(key: str, words: Iterable[str], known: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The settings of splits that are given: `key` is `from_source` or `from_folders`.
+    """The settings that map words to splits; `key` is `from_source` or `from_folders`.
 
-    None where no word is one for a split, or something has no word. A word of another kind is its split's own name,
-    unless its split is known.
+    Empty if no word is a split word, or a word is empty. Any other word becomes a split of its own name, unless `known`
+    has its split.
     """
     order = list(dict.fromkeys(SPLIT_NAMES.values()))
     splits = {word: split_of(word) or (known or {}).get(word, "") for word in set(words)}

@@ -1,6 +1,6 @@
-"""A walk through a local folder that names everything it meets, and what of an input is ignored.
+"""Walks a local folder and reports everything in it; decides which paths of an input are ignored.
 
-Beam's own match silently skips what it cannot read, linked folders and names with `[`, and dies on a name that is not
+Beam's own match silently skips unreadable files, linked folders and names with `[`, and fails on a name that is not
 UTF-8.
 """
 
@@ -21,22 +21,22 @@ from recordmill.schemas.settings.listing import ListingSettings
 from recordmill.transforms.inputs.listing.named_files import explain_os_error as _why
 
 Ignore = Callable[[str, bool], str]
-"""Says why a path (and whether it is a folder) is to be ignored: a reason code, or the empty string."""
+"""Takes a path and whether it is a folder; returns the reason code for ignoring it, or the empty string."""
 
 
 def walk_folder(root: str, ignore: Ignore, below: str = "", without: Set[str] = frozenset()) -> Iterator[ImageRef]:
-    """Yields every file below a folder, links followed, and a notice of everything that is not a plain, readable file.
+    """Yields every file below a folder, and a notice of everything that is not a plain, readable file.
 
     The key of each is its path below the root, `/`-separated, as the file system spells it; its URI is not set.
 
-    A folder that is ignored counts as one entry and is not entered. Links are followed; one that leads back to a
-    folder on its own path is a `fatal` entry, since it would never end. So is a folder that cannot be read: how
-    many images it holds cannot be known. Their details say how to leave them out.
+    An ignored folder counts as one entry and is not entered. Links are followed. A link back to a folder on its own
+    path is a `fatal` entry, because following it would never end. So is a folder that cannot be read, because the
+    number of its images is unknown. Their details say how to leave them out.
 
     Args:
         root: the folder; keys are paths below it.
-        ignore: says what to ignore.
-        below: if given, the folder below the root that is walked.
+        ignore: decides what to ignore.
+        below: the folder below the root to walk; empty: the root itself.
         without: folders below the root that are not entered.
     """
     ancestors = []
@@ -103,9 +103,9 @@ def _describe_broken(path: str, entry: os.DirEntry[str], ignore: Ignore, error: 
 
 
 def _or_leave_out(path: str, is_folder: bool) -> str:
-    """The rest of a sentence: the flag that has this one path ignored; nothing where no flag can name it."""
+    """The end of a message: the flag that ignores this one path; empty if no flag can name it."""
     try:
-        # A backslash makes gitignore's signs mere letters; JSON is YAML.
+        # A backslash escapes gitignore's special characters; JSON is valid YAML.
         pattern = re.sub(r"[][*?\\]| $", r"\\\g<0>", f"/{path}/" if is_folder else f"/{path}")
         value = shlex.quote(f"ignore=[{orjson.dumps(pattern).decode()}]")
     except TypeError:  # a name that is not UTF-8, or the input itself
@@ -114,16 +114,16 @@ def _or_leave_out(path: str, is_folder: bool) -> str:
 
 
 SYSTEM_NAMES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
-"""Files and folders that operating systems leave; they are never meant as images."""
+"""Files and folders that operating systems create; they are never images."""
 
 
 def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
-    """Why a path is to be ignored: `system_file`, `hidden`, `ignored` or `settings.not_included`; else empty."""
-    path = normal_path(path) or path  # patterns come in NFC too
+    """The reason for ignoring a path: `system_file`, `hidden`, `ignored` or `settings.not_included`; empty if none."""
+    path = normal_path(path) or path  # patterns are in NFC too
     name = path.rpartition("/")[2]
     if name in SYSTEM_NAMES:
         return "system_file"
-    if name.startswith(".") and name != "..":  # which no folder lists, and members of archives are rejected for
+    if name.startswith(".") and name != "..":  # no folder lists `..`, and archive members with it are rejected
         return "hidden"
     if settings.ignore and compile_globs(settings.ignore).match_file(f"{path}/" if is_folder else path):
         return "ignored"
@@ -133,7 +133,7 @@ def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
 
 
 def normal_path(path: str) -> str | None:
-    """A path in NFC; None where it is not text."""
+    """A path in NFC; None if it is not valid text."""
     if path.isascii():
         return path
     try:
@@ -145,5 +145,5 @@ def normal_path(path: str) -> str | None:
 
 @cache
 def compile_globs(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
-    """Patterns in gitignore's syntax."""
+    """Compiles patterns in gitignore's syntax."""
     return pathspec.GitIgnoreSpec.from_lines(patterns)

@@ -1,4 +1,4 @@
-"""Files that data name, or that are next to the data: they are below the input that the user gave, or are refused."""
+"""Files named in data or next to it; any that is not below the user's input is refused."""
 
 import os
 import posixpath
@@ -20,7 +20,7 @@ from recordmill.storage.packed_files import read_image
 T = TypeVar("T")
 
 MAX_BYTES = 16 * 2**20
-"""Longer than any file that describes one image and does not contain it."""
+"""More than any file has that describes one image without containing it."""
 
 _WHY = {"vanished": "there is no such file", "too_many_bytes": "it is longer than {:,} bytes"}
 
@@ -34,11 +34,11 @@ class NoFileError(Rejected):
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file of data, from which other files below the same input are found.
+    """A file of data that leads to other files below the same input.
 
     Attributes:
-        path: the file's, as `Source.list_references` is given it.
-        ref: a reference to it, whose `uri` ends with `path`, however the store spells that.
+        path: the file's path, as `Source.list_references` receives it.
+        ref: a reference to the file, whose `uri` ends with `path`, in the store's own spelling.
     """
 
     path: str
@@ -46,32 +46,32 @@ class DataFile:
 
     @property
     def root(self) -> str:
-        """The input that the file was found in, or as much of its path as must not be left."""
+        """The input that the file was found in: the folder that other paths must not leave."""
         return self.ref.uri.rsplit("/", self.path.count("/") + 1)[0]
 
     @property
     def spelled(self) -> str:
-        """Its path below the root as the store spells it, which may be in NFD: paths of other files start from it."""
+        """The path below the root as the store spells it, perhaps in NFD; paths of other files are built from it."""
         return self.ref.uri[len(self.root) + 1 :]
 
     @property
     def folder(self) -> str:
-        """The folder of `spelled`; the empty string for the root."""
+        """The folder of `spelled`; empty for the root."""
         return posixpath.dirname(self.spelled)
 
     def resolve(self, below: str) -> str:
-        """Where another path below the root leads; raises as `resolve_inside`."""
+        """Resolves another path below the root; raises as `resolve_inside`."""
         return resolve_inside(self.root, below)
 
     def list_annotated(self, below: str, fields: Mapping[str, Any], classes: Iterable[str] = ()) -> Iterator[Listed]:
-        """Yields an image that the file describes, after the names of classes that must be announced.
+        """Yields an image that the file describes, after any classes to announce.
 
-        The image has the file's split. It is a rejection if there is no such file, or if the path leads outside.
+        The image gets the file's split. If it does not exist or is outside the input, a rejection is yielded instead.
 
         Args:
             below: the image's path below the root.
-            fields: what `ImageRef.features` holds for it, such as the result of `boxes_of`.
-            classes: names of the classes of its boxes, if the file announces them nowhere else.
+            fields: the contents of `ImageRef.features` for it, such as the result of `boxes_of`.
+            classes: the classes of its boxes, if the file does not announce them elsewhere.
         """
         image = self.ref.replace(key=key_of(self.ref.key, self.path, below), spelling="")
         try:
@@ -90,15 +90,15 @@ def explain_os_error(error: OSError) -> str:
 
 
 def resolve_inside(root: str, path: str) -> str:
-    """Where a path named in data leads: below the root, links followed.
+    """Resolves a path named in data, following links, to a place below the root.
 
     Args:
         root: a folder, on any file system.
-        path: relative to it, `/`-separated; or the whole path or URL of something below it.
+        path: relative to it, `/`-separated; or the full path or URL of something below it.
 
     Raises:
-        Rejected: it leads elsewhere, is of another store, or is not a path at all. The message does not name the
-            root: a rejection reads the same in every place.
+        Rejected: it leads elsewhere, is on another store, or is not a path. The message does not name the root, so
+            that it is the same on every machine.
     """
     prefix = root.rstrip("/") + "/"
     below = path[len(prefix) :] if path.startswith(prefix) else path
@@ -118,7 +118,7 @@ def resolve_inside(root: str, path: str) -> str:
 
 
 def locate(root: str, path: str) -> tuple[str, int, str]:
-    """Where a path named in data leads, and the file's size and version.
+    """Resolves a path named in data; returns it with the file's size and version.
 
     Raises:
         Rejected: as `resolve_inside` and `size_and_version`.
@@ -128,10 +128,10 @@ def locate(root: str, path: str) -> tuple[str, int, str]:
 
 
 def size_and_version(uri: str) -> tuple[int, str]:
-    """A file's size and modification time as references have them; (-1, "") where asking would cost a request.
+    """A file's size and modification time, as in references; (-1, "") on a store, where asking costs a request.
 
     Raises:
-        Rejected: `vanished`: there is no such file, or it cannot be looked at; `not_a_file`.
+        Rejected: `vanished`: there is no such file, or its status cannot be read; `not_a_file`.
     """
     if not storage.is_local(uri):
         return -1, ""
@@ -145,21 +145,21 @@ def size_and_version(uri: str) -> tuple[int, str]:
 
 
 def key_of(key: str, path: str, other: str) -> str:
-    """The key of the path `other`, below the input whose file at `path` has the key `key`."""
+    """The key for the path `other` in the same input, in which the file at `path` has the key `key`."""
     return key[: len(key) - len(path)] + unicodedata.normalize("NFC", posixpath.normpath(other))
 
 
 def read_sibling(uri: str, max_bytes: int = MAX_BYTES) -> bytes:
-    """Reads a whole file that describes images; a store in trouble is tried again.
+    """Reads a whole file that describes images; retries if the store fails.
 
     Args:
         uri: where it should be.
-        max_bytes: more is not read. A format whose files describe many images, or hold one, needs more.
+        max_bytes: the most that is read. Formats whose files describe many images, or contain one, need more.
 
     Raises:
-        NoFileError: there is none.
+        NoFileError: it does not exist.
         Rejected: stage `list`, `bad_annotations`: it cannot be read, or is too long.
-        Exception: the store is out of order, and was so at every try.
+        Exception: the store failed at every try.
     """
     try:
         return read_image(ImageRef(uri, uri, -1), max_bytes)
@@ -170,7 +170,7 @@ def read_sibling(uri: str, max_bytes: int = MAX_BYTES) -> bytes:
 
 
 def read_json(uri: str, max_bytes: int) -> Any:
-    """The contents of a JSON file that describes images; a byte order mark is not part of it.
+    """Reads a JSON file that describes images, with or without a byte order mark.
 
     Raises:
         ValueError: it is not JSON.
@@ -180,13 +180,13 @@ def read_json(uri: str, max_bytes: int) -> Any:
 
 
 def parse_sibling(uri: str, parse: Callable[[bytes], T]) -> T | None:
-    """What a function makes of a file that concerns many images; None if there is no such file.
+    """Parses a file that concerns many images; None if there is no such file.
 
-    Both the reading and the parsing are done once, and again if the file changes.
+    It is read and parsed once, and again only if it changes.
 
     Raises:
         Rejected: as `read_sibling`.
-        Exception: what `parse` raises.
+        Exception: as `parse`.
     """
     try:
         known = size_and_version(uri)

@@ -1,4 +1,4 @@
-"""Users' regular expressions, on an engine that never backtracks: no pattern and no name can hang a worker."""
+"""Users' regular expressions, on an engine that never backtracks: no pattern or name can hang a worker."""
 
 from functools import cache
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import re2
 
 MAX_LETTERS = 1000
-"""The longest pattern: time to search grows with it too, and with two thousand letters a name can take seconds."""
+"""The longest pattern: search time grows with its length, and at two thousand a name can take seconds."""
 
 
 @cache
@@ -46,7 +46,7 @@ def check_template(text: str, key: str, *names: str) -> None:
         names: the names that have a value.
 
     Raises:
-        ValueError: it has others, or braces that do not match.
+        ValueError: it uses other names, or its braces do not match.
     """
     try:
         text.format_map(dict.fromkeys(names, ""))

@@ -1,1 +1,1 @@
-"""Manifests: what the cells of a table say of images."""
+"""Manifests: tables whose rows describe images."""

@@ -1,7 +1,7 @@
-"""What one row of a manifest says of one image, and by which columns.
+"""The columns of a manifest, and what a row says about its image.
 
-The columns are the YAML keys below `source.columns` and `source.features_from`. Cells become the values that their
-columns are for, or are refused with their column, value and type.
+The columns are the YAML keys below `source.columns` and `source.features_from`. Cells are converted to their column's
+type, or refused with column, value and type.
 """
 
 import math
@@ -29,14 +29,14 @@ _TOO_LARGE = 2**127  # sums are finite below it, as JSON needs them
 
 
 def refuse(column: str, value: Any, wanted: str) -> Rejected:
-    """The error that says why a value is refused."""
+    """Makes the error that refuses a value."""
     if value is None or value == "":
         return bad_row(f"column {column!r} is empty")
     return bad_row(f"column {column!r}: {value!r:.60} ({type(value).__name__}) is {wanted}")
 
 
 def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
-    """A text; integers in decimal, or by the names of the classes that they number; empty where there is no value."""
+    """A value as text: an integer in decimal, or as the class that it numbers in `names`; no value is an empty text."""
     if value is None:
         return ""
     if names and isinstance(value, str) and _INTEGER.fullmatch(value):
@@ -60,7 +60,7 @@ def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
 
 
 def list_of(value: Any, column: str, separator: str) -> list[Any]:
-    """A list; a text is one in JSON if it begins with `[`, or is cut at the separator; no value is an empty list."""
+    """A value as a list: text is JSON if it begins with `[`, else split at the separator; no value is an empty list."""
     if isinstance(value, str):
         if value.lstrip().startswith("["):
             return parse_list(value, column)
@@ -71,7 +71,7 @@ def list_of(value: Any, column: str, separator: str) -> list[Any]:
 
 
 def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ()) -> list[str]:
-    """A list of texts, none of them empty."""
+    """A value as a list of non-empty texts."""
     texts = [text_of(each, column, names) for each in list_of(value, column, separator)]
     for place, text in enumerate(texts, start=1):
         if not text.strip():
@@ -80,10 +80,10 @@ def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ())
 
 
 def feature_value(value: Any, kind: Kind, column: str) -> Any:
-    """A value as features of references carry it: a text, an integer or a finite float.
+    """A value as stored in a reference's features: a text, an integer or a finite float.
 
     A text becomes a number only as a whole (`12`, `-1.5e3`; `true` and `false` are 1 and 0); an integer becomes a float
-    where that is declared; nothing is rounded.
+    if `kind` says so; nothing is rounded.
     """
     if isinstance(value, float) and not math.isfinite(value):
         raise refuse(column, value, "not finite")
@@ -96,10 +96,10 @@ def feature_value(value: Any, kind: Kind, column: str) -> Any:
 
 
 def number_of(value: Any, column: str) -> float:
-    """A finite number; a text is one in decimal.
+    """A value as a finite number; texts are decimal.
 
     Raises:
-        Rejected: it is something else, or there is none.
+        Rejected: it is something else, or missing.
     """
     number = _float(value)
     if not isinstance(number, float) or not math.isfinite(number):
@@ -122,7 +122,7 @@ def _float(value: Any) -> Any:
 
 
 def parse_json(text: str, column: str, wanted: str = "JSON") -> Any:
-    """What is written in JSON."""
+    """Parses a text as JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -130,7 +130,7 @@ def parse_json(text: str, column: str, wanted: str = "JSON") -> Any:
 
 
 def parse_list(text: str, column: str) -> list[Any]:
-    """A list that is written in JSON."""
+    """Parses a text as a JSON list."""
     values = parse_json(text, column, "a JSON list")
     if not isinstance(values, list):
         raise refuse(column, text, "not a JSON list")
@@ -138,7 +138,7 @@ def parse_list(text: str, column: str) -> list[Any]:
 
 
 def boxes_from(value: Any, column: str) -> list[list[float]]:
-    """Lists of four numbers each: xmin, ymin, xmax, ymax.
+    """A value as boxes: lists of xmin, ymin, xmax, ymax.
 
     Raises:
         Rejected: it is something else.
@@ -151,11 +151,11 @@ def boxes_from(value: Any, column: str) -> list[list[float]]:
 
 
 def _is_number(side: Any) -> bool:
-    return isinstance(side, int | float) and not isinstance(side, bool) and abs(side) < _TOO_LARGE  # so NaN is none
+    return isinstance(side, int | float) and not isinstance(side, bool) and abs(side) < _TOO_LARGE  # excludes NaN
 
 
 def pixels_of(value: Any, column: str) -> int:
-    """A number of pixels; 0 where there is none.
+    """A value as a number of pixels; 0 if there is none.
 
     Raises:
         Rejected: it is not a whole number.
@@ -173,18 +173,18 @@ def check_labels(column: str, boxes: Sequence[Any], labels: Sequence[str]) -> No
 
 
 def objects_from(value: Any, column: str, names: Sequence[str] = ()) -> tuple[list[list[float]], list[str]]:
-    """Boxes (xmin, ymin, xmax, ymax) and their classes, of what Hugging Face calls objects.
+    """Boxes (xmin, ymin, xmax, ymax) and their classes, from what Hugging Face calls objects.
 
-    That is an object of lists, `bbox` and `categories` (or `category`), or a list of objects with one of each. A box is
-    COCO's: x, y, width, height.
+    That is an object of two lists, `bbox` and `categories` (or `category`), or a list of objects with one of each. A
+    box is in COCO's form: x, y, width, height.
 
     Args:
         value: of the cell; a text is JSON; a missing value means no boxes.
         column: for messages.
-        names: of the classes that integers number from 0.
+        names: of the classes, if categories are integers from 0.
 
     Raises:
-        Rejected: it is something else, a category is missing, or a number is that of no class.
+        Rejected: it is something else, a category is missing, or a number has no class.
     """
     if isinstance(value, str) and value.strip():
         value = parse_json(value, column)
@@ -211,22 +211,22 @@ def _columns_of(objects: list[Any], column: str) -> dict[str, list[Any]]:
 
 @dataclass(slots=True)
 class Entry:
-    """What a row says, in texts and numbers; what it does not say is empty.
+    """The contents of a row, as texts and numbers; what the row lacks is empty.
 
     Attributes:
         uri: where the image is.
         key: its name in the dataset.
         label: its class.
-        labels: its classes, where it may have several; None where that is not said.
-        split: the word for its split.
-        group: what stays in one split.
-        sha256: the digest of its bytes, in hex.
-        boxes: xmin, ymin, xmax, ymax of each; None where that is not said.
-        box_labels: the class of each.
-        size: width and height of the image as the annotators saw it, where they say so.
-        fractions: whether boxes are in parts of the image instead of pixels.
-        features: further fields, by feature.
-        fault: what is wrong with a row that names its image: other rows of that image may be sound.
+        labels: its classes, if it may have several; None if not given.
+        split: the split word.
+        group: its group.
+        sha256: the SHA-256 of its bytes, in hex.
+        boxes: xmin, ymin, xmax, ymax of each box; None if not given.
+        box_labels: the class of each box.
+        size: width and height of the image when annotated, if known.
+        fractions: whether boxes are fractions of the image instead of pixels.
+        features: the values of additional features, by key.
+        fault: what is wrong with a row that names its image: other rows of the image may be valid.
     """
 
     uri: str = ""
@@ -247,7 +247,7 @@ class Entry:
         """Adds the boxes of another row of the same image.
 
         Returns:
-            How the rows contradict each other in what they say of the image; the empty string if they do not.
+            How the rows contradict each other; the empty string if they do not.
         """
         for each in fields(self):
             one, two = getattr(self, each.name), getattr(other, each.name)
@@ -261,30 +261,31 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Names of a manifest's columns.
+    """The names of a manifest's columns.
 
     Attributes:
-        uri: the image's path below `source.root`, or its URL there. With columns in braces it is what they make
-            together: `images/{id}.jpg`, or `images/{id}.*` where the endings differ.
-        bytes: the image itself: in base64; in Parquet binary, or a struct with binary `bytes`, as Hugging Face has it.
+        uri: the image's path relative to `source.root`, or its URL below it. Columns in braces are combined:
+            `images/{id}.jpg`, or `images/{id}.*` if extensions differ.
+        bytes: the image itself: in base64; in Parquet, binary or a struct with binary `bytes`, as Hugging Face stores
+            it.
         label: the class.
-        labels: several classes: a list, or a text cut at `source.separator`.
-        split: the word that `splits.from_source` turns into a split.
-        group: rows of one group stay in one split.
+        labels: several classes: a list, or a text separated by `source.separator`.
+        split: the word that `splits.from_source` maps to a split.
+        group: rows of the same group stay in one split.
         key: the image's name in the dataset; by default its path, or the number of its row.
-        sha256: the digest that the image's bytes must have, in hex.
+        sha256: the SHA-256 that the image's bytes must have, in hex.
         boxes: a list of boxes, each a list of xmin, ymin, xmax, ymax; in CSV as JSON.
-        box_labels: the classes of the boxes, as `labels`.
-        objects: boxes with their classes, as Hugging Face has them: `{bbox: [[x, y, width, height], ...], categories:
-            [...]}`, or a list of `{bbox: [...], category: ...}`; in CSV as JSON.
-        xmin: the left side of a box, where each row has one; rows of one image are joined. A row whose box is empty
-            stands for an image without objects.
-        ymin: its upper side.
-        xmax: its right side.
-        ymax: its lower side.
-        box_label: its class.
-        width: the image's width as the annotators saw it, in pixels: an image of another size is rejected.
-        height: its height.
+        box_labels: the classes of the boxes, in the form of `labels`.
+        objects: boxes with their classes, as Hugging Face stores them: `{bbox: [[x, y, width, height], ...],
+            categories: [...]}`, or a list of `{bbox: [...], category: ...}`; in CSV as JSON.
+        xmin: the left side of the box, if each row has one; rows of one image are joined. A row with an empty box is an
+            image without objects.
+        ymin: the box's upper side.
+        xmax: the box's right side.
+        ymax: the box's lower side.
+        box_label: the box's class.
+        width: the image's width in pixels when annotated: an image of another size is rejected.
+        height: the image's height when annotated.
     """
 
     uri: str = ""
@@ -307,7 +308,7 @@ class Columns:
     height: str = added_setting("")
 
     def named(self) -> Iterator[tuple[str, str]]:
-        """(YAML key, column) of each that is named."""
+        """(YAML key, column) of each named column."""
         for each in fields(self):
             column = getattr(self, each.name)
             named = [name for _, name in template_parts(column)] if each.name == "uri" else [column]
@@ -315,17 +316,17 @@ class Columns:
 
     @property
     def row_boxes(self) -> tuple[str, ...]:
-        """The columns of a row's one box: four sides and a class; empty where rows have no such box."""
+        """The columns of a row's only box: four sides and a class; empty if rows do not have one box each."""
         columns = (self.xmin, self.ymin, self.xmax, self.ymax, self.box_label)
         return columns if any(columns) else ()
 
     @property
     def of_classes(self) -> tuple[str, ...]:
-        """The columns that name classes."""
+        """The columns that hold classes."""
         return tuple(filter(None, (self.label, self.labels, self.box_labels, self.objects, self.box_label)))
 
     def check(self) -> None:
-        """Raises ValueError where there is no image, or two, or boxes without labels."""
+        """Raises ValueError if columns for images, boxes or labels are missing or contradictory."""
         if bool(self.uri) == bool(self.bytes):
             raise ValueError("source.columns names one of two: `uri`, where the image is, or `bytes`, the image itself")
         if bool(self.boxes) != bool(self.box_labels):
@@ -345,15 +346,15 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureFrom:
-    """A further feature of an image. A subclass adds the field that says from where.
+    """An additional feature of an image; a subclass adds the field that names its origin.
 
     Attributes:
         type: `bytes` (text as UTF-8), `int64` or `float`.
         many: whether it is a list of values.
-        default: what stands for a value that is not there; without it the image is rejected.
+        default: replaces a missing value; without it, the image is rejected.
         where: the name of the subclass's field.
-        hint: what to write there.
-        described: what the feature is, for people, with `{}` for the field's value.
+        hint: a sentence saying what to write in it.
+        described: the feature's meaning, for people, with `{}` for the field's value.
     """
 
     type: Kind = "bytes"
@@ -365,7 +366,7 @@ class FeatureFrom:
     described: ClassVar[str]
 
     def check(self, key: str) -> None:
-        """Raises ValueError where the feature of that name cannot be."""
+        """Raises ValueError if the feature's settings are invalid."""
         name = f"source.features_from.{key}"
         if not getattr(self, self.where):
             raise ValueError(f"{name}.{self.where} is empty: {self.hint}")
@@ -377,7 +378,7 @@ class FeatureFrom:
             raise ValueError(f"{name}.default is {self.default!r}, which is not of type {self.type}") from None
 
     def default_value(self) -> Any:
-        """The default as references carry it, e.g. 1.0 for 1 where `type` is `float`; None where there is none."""
+        """The default as stored in references, e.g. 1.0 for 1 if `type` is `float`; None if there is none."""
         return None if self.default is None else feature_value(self.default, self.type, getattr(self, self.where))
 
     def as_feature(self, key: str) -> Feature:
@@ -390,7 +391,7 @@ class FeatureFrom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureColumn(FeatureFrom):
-    """A further feature from a column: the YAML keys below its name, with those of `FeatureFrom`.
+    """An additional feature from a column: the YAML keys below its name, with those of `FeatureFrom`.
 
     Attributes:
         column: the column.
@@ -403,10 +404,10 @@ class FeatureColumn(FeatureFrom):
     described: ClassVar[str] = "column `{}`"
 
     def value_of(self, cell: Any, separator: str) -> Any:
-        """The feature's value, or values; an empty cell is none.
+        """The feature's value or values; an empty cell has none.
 
         Raises:
-            Rejected: there is none, or it is of another type.
+            Rejected: the value is missing or of another type.
         """
         if self.many:
             return [feature_value(each, self.type, self.column) for each in list_of(cell, self.column, separator)]
@@ -419,16 +420,16 @@ class FeatureColumn(FeatureFrom):
 
 @dataclass(frozen=True)
 class CellReader:
-    """Makes entries of rows with named cells.
+    """Makes entries from rows with named cells.
 
     Attributes:
-        columns: which column says what.
-        features: further features.
-        separator: between several labels in one text.
-        fractions: whether boxes are in parts of the image.
-        class_names: names of the classes that numbers in a column stand for, from 0.
-        base64_column: the column of images, where cells are texts.
-        keeps_unlabelled: whether an image whose class is empty has none, instead of being refused.
+        columns: the columns' names.
+        features: additional features.
+        separator: separates several labels in one text.
+        fractions: whether boxes are fractions of the image.
+        class_names: by column, the names of its numbered classes, from 0.
+        base64_column: the column of images, if cells are texts.
+        keeps_unlabelled: whether an image whose class is empty is kept, instead of being refused.
     """
 
     columns: Columns
@@ -440,11 +441,11 @@ class CellReader:
     keeps_unlabelled: bool = False
 
     def read(self, cells: Mapping[str, Any]) -> Entry:
-        """What the cells say.
+        """Makes the entry of one row.
 
         Raises:
-            Rejected: a value is missing or not what its column is for. Where rows of one image are joined, a row
-                that names its image is an entry with a fault instead.
+            Rejected: a value is missing or does not fit its column. If rows of one image are joined, a row that
+                names its image becomes an entry with a fault instead.
         """
         parts = template_parts(self.columns.uri)
         uri = "".join(text + (self._name(cells, column, is_required=True) if column else "") for text, column in parts)
@@ -511,10 +512,10 @@ class CellReader:
 
 @cache
 def template_parts(uri: str) -> tuple[tuple[str, str], ...]:
-    """The texts of `source.columns.uri`, each with the column that follows it.
+    """Splits `source.columns.uri` into texts, each with the column that follows it.
 
     Raises:
-        ValueError: braces do not fit together, or hold something else than a column's name.
+        ValueError: braces do not match, or contain anything but a column's name.
     """
     if "{" not in uri:
         return (("", uri),)
@@ -528,17 +529,17 @@ def template_parts(uri: str) -> tuple[tuple[str, str], ...]:
 
 
 def _missing(cells: Mapping[str, Any], column: str) -> Rejected:
-    """Why there is no value: the cell is empty, or there is no such column, as only lines of JSON may lack one."""
+    """The error for a missing value: the cell is empty, or a line of JSON lacks the column."""
     if column in cells:
         return refuse(column, "", "")
     return bad_row(f"there is no column {column!r}{did_you_mean(column, cells)}")
 
 
 def did_you_mean(column: str, names: Iterable[str]) -> str:
-    """The end of a sentence on a column that is not there: the nearest of those that are."""
+    """The end of a message about a missing column: the most similar name."""
     near = get_close_matches(column.casefold(), by_case := {name.casefold(): name for name in names}, n=1)
     return f": did you mean {by_case[near[0]]!r}?" if near else ""
 
 
 Reader = Callable[[Any], Entry]
-"""Makes an entry of a row's cells; raises `Rejected`."""
+"""Makes an entry from a row's cells; raises `Rejected`."""

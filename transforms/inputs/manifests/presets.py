@@ -16,13 +16,13 @@ _CORNERS = 8
 
 
 def read_vertex(cells: Mapping[str, Any]) -> Entry:
-    """An entry of a line of Vertex AI's import files for images.
+    """Makes the entry of a line of Vertex AI's import files for images.
 
-    `imageGcsUri` is the image; `classificationAnnotation` its class, `classificationAnnotations` several of them,
-    `boundingBoxAnnotations` its boxes in parts of the image; `dataItemResourceLabels` gives the split by `ml_use`.
+    `imageGcsUri` is the image, `classificationAnnotation` its class, `classificationAnnotations` several classes,
+    `boundingBoxAnnotations` its boxes as fractions of the image; `ml_use` in `dataItemResourceLabels` is the split.
 
     Raises:
-        Rejected: something is missing or of another kind.
+        Rejected: a value is missing or of another type.
     """
     entry = Entry(uri=_text_in(cells, "imageGcsUri", "imageGcsUri"), fractions=True)
     use = _object(cells.get("dataItemResourceLabels") or {}, "dataItemResourceLabels")
@@ -64,10 +64,10 @@ def _number(annotation: Any, side: str, column: str) -> float:
 
 
 def read_automl(cells: Sequence[str]) -> Entry:
-    """An entry of a row `[set,]path[,label...]` of AutoML's CSV, or of its form for boxes.
+    """Makes the entry of a row `[set,]path[,label...]` of AutoML's CSV, or of its form for boxes.
 
-    There the label is followed by the corners of one box in eight cells, as fractions of the image. Only two opposite
-    corners are needed; all nine are empty for an image without boxes. Further boxes are rows of their own, see
+    In that form, the corners of one box follow the label in eight cells, as fractions of the image. Only two opposite
+    corners are needed; all nine cells are empty for an image without boxes. Each further box has its own row: see
     `Entry.join`.
 
     Raises:
@@ -105,13 +105,13 @@ def _box(label: str, corners: Sequence[str]) -> tuple[list[list[float]], list[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """Tables that are known.
+    """A known kind of table.
 
     Attributes:
         format: as `TableFormat.format`.
-        read: makes an entry of a row's cells.
+        read: makes an entry from a row's cells.
         uri_column: the column of the images, if columns have names.
-        splits: the words for splits, and the splits.
+        splits: the split words, and their splits.
     """
 
     format: Literal["jsonl", "csv"]

@@ -1,4 +1,4 @@
-"""What the columns of a table of images are, by their names and the first row."""
+"""Recognises the columns of a table of images, by their names and the first row."""
 
 import csv
 import posixpath
@@ -19,7 +19,7 @@ _LABEL = ("label", "class", "class_name", "category", "species", "breed", "targe
 _SPLIT = ("split", "set", "subset", "partition")
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 HELD = "<bytes>"
-"""What stands for the bytes of an image in a row."""
+"""Stands for the bytes of an image in a sampled row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ class FoundColumns:
     """The columns of a table of images.
 
     Attributes:
-        source: the settings that read them: `columns`; `names`, where the table has no header; `root`, if the images
-            are in a folder that no cell names; and `delimiter`, if it is not the usual one.
-        splits: words for splits as the table spells them, and the splits; empty where it has no such column.
-        others: the columns that say something else.
+        source: the settings that read them: `columns`; `names`, if the table has no header; `root`, if the images are
+            in a folder that no cell names; and `delimiter`, if it is not the usual one.
+        splits: split words as the table spells them, and their splits; None if it has no such column.
+        others: the remaining columns.
     """
 
     source: Mapping[str, Any]
@@ -44,16 +44,16 @@ class FoundColumns:
 
     @property
     def has_classes(self) -> bool:
-        """Whether it is known what rows say the image shows."""
+        """Whether the class of an image, or of its boxes, has a known column."""
         return self.has_boxes or "label" in self.source["columns"]
 
 
 def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
-    """What the columns of a table are; None where no column names images that can be seen, or holds them.
+    """Recognises a table's columns; None if no column names images that were seen or contains images.
 
     Args:
-        path: of the table, below the input.
-        sketch: the input, with how the table begins.
+        path: the table's path below the input.
+        sketch: the input, with the table's first bytes.
     """
     rows, delimiter = _first_rows(sketch.heads.get(path, b""), path)
     found = _columns_of(rows, path, sketch) if rows else None
@@ -71,7 +71,7 @@ def _columns_of(rows: Sequence[Sequence[str]], path: str, sketch: FolderSketch) 
 
 
 def _without_header(row: Sequence[str]) -> FoundColumns | None:
-    """RetinaNet's columns, or a path and a class, whatever follows them; None where there is but a path."""
+    """RetinaNet's columns, or a path, a class and any others; None if there is only a path."""
     if len(row) == 6 and all(re.fullmatch(r"\s*-?[0-9]+(\.[0-9]+)?\s*", cell) for cell in row[1:5]):
         columns = {"uri": "path", **{name: name for name in (*_SIDES, "box_label")}}
         return FoundColumns({"columns": columns, "names": list(columns.values())})
@@ -89,7 +89,7 @@ def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
 
 
 def why_no_columns(path: str, sketch: FolderSketch) -> str:
-    """What is not understood of a table in which `find_columns` finds nothing."""
+    """Why `find_columns` finds nothing in a table."""
     if b"\0" in (head := sketch.heads.get(path, b"")):
         return "it is not UTF-8, so set source.encoding"
     rows, _ = _first_rows(head, path)
@@ -102,9 +102,9 @@ def why_no_columns(path: str, sketch: FolderSketch) -> str:
 
 
 def _first_rows(head: bytes, path: str) -> tuple[list[list[str]], str]:
-    """The first two rows of a table that begins so, and its delimiter if that is not the usual one.
+    """The first two rows of a table with these first bytes, and its delimiter if that is not the usual one.
 
-    The names of JSON's keys are the first row. The first line of a CSV shows its delimiter.
+    For JSON, the first row is the keys. A CSV's delimiter is found in its first line.
     """
     text = head.decode("utf-8", "replace").removeprefix("\ufeff")
     name = path.lower().removesuffix(".gz")
@@ -114,7 +114,7 @@ def _first_rows(head: bytes, path: str) -> tuple[list[list[str]], str]:
     if name.endswith((".jsonl", ".ndjson")):
         try:
             row = orjson.loads(lines[0])
-        except ValueError:  # it is longer than what was read
+        except ValueError:  # only part of the line was read
             row = dict(re.findall(r'"(\w+)"\s*:\s*"([^"]*)"', lines[0]))
         is_row = bool(row) and isinstance(row, dict)
         return [list(row), [str(value) for value in row.values()]] if is_row else [], ""
@@ -144,14 +144,14 @@ def _find_image(row: Mapping[str, str], path: str, sketch: FolderSketch) -> Foun
 
 
 def _find_meanings(row: Mapping[str, str], found: FoundColumns) -> FoundColumns:
-    """The columns of class, split and boxes among the others."""
+    """Finds the columns of class, split and boxes among the others."""
     columns, left = dict(found.source["columns"]), {name.strip().lower(): name for name in found.others}
     splits = None
     if split := next((left[name] for name in _SPLIT if name in left), None):
         word = row[split].strip()
         if word.lower() in USUAL_WORDS:
             columns["split"] = left.pop(split.strip().lower())
-            splits = {_spelt(value, word): name for value, name in USUAL_WORDS.items()}
+            splits = {_match_case(value, word): name for value, name in USUAL_WORDS.items()}
     label = next((name for name in _LABEL if name in left), "")
     if label and "uri" in columns and all(side in left for side in _SIDES):
         columns |= {side: left.pop(side) for side in _SIDES} | {"box_label": left.pop(label)}
@@ -159,15 +159,15 @@ def _find_meanings(row: Mapping[str, str], found: FoundColumns) -> FoundColumns:
             columns |= {side: left.pop(side) for side in ("width", "height")}
     elif label:
         columns["label"] = left.pop(label)
-    elif len(left) == 1:  # what else would it say?
+    elif len(left) == 1:  # then it must be the class
         columns["label"] = left.popitem()[1]
     return FoundColumns({**found.source, "columns": columns}, splits, tuple(left.values()))
 
 
 def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | None:
-    """The folder, from the table's own on, below which a cell's image is, and its path there with `{}` for the cell.
+    """The root of a cell's image, relative to the table's folder, and its path there, with `{}` for the cell.
 
-    None where it was not seen.
+    None if the image was not seen.
     """
     own, name = posixpath.dirname(path), posixpath.basename(value)
     roots: Sequence[str] = (own, *sketch.names)
@@ -183,23 +183,23 @@ def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | 
             if name + ending in names.files:
                 others = {posixpath.splitext(each)[1] for each in names.images}
                 return _below(root, own), "{}" + (ending if is_whole or len(others) == 1 else ".*")
-    deeper = posixpath.join(roots[0], value.split("/")[0])  # than was looked
+    deeper = posixpath.join(roots[0], value.split("/")[0])  # its contents were not listed
     return (_below(roots[0], own), "{}") if is_whole and "/" in value and sketch.has_folder(deeper) else None
 
 
 def _below(root: str, own: str) -> str:
-    """The path of a folder from another on; empty if they are one."""
+    """The path of a folder relative to another; empty if they are the same."""
     path = posixpath.relpath(root or ".", own or ".")
     return "" if path == "." else path
 
 
-def _spelt(word: str, like: str) -> str:
-    """A word in the case of another."""
+def _match_case(word: str, like: str) -> str:
+    """A word in the upper or lower case of another."""
     return word.upper() if like.isupper() else word.capitalize() if like[:1].isupper() else word
 
 
 def preset_of(head: bytes) -> str:
-    """The preset whose table begins so; empty: none."""
+    """The preset for a table with these first bytes; empty: none."""
     if b'"imageGcsUri"' in head:
         return "vertex"
     first = head.decode("utf-8", "replace").partition("\n")[0].split(",")

@@ -1,4 +1,4 @@
-"""From the rows of a manifest to references to images, and to the bytes of images that rows themselves hold."""
+"""Makes references from the rows of a manifest, and reads images that are stored in rows."""
 
 import base64
 import csv
@@ -29,23 +29,23 @@ from recordmill.transforms.inputs.tables.read_table import TableFormat
 from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, Row, UnreadableTableError, bad_row
 
 ANY_ENDING = ".*"
-"""How a path ends that may have the ending of any image."""
+"""The end of a path that may have the extension of any image."""
 
 _SHA256 = re.compile("[0-9a-fA-F]{64}")
 
 
 @dataclass(slots=True)
 class RowReader:
-    """Makes references of a manifest's rows.
+    """Makes references from a manifest's rows.
 
     Attributes:
         file: the manifest.
-        path: its path below the input, as `Source.list_references` is given it.
-        root: the folder that its images' paths are below; empty: the manifest's own; relative to that.
-        packing: how an image is stored in its row, see `read_row_bytes`; empty where rows name files.
-        uri_column: the column of the images' paths, for people.
-        joined: whether rows of boxes that are of one image make one. They are held in memory until the last row.
-        word: the word for the split, for rows that have none of their own.
+        path: the manifest's path below the input, as `Source.list_references` receives it.
+        root: the folder that contains the images, relative to the manifest's own; empty: the latter.
+        packing: how an image is stored in its row, see `read_row_bytes`; empty if rows name files.
+        uri_column: the column of the images' paths, for messages.
+        joined: whether rows of boxes of the same image are joined. They are held in memory until the last row.
+        word: the split word for rows that have none of their own.
     """
 
     file: ImageRef
@@ -55,13 +55,13 @@ class RowReader:
     uri_column: str = ""
     joined: bool = False
     word: str = ""
-    _below: str = field(init=False)  # the folder that is in the keys of images, but not in their paths
+    _below: str = field(init=False)  # the folder in the images' keys that is not in their paths
     _announced: set[str] = field(default_factory=set, init=False)
     _names: dict[str, Mapping[str, list[str]]] = field(default_factory=dict, init=False)
     _largest: float = field(default=0.0, init=False)  # of the coordinates of boxes in pixels
 
     def __post_init__(self) -> None:
-        """Finds the root."""
+        """Resolves the root."""
         self._below = "" if self.root else posixpath.dirname(self.path)
         folder = self.file.uri.rpartition("/")[0]
         self.root = (self.root if "://" in self.root else posixpath.join(folder, self.root)).rstrip("/") or "/"
@@ -69,15 +69,15 @@ class RowReader:
             self.root = os.path.abspath(self.root)
 
     def list_references(self, rows: Iterable[Row], reader: Reader) -> Iterator[ImageRef | ClassNames]:
-        """Yields a reference for each row, or for those that are joined; announcements of classes before them.
+        """Yields a reference for each row, or for rows that are joined, after the classes that it announces.
 
-        The last one may be a remark on all of them.
+        The last item may be a note about the whole manifest.
         """
         for row, entry in self._entries(rows, reader):
             try:
                 if entry.fault:
                     raise bad_row(entry.fault)
-                yield from self._refer(row, entry)
+                yield from self._make_references(row, entry)
             except Rejected as error:
                 detail = f"{posixpath.basename(self.path)}, {row.place}: {error.detail}"
                 ref = self.file.replace(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
@@ -88,7 +88,7 @@ class RowReader:
             yield self.file.notice("warning", "small_boxes", f"{what}: {advice}")
 
     def _entries(self, rows: Iterable[Row], reader: Reader) -> Iterator[tuple[Row, Entry]]:
-        """Each row and its entry; rows that are joined come last, as the first of them with the boxes of all."""
+        """Yields each row and its entry; joined rows come last, as the first row of the image with all of its boxes."""
         images: dict[str, tuple[Row, Entry]] = {}
         for row in rows:
             try:
@@ -104,7 +104,7 @@ class RowReader:
     def _row_key(self, row: Row) -> str:
         return f"{self.file.key}/{row.number:06}"
 
-    def _refer(self, row: Row, entry: Entry) -> Iterator[ImageRef | ClassNames]:
+    def _make_references(self, row: Row, entry: Entry) -> Iterator[ImageRef | ClassNames]:
         ref = self._place(row, entry)
         fields = dict(entry.features)
         if entry.labels is not None:
@@ -126,13 +126,13 @@ class RowReader:
         )
 
     def _place(self, row: Row, entry: Entry) -> ImageRef:
-        """A reference with the image's key, and where it is."""
+        """A reference with the image's key and place."""
         if entry.sha256 and not _SHA256.fullmatch(entry.sha256):
             raise bad_row(f"its digest {entry.sha256!r:.70} is not a SHA-256 in hex")
         prefix = self.file.key[: len(self.file.key) - len(self.path)]
         key = prefix + unicodedata.normalize("NFC", entry.key) if entry.key else ""
         if self.packing:
-            # What a cell of Parquet holds is not known before it is read.
+            # The size of a Parquet cell is unknown until it is read.
             size = self.file.size if row.length >= 0 else UNKNOWN_SIZE
             place = (self.file.uri, size, self.file.version, row.offset, row.length, self.packing)
             return ImageRef(key or self._row_key(row), *place)
@@ -151,7 +151,7 @@ class RowReader:
         return ImageRef(key or key_of(self.file.key, self.path, below), uri, size, version)
 
     def _find_ending(self, uri: str) -> str:
-        """The path of the one image that has the name before `ANY_ENDING`; each folder is listed once."""
+        """The path of the only image with the name before `ANY_ENDING`; each folder is listed once."""
         folder, _, wanted = uri.removesuffix(ANY_ENDING).rpartition("/")
         if folder not in self._names:
             names: dict[str, list[str]] = defaultdict(list)
@@ -172,23 +172,23 @@ class RowReader:
 
 
 def _join(images: dict[str, tuple[Row, Entry]], row: Row, entry: Entry) -> None:
-    """Adds a row of boxes to those of its image; where one of them is bad, the image is, by the first such row."""
+    """Adds a row of boxes to those of its image; the first bad row makes the whole image bad."""
     first, joined = images.setdefault(entry.uri, (row, entry))
     if first is not row and not joined.fault and (fault := entry.fault or joined.join(entry)):
         images[entry.uri] = row, replace(entry, fault=fault)
 
 
 def read_row_bytes(ref: ImageRef, column: str, table_format: TableFormat, max_bytes: int) -> bytes:
-    """The bytes of the image in a reference's row.
+    """Reads the bytes of the image in a reference's row.
 
     Args:
-        ref: with the packing of a `TextCell` or a `ParquetCell`.
+        ref: a reference whose packing is a `TextCell` or a `ParquetCell`.
         column: the column's name.
-        table_format: how the manifest is written.
+        table_format: the manifest's format.
         max_bytes: a longer image is rejected.
 
     Raises:
-        Rejected: stage `read`: there are no bytes, they are not base64, or too many, or the manifest has changed.
+        Rejected: stage `read`: the bytes are missing, not base64 or too many, or the manifest has changed.
     """
     packing = parse_packing(ref.packing)
     if isinstance(packing, TextCell):
@@ -206,7 +206,7 @@ def read_row_bytes(ref: ImageRef, column: str, table_format: TableFormat, max_by
 
 
 def _read_text_cell(ref: ImageRef, packing: TextCell, column: str, table_format: TableFormat) -> str:
-    """The cell's text; what was well-formed when it was listed is so still, or has changed since."""
+    """The cell's text; it was well-formed when listed, so any error means a change."""
     row = read_image(ref.replace(packing=str(Gzip()) if packing.is_gzip else ""), MAX_ROW_BYTES)
     text: Any = None
     with suppress(ValueError, LookupError, TypeError, csv.Error):

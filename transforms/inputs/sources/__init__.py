@@ -1,8 +1,8 @@
-"""Sources: what a listed file means: how many images it holds and how they are labelled. One file a source.
+"""Sources say what a listed file means: how many images it holds and how they are labelled. One file per source.
 
-A source is a module of this package that defines `SOURCE`: a frozen dataclass whose fields are its YAML keys under
-`source:` and which implements `Source`. Its file name is the name that users write (`kind: class_folders`). Nothing
-else lists it.
+A source is a module of this package that defines `SOURCE`: a frozen dataclass that implements `Source`, with its YAML
+keys under `source:` as fields. Its file name is the name that users write (`kind: class_folders`). It is registered
+nowhere else.
 """
 
 from recordmill.transforms.inputs.listing.folder_sketch import Recognised

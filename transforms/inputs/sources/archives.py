@@ -1,4 +1,4 @@
-"""Images in archives that stay packed: tar, tar.gz and zip, with classes from folders or from files next to each."""
+"""Images in tar, tar.gz and zip archives, which stay packed; classes come from folders or from files next to images."""
 
 import posixpath
 import re
@@ -21,7 +21,7 @@ from recordmill.storage.unpacking import MAX_RATIO
 from recordmill.transforms.inputs.archives import samples
 from recordmill.transforms.inputs.archives.members import Limits, Member, bad_archive, list_members
 from recordmill.transforms.inputs.archives.recognise_archives import are_in_one_folder, recognise_archives
-from recordmill.transforms.inputs.listing.class_names import state_classes
+from recordmill.transforms.inputs.listing.class_names import number_class_names
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.listing.local_folders import why_ignored
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
@@ -29,7 +29,7 @@ from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Source
 
 MOST_SEEN = 100_000
-"""Members that decide whether one folder is around everything."""
+"""Members that are checked for one folder around everything."""
 
 _ENDING = re.compile(r"(?<=.)\.(tar|tar\.gz|tgz|zip)$", re.IGNORECASE)
 
@@ -39,25 +39,25 @@ class Archives(Source):
     """The source `archives`.
 
     Attributes:
-        labels: where classes come from: `folders` inside the archive, or `beside`: files of the same name next to each
-            image, as in WebDataset's shards; each image is then one sample with them.
+        labels: where classes come from: `folders` inside the archive; or `beside`: files next to an image that share
+            its name and form one sample with it, as in WebDataset's shards.
         class_from: which folder of `a/b/image.jpg` in the archive names the class: `first_folder` (a), `last_folder`
-            (b) or `path` (a/b); `archive`: the archive's own name without its ending; `none`: there are no labels.
-        look_through: whether one folder around everything, as `zip -r signs.zip signs` makes it, is looked through, so
-            that the folders in it are the first. With `class_from: first_folder` that is found out.
+            (b) or `path` (a/b); `archive`: the archive's own name without its extension; `none`: images have no labels.
+        look_through: whether to skip a folder that contains everything, as `zip -r signs.zip signs` makes it, so that
+            the folders in it are the first. Detected automatically with `class_from: first_folder`.
         label_part: with `beside`, the extension of the file that holds the label, or `json.KEY`; empty: no label.
-        class_names: with `beside`, the names of the classes that labels number from 0; empty: labels are names, or
-            with `labels.ids: integers` ids.
-        image_parts: with `beside`, the extensions of images; of several the first in this order is taken.
-        features_from: with `beside`, further features: `{image/caption: {part: txt}}`, or from `.json`
-            `{score: {part: json.score, type: float}}`; `many` for lists, `default` for what may be missing.
-        split: a regular expression (RE2's syntax), searched in `archive.tar/path/of/member.jpg`; its group `split` is
-            the word that `splits.from_source` turns into a split. Empty: none.
-        members: patterns in gitignore's syntax of the members to read; the others are ignored. Empty: all.
+        class_names: with `beside`, the names of the classes, if labels are numbers from 0; empty: labels are names, or
+            ids with `labels.ids: integers`.
+        image_parts: with `beside`, the extensions of images; if a sample has several, the first in this order is used.
+        features_from: with `beside`, additional features: `{image/caption: {part: txt}}`, or from `.json` `{score:
+            {part: json.score, type: float}}`; `many` for lists, `default` for missing values.
+        split: a regular expression (RE2's syntax), searched for in `archive.tar/path/of/member.jpg`; its group `split`
+            is the word that `splits.from_source` maps to a split. Empty: none.
+        members: patterns (gitignore's syntax) of the members to read; others are ignored. Empty: all.
         max_member_bytes: larger members are rejected.
-        max_ratio: members of a zip archive that unpack to more than this many times their size are rejected, and no
-            more of a packed tar is unpacked.
-        max_members: no more of one archive are read.
+        max_ratio: members of a zip archive that unpack to more than this many times their size are rejected; a packed
+            tar is not unpacked beyond that.
+        max_members: the most members that are read from one archive.
     """
 
     labels: Literal["folders", "beside"] = "folders"
@@ -77,7 +77,7 @@ class Archives(Source):
     split_settings: ClassVar[tuple[str, ...]] = ("split",)
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a setting is impossible."""
+        """Raises ValueError if a setting is invalid."""
         if self.split:
             compile_pattern(self.split, "source.split", "split")
         if self.features_from and self.labels != "beside":
@@ -88,11 +88,11 @@ class Archives(Source):
 
     @property
     def gives_labels(self) -> bool:
-        """Unless nothing is to be taken for one."""
+        """Whether the settings name a place for labels."""
         return self.label_part != "" if self.labels == "beside" else self.class_from != "none"
 
     def idle_settings(self) -> Mapping[str, str]:
-        """Those of labels in folders, or of labels next to images."""
+        """The settings for the other value of `labels`."""
         if self.labels == "beside":
             return dict.fromkeys(("class_from", "look_through"), "source.labels is `beside`")
         idle = dict.fromkeys(("label_part", "class_names", "image_parts"), "source.labels is folders")
@@ -102,15 +102,15 @@ class Archives(Source):
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Archives of images and nothing else."""
+        """Recognises archives of images and nothing else."""
         return recognise_archives(sketch)
 
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> "Archives":
-        """Looks through one folder around everything, if several are in it."""
+        """Sets `look_through` if one folder with several folders contains everything."""
         if self.look_through or self.labels != "folders" or self.class_from != "first_folder":
             return self
         try:
-            # From a store, a packed one would be unpacked here and on each worker.
+            # On a store, a packed archive would be unpacked here and again on each worker.
             seen = (file for file in files if storage.is_local(file.uri) or not file.uri.lower().endswith("gz"))
             members = (each for file in seen for each in list_members(file, self._limits) if not each.reason)
             names = (each.name for each in members if not self._ignores(each.name))
@@ -126,11 +126,11 @@ class Archives(Source):
         return Limits(self.max_member_bytes, self.max_members, self.max_ratio)
 
     def classes(self) -> Mapping[str, int]:
-        """Those that labels number."""
-        return state_classes(self.class_names)
+        """The classes in `class_names`."""
+        return number_class_names(self.class_names)
 
     def features(self) -> tuple[Feature, ...]:
-        """The features that `features_from` asks for."""
+        """The features in `features_from`."""
         return tuple(feature.as_feature(key) for key, feature in self.features_from.items())
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
@@ -139,11 +139,11 @@ class Archives(Source):
         return Content(data, data)
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """An image for each member, or for each sample."""
+        """Yields an image for each member, or for each sample."""
         listed = ""
-        refer = self._samples if self.labels == "beside" else self._folders
+        list_images = self._samples if self.labels == "beside" else self._folders
         try:
-            for ref in refer(path, file, list_members(file, self._limits)):
+            for ref in list_images(path, file, list_members(file, self._limits)):
                 listed = "the rest of the archive cannot be read: "
                 yield ref
         except Rejected as error:
@@ -203,7 +203,7 @@ class Archives(Source):
             raise samples.bad_sample(f"{name}: {error.detail}") from None
 
     def _reference(self, path: str, file: ImageRef, member: Member) -> ImageRef:
-        """A member's reference, with the class that its folders say."""
+        """A member's reference, with the class from its folders."""
         ref = file.replace(key=f"{file.key}/{member.name}", spelling="")
         if ignored := self._ignores(member.name):
             return ref.notice("ignored", ignored)
@@ -220,7 +220,7 @@ class Archives(Source):
         return member.place_in(ref).replace(split=word, label=label)
 
     def _ignores(self, name: str) -> str:
-        """Why a member is ignored; the empty string where it is not."""
+        """The reason for which a member is ignored; empty if it is not."""
         settings = ListingSettings(include=self.members)
         paths = accumulate(name.split("/"), posixpath.join)
         return next(filter(None, (why_ignored(settings, path, path != name) for path in paths)), "")

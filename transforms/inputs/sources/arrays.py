@@ -1,4 +1,4 @@
-"""numpy's arrays: stacks of images in .npz or .npy files, with their labels in arrays of their own."""
+"""numpy arrays: stacks of images in .npz or .npy files, with their labels in separate arrays."""
 
 import posixpath
 from collections.abc import Iterator, Mapping
@@ -18,15 +18,15 @@ from recordmill.transforms.inputs.sources.source import ArraySource
 class Arrays(ArraySource):
     """The source `arrays`.
 
-    An array of images has unsigned 8-bit values and the shape N x height x width, or that x channels (1 or 3). Its name
-    is its key in a `.npz` file, or a `.npy` file's name without the ending.
+    An array of images has unsigned 8-bit values and the shape N x height x width, or N x height x width x channels (1
+    or 3). Its name is its key in a `.npz` file, or a `.npy` file's name without the extension.
 
     Attributes:
-        images: names of the arrays of images, by the word that `splits.from_source` may use.
-        labels: names of the arrays of their labels (N or N x 1 integers or texts), by the same words; `{}` for none.
-        order: `interleaved`, channels last; or `planar`, N x channels x height x width.
-        class_names: the classes in the order of their numbers, or how many there are, called 0, 1, ...; empty: what the
-            labels say.
+        images: names of the image arrays, keyed by the word that `splits.from_source` may use.
+        labels: names of the label arrays (N or N x 1 integers or texts), keyed by the same words; `{}` for none.
+        order: `interleaved` (channels last) or `planar` (N x channels x height x width).
+        class_names: class names in the order of their numbers, or the number of classes, named 0, 1, ...; empty: the
+            labels themselves.
     """
 
     images: Mapping[str, str] = field(default_factory=lambda: {"train": "x_train", "test": "x_test"})
@@ -37,7 +37,7 @@ class Arrays(ArraySource):
     files: ClassVar[tuple[str, ...]] = ("*.npz", "*.npy")
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the settings contradict each other."""
+        """Raises ValueError if the settings contradict each other."""
         if not self.images:
             raise ValueError("source.images names no array: give at least one, such as {train: x_train}")
         if self.labels and (set(self.labels) != set(self.images) or not all(self.labels.values())):
@@ -47,7 +47,7 @@ class Arrays(ArraySource):
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Arrays called `x_train`, `y_train` and so on."""
+        """Recognises arrays named `x_train`, `y_train` and so on."""
         names = {name for inside in sketch.archives.values() for name in inside.top.ending(".npy")}
         found = {name.removesuffix(".npy") for name in names | set(sketch.top.ending(".npy"))}
         words = [word for word in ("train", "test") if {f"x_{word}", f"y_{word}"} <= found]
@@ -59,7 +59,7 @@ class Arrays(ArraySource):
             yield Recognised(settings, f"arrays such as x_{first} and y_{first}")
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """A reference for each image of one file, by its arrays' headers and its labels."""
+        """Yields a reference per image, from the arrays' headers and labels."""
         name = posixpath.basename(path).removesuffix(".npy")
         if not path.endswith(".npz") and name not in self.images.values():
             yield file.notice("ignored", "labels" if name in self.labels.values() else "not_included")

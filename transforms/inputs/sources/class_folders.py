@@ -1,4 +1,4 @@
-"""Images in class folders: `class/image.jpg`, the folder's name is the label."""
+"""Images in class folders: the label of `class/image.jpg` is the folder's name."""
 
 import posixpath
 import re
@@ -22,10 +22,10 @@ _NO_CLASS = re.compile(
         )
     )
 )
-"""Names of folders, in lower case, that are hardly those of classes."""
+"""Names of folders, in lower case, that are unlikely to be classes."""
 
 READERS = {".json": "configs/labelme.yaml", ".txt": "configs/yolo.yaml", ".xml": "configs/voc.yaml"}
-"""The configurations that read annotations in files with an ending, among images."""
+"""The configurations that read annotations next to images, by the annotations' extension."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +34,8 @@ class ClassFolders(Source):
 
     Attributes:
         class_from: which folder of `a/b/image.jpg` names the class: `first_folder` (a), `last_folder` (b) or `path`
-            (a/b); `none`: images have no labels, wherever they are. The folder that gives the split, where
-            `splits.from_folders` is set, is not part of the path.
+            (a/b); `none`: images have no labels, whatever folder they are in. If `splits.from_folders` is set, the
+            folder that gives the split is not part of the path.
     """
 
     class_from: Literal["first_folder", "last_folder", "path", "none"] = "first_folder"
@@ -44,7 +44,7 @@ class ClassFolders(Source):
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Class folders, also below split folders; or images without labels."""
+        """Recognises class folders, also below split folders, and images without labels."""
         source: dict[str, Any] = {"kind": "class_folders"}
         splits = sketch.split_folders
         below = {each for folder in splits for each in sketch.at(folder).folders}
@@ -62,18 +62,18 @@ class ClassFolders(Source):
 
     @property
     def remedies(self) -> Mapping[str, str]:
-        """For images in no folder."""
+        """For images outside any folder."""
         unlabelled = "--set source.class_from=none takes images without labels"
         in_names = "--config configs/filename_labels.yaml takes labels from names"
         return {"no_class": f"images are expected in folders named after their class ({unlabelled}, {in_names})"}
 
     @property
     def gives_labels(self) -> bool:
-        """Unless folders name no classes."""
+        """Whether folders name classes."""
         return self.class_from != "none"
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """One image a file."""
+        """Yields one image per file."""
         label = folder_label(path, self.class_from)
         if label or self.class_from == "none":
             yield file.replace(label=label)
@@ -82,7 +82,7 @@ class ClassFolders(Source):
 
 
 def likely_classes(sketch: FolderSketch) -> set[str]:
-    """The folders that may be those of classes, as far as their names and contents were seen."""
+    """The folders that may be class folders, by names and contents as far as seen."""
     found = set()
     for at in sketch.split_folders or ("",):
         for folder in sketch.at(at).folders:
@@ -93,7 +93,7 @@ def likely_classes(sketch: FolderSketch) -> set[str]:
 
 
 def _as_classes(sketch: FolderSketch, source: Mapping[str, Any]) -> Recognised:
-    """Folders as classes; firm if several of them can be nothing else."""
+    """Takes folders for classes; firm if several cannot be anything else."""
     folders = sketch.top.folders
     others = [folder for folder in folders if _NO_CLASS.fullmatch(folder.lower())]
     why = f"class folders such as {next((each for each in folders if each not in others), folders[0])}"
@@ -105,7 +105,7 @@ def _as_classes(sketch: FolderSketch, source: Mapping[str, Any]) -> Recognised:
 
 
 def folder_label(path: str, class_from: str) -> str:
-    """The class of a path below the input; the empty string for a file in no folder, or where folders name none."""
+    """The class of a path below the input; empty outside any folder, or if folders do not name classes."""
     folders = "" if class_from == "none" else path.rpartition("/")[0]
     if class_from == "first_folder":
         return folders.partition("/")[0]

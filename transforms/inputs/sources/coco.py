@@ -32,7 +32,7 @@ class Coco(Source):
     Attributes:
         split: a regular expression (RE2's syntax) that the annotation file's name must match as a whole; its group
             `split`, if any, is the word that `splits.from_source` and `images` may use. Other files are ignored.
-        images: the folder of the images below the input; `{split}` stands for the word, `{folder}` for the
+        images: the folder of the images, relative to the input; `{split}` stands for that word, `{folder}` for the
             annotation file's own folder. Empty: the input itself.
     """
 
@@ -46,13 +46,13 @@ class Coco(Source):
     classes_from: ClassVar[str] = "the categories of the annotations"
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the pattern is none, or the folder's."""
+        """Raises ValueError if the pattern or the template of the folder is invalid."""
         compile_pattern(self.split, "source.split")
         check_template(self.images, "source.images", "split", "folder")
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """JSON files of annotations, in one folder, or next to the images of each split."""
+        """Recognises JSON files of annotations, in one folder or next to the images of each split."""
         found = {folder: files for folder in sketch.names if (files := _annotation_files(sketch, folder))}
         if not found:
             return
@@ -81,11 +81,11 @@ class Coco(Source):
 
     @property
     def remedies(self) -> Mapping[str, str]:
-        """For images that are not where they should be."""
+        """For missing images."""
         return {"vanished": f"correct source.images, which is {self.images!r}, a folder below the input"}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """One image for each of the file's `images`, with its boxes."""
+        """Yields each of the file's `images`, with its boxes."""
         match = compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path))
         if not match:
             yield file.notice("ignored", "not_annotations")
@@ -107,17 +107,17 @@ class Coco(Source):
 
 
 class Annotations:
-    """What one file says, checked.
+    """The contents of one file, checked.
 
     Attributes:
-        images: as the file has them: `id`, `file_name` and, mostly, `width` and `height`.
-        classes: categories by name.
-        strays: annotations of images that are not listed.
-        are_all_stray: whether there are annotations, and all of them are such.
+        images: entries as in the file: `id`, `file_name` and usually `width` and `height`.
+        classes: the categories' numbers by name.
+        strays: annotations of images that the file does not list.
+        are_all_stray: whether there are annotations, and all of them are strays.
 
     Raises:
-        ValueError: something lacks a key or is of another kind than COCO's, or two categories or two images have one
-            name or one id; the message says which.
+        ValueError: a key is missing, a value has the wrong type, or two categories or images share a name or an id;
+            the message says which.
     """
 
     def __init__(self, data: Any) -> None:
@@ -149,7 +149,7 @@ class Annotations:
         self.are_all_stray = 0 < len(annotations) == len(self.strays)
 
     def describe_strays(self) -> str:
-        """What is wrong with the strays and, if there is nothing else, what to do."""
+        """What is wrong with the strays; if all annotations are strays, also what to do."""
         wrong_id = self.strays[0]["image_id"]
         such = f"such as annotation {self.strays[0]['id']!r:.60} of image {wrong_id!r:.60}"
         if not self.are_all_stray:
@@ -168,7 +168,7 @@ class Annotations:
 
 
 def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
-    """The files in a folder that hold COCO's annotations of objects, as far as names and beginnings tell."""
+    """The files in a folder that hold COCO's object annotations, by their names and first bytes."""
     files = sketch.at(folder).ending(".json")
     if instances := tuple(name for name in files if name.startswith("instances_") or "_annotations.coco" in name):
         return instances
@@ -188,12 +188,12 @@ def _looks_like_coco(head: bytes) -> bool:
 
 
 def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
-    """What `source.split` must be for the files, and their words; empty where their names have none."""
+    """The `source.split` that matches the files, and the files' words; empty if their names contain none."""
     for pattern in (usual, usual.replace("[a-z]", "[A-Za-z]")):  # CVAT's instances_Train.json
         if not all(re.fullmatch(pattern, name) for name in files):
             continue
         years = {re.sub("[^0-9]", "", name) for name in files}
-        if len(years) > 1:  # the images' folders have them too
+        if len(years) > 1:  # the image folders' names include the year too
             pattern = pattern.replace("+)[0-9]*", "+[0-9]*)")
         return pattern, [match["split"] for name in files if (match := re.fullmatch(pattern, name))]
     if len(files) == 1:
@@ -208,7 +208,7 @@ def _name_one(files: tuple[str, ...], why: str) -> str:
 
 
 def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | None:
-    """What `source.images` must be: the first folder, of those that are usual, that is there for every word."""
+    """The value for `source.images`: the first of the usual folders that exists for every word."""
     head = next((each for path, each in sketch.heads.items() if posixpath.dirname(path) == folder), b"")
     named = re.search(rb'"file_name"\s*:\s*"([^"]+)"', head)
     first = named[1].decode(errors="replace").replace("\\/", "/") if named else ""
@@ -230,11 +230,11 @@ def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | Non
 
 
 _KINDS: dict[str, tuple[type, ...]] = {"file_name": (str,), "name": (str, int, float)}
-"""What a key's value may be; an id a number or a text."""
+"""The allowed types of values, by key; an id is a number or a text."""
 
 
 def _entries(data: dict[str, Any], key: str, *needed: str) -> list[dict[str, Any]]:
-    """The objects under a key of the file; each has all that is needed, and names are texts."""
+    """The objects under a key of the file, checked for needed keys and their values' types."""
     if key not in data:
         raise ValueError(f"no key {key!r}")
     if not isinstance(data[key], list):
@@ -252,7 +252,7 @@ def _entries(data: dict[str, Any], key: str, *needed: str) -> list[dict[str, Any
 
 
 def _category_number(category_id: int | str) -> int | str:
-    """A category's id as the number that it is or says; else as it is."""
+    """A category's id as a number, if it is or reads as one; otherwise unchanged."""
     return int(category_id) if isinstance(category_id, int) or is_integer_label(category_id) else category_id
 
 
@@ -268,14 +268,14 @@ def _numbers(annotation: dict[str, Any], key: str, count: int) -> list[float]:
 
 
 def _size_of(image: dict[str, Any]) -> tuple[int, int]:
-    """The width and height of an image, as the annotators saw it; 0 for what is not said."""
-    stated = [image.get(side) or 0 for side in ("width", "height")]
+    """The width and height that the file gives for an image; 0 for a side that is missing."""
+    sides = [image.get(side) or 0 for side in ("width", "height")]
     try:
-        width, height = map(int, stated)
+        width, height = map(int, sides)
     except (ValueError, TypeError, OverflowError):
         width = height = -1
     if not 0 <= width < 2**31 or not 0 <= height < 2**31:
-        raise ValueError(f"width and height of image {image['id']} are not whole numbers: {stated!r:.60}")
+        raise ValueError(f"width and height of image {image['id']} are not whole numbers: {sides!r:.60}")
     return width, height
 
 

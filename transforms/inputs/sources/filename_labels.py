@@ -1,4 +1,4 @@
-"""Labels in file names: `img_00017_3.jpg`, read by a pattern with named groups."""
+"""Labels in file names such as `img_00017_3.jpg`, read by a pattern with named groups."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _LABELLED = (
     (r".*_(?P<label>-?[0-9]+)\.[^_]*", True),
     (r"(?P<label>[^0-9]*[^-0-9._ ])[-._ ]*[0-9]+\.[^.]*", False),
 )
-"""Patterns of names that have labels, and whether these are numbers: `img_00017_3.jpg`, `cat.12.jpg`."""
+"""Patterns of names with labels, and whether the labels are numbers: `img_00017_3.jpg`, `cat.12.jpg`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,16 +27,17 @@ class FilenameLabels(Source):
 
     Attributes:
         pattern: a regular expression (RE2's syntax, which never backtracks) that a file's base name must match as a
-            whole. Its group `label` is the label; a group named `group`, if any, is what stays in one split.
-            Default: the integer between the last underscore and the first dot after it, as in `img_00017_3.jpg`.
-        features_from: further features from named groups, as `{feature key: group name}`, stored as UTF-8 bytes.
+            whole. Its group `label` is the label; images with the same text in a group named `group`, if any, stay in
+            one split. Default: the integer between the last underscore and the first dot after it, as in
+            `img_00017_3.jpg`.
+        features_from: additional features from named groups, as `{feature key: group name}`, stored as UTF-8 bytes.
     """
 
     pattern: str = r".*_(?P<label>-?[0-9]+)\.[^_]*"
     features_from: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the pattern is none, or lacks a group that is asked for."""
+        """Raises ValueError if the pattern is invalid, or lacks a needed group."""
         self._compiled()
 
     def _compiled(self) -> Any:
@@ -44,7 +45,7 @@ class FilenameLabels(Source):
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Images in one folder whose names give several images one label."""
+        """Recognises images in one folder whose names give several images one label."""
         images = sketch.top.images
         for pattern, ids in _LABELLED:
             matches = [re.fullmatch(pattern, name) for name in images]
@@ -62,7 +63,7 @@ class FilenameLabels(Source):
         return {"name_mismatch": f"correct source.pattern, which is {self.pattern}"}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """One image a file; a name that does not match is rejected."""
+        """Yields one image per file; rejects names that do not match."""
         match = self._compiled().fullmatch(path.rpartition("/")[2])
         if not match or not match["label"]:
             raise Rejected("list", "name_mismatch", "the file's name does not match source.pattern")
@@ -75,7 +76,7 @@ class FilenameLabels(Source):
         )
 
     def features(self) -> tuple[Feature, ...]:
-        """The features that `features_from` asks for."""
+        """The features in `features_from`."""
         return tuple(
             Feature(key, "bytes", key, f"group `{group}` of the file's name", default=b"")
             for key, group in self.features_from.items()

@@ -1,4 +1,4 @@
-"""Binary files of records of one length: label bytes, then pixels. CIFAR-10, CIFAR-100 and whatever is like them."""
+"""Binary files of fixed-length records, label bytes and then pixels: CIFAR-10, CIFAR-100 and similar datasets."""
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
@@ -51,21 +51,21 @@ class FixedRecords(ArraySource):
     """The source `fixed_records`.
 
     Attributes:
-        preset: `cifar10` or `cifar100`: the layout of those, as far as nothing else is given below. Empty: none.
-        data: patterns of the base names of the files with records, by the word that `splits.from_source` may use;
-            empty: the preset's, or `{all: "*.bin"}`. Other files are ignored.
+        preset: `cifar10` or `cifar100`: its layout applies to all settings below that are not set. Empty: none.
+        data: patterns of the base names of record files, keyed by the word that `splits.from_source` may use; empty:
+            the preset's, or `{all: "*.bin"}`. Other files are ignored.
         header: bytes at the beginning of each file, before the first record.
-        labels: names of the label bytes that a record begins with, in their order; `[]` for none. Empty: the preset's,
-            or `[label]`.
-        label: which of them is the class; empty: the last. The others are features of their names.
-        height: of each image, in pixels; 0: the preset's.
-        width: the same for the width.
+        labels: names of the label bytes at the start of each record, in order; `[]` for none. Absent: the preset's, or
+            `[label]`.
+        label: the label byte that is the class; empty: the last. The others become features under their names.
+        height: height of the images in pixels; 0: the preset's.
+        width: width of the images in pixels; 0: the preset's.
         channels: 1, or 3 for red, green, blue; 0: the preset's.
-        order: `planar`, all of red before all of green; or `interleaved`, pixel by pixel.
+        order: `planar` (all of red before all of green) or `interleaved` (pixel by pixel).
         class_names_file: a text file next to the records with one class name per line, in the order of their numbers;
-            `{label}` stands for what `label` is. Empty: the preset's; where that is not there, classes are called 0, 1,
+            `{label}` stands for the value of `label`. Empty: the preset's; if it is missing, classes are named 0, 1,
             ..., and a note says so.
-        class_names: the names instead of that file, or how many there are; they are then named 0, 1, ...
+        class_names: class names instead of that file, or the number of classes, named 0, 1, ...
     """
 
     preset: Literal["", "cifar10", "cifar100"] = "cifar10"
@@ -81,12 +81,12 @@ class FixedRecords(ArraySource):
     class_names: tuple[str, ...] | int = ()
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the layout, with what the preset says, is incomplete or impossible."""
-        if self._with_preset() is self:  # otherwise that has been checked
+        """Raises ValueError if the layout, with the preset, is incomplete or invalid."""
+        if self._with_preset() is self:  # otherwise, the completed source has been checked
             self._check()
 
     def _with_preset(self) -> Self:
-        """The source with the preset's values for what is not given; itself where all is."""
+        """The source with the preset's values for missing settings; itself if none is missing."""
         preset = PRESETS[self.preset]
         given = {
             "labels": preset["labels"] if self.labels is None else self.labels,
@@ -98,7 +98,7 @@ class FixedRecords(ArraySource):
         return self if all(getattr(self, key) == value for key, value in given.items()) else replace(self, **given)
 
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
-        """Fills in what the preset says; no file is read."""
+        """Fills in the preset's settings; no file is read."""
         return self._with_preset()
 
     def _check(self) -> None:
@@ -121,7 +121,7 @@ class FixedRecords(ArraySource):
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """CIFAR's binary files."""
+        """Recognises CIFAR's binary files."""
         for preset, title in (("cifar10", "CIFAR-10"), ("cifar100", "CIFAR-100")):
             files = PRESETS[preset]["data"].items()
             words = [word for word, pattern in files if any(fnmatchcase(name, pattern) for name in sketch.top.files)]
@@ -132,7 +132,7 @@ class FixedRecords(ArraySource):
 
     @property
     def record_bytes(self) -> int:
-        """Bytes of a record."""
+        """Bytes per record."""
         return len(self.labels or ()) + self.height * self.width * self.channels
 
     def features(self) -> tuple[Feature, ...]:
@@ -141,7 +141,7 @@ class FixedRecords(ArraySource):
         return tuple(Feature(name, "int64", name, f"label byte `{name}` of the record") for name in others)
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """A reference for each record of one file, by the file's size alone."""
+        """Yields a reference per record, from the file's size alone."""
         name = posixpath.basename(path)
         word = next((word for word, pattern in self.data.items() if fnmatchcase(name, pattern)), None)
         if word is None:
@@ -171,7 +171,7 @@ class FixedRecords(ArraySource):
         return self.labels != ()
 
     def _count_records(self, size: int) -> int:
-        """How many records are in a file of that many bytes; Rejected where it does not hold whole ones."""
+        """The number of records in a file of that many bytes; raises Rejected unless it holds whole ones."""
         count, over = divmod(max(size - self.header, 0), self.record_bytes)
         if over or not count:
             header = f" after a header of {self.header:,}" if self.header else ""
@@ -183,7 +183,7 @@ class FixedRecords(ArraySource):
         return count
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
-        """One record: its pixels, and what its label bytes say."""
+        """One record: its pixels, and the values of its label bytes."""
         data = read_image(ref, max_bytes)
         names = self.labels or ()
         values = dict(zip(names, data, strict=False))

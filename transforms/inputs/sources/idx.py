@@ -1,4 +1,4 @@
-"""IDX files, in which MNIST and Fashion-MNIST come: one of images, one of labels, plain or gzipped."""
+"""IDX files, the format of MNIST and Fashion-MNIST: one of images and one of labels, plain or gzipped."""
 
 import posixpath
 import re
@@ -22,13 +22,13 @@ class Idx(ArraySource):
     r"""The source `idx`.
 
     Attributes:
-        images: a regular expression (RE2's syntax) that the base names of files of images match as a whole. Its group
+        images: a regular expression (RE2's syntax) that the base names of image files must match as a whole. Its group
             `split`, if any, is the word that `splits.from_source` may use. Other files are ignored.
-        labels: the name of the file of labels next to them, in which the pattern's groups may stand; it may end in
-            `.gz` too. Empty: there are none.
-        class_names: the classes in the order of their numbers, or how many there are, called 0, 1, ...; empty: the
+        labels: the name of the label file next to the images, with the pattern's groups in braces; it may also end in
+            `.gz`. Empty: there are no labels.
+        class_names: class names in the order of their numbers, or the number of classes, named 0, 1, ...; empty: the
             numbers that are found.
-        transposed: whether images are stored column by column, as EMNIST's do.
+        transposed: whether images are stored column by column, as in EMNIST.
     """
 
     images: str = r"(?P<split>.+)-images(?P<dot>[-.])idx[34]-ubyte(?:\.gz)?"
@@ -37,7 +37,7 @@ class Idx(ArraySource):
     transposed: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a pattern is none."""
+        """Raises ValueError if a pattern is invalid."""
         check_template(self.labels, "source.labels", *self._compiled().groupindex)
         self.classes()
 
@@ -46,19 +46,19 @@ class Idx(ArraySource):
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Files called as MNIST's."""
+        """Recognises files named like MNIST's."""
         matches = [cls()._compiled().fullmatch(name) for name in sketch.top.files]
         words = [match["split"] for match in matches if match]
         if not words:
             return
-        # Where one of several is missing, or has another name, it is asked for.
+        # If any file looks like labels, the job reports the images whose own are missing.
         has_labels = any(re.search("idx1|-labels", name) for name in sketch.top.files)
         source = {"kind": "idx", **({} if has_labels else {"labels": ""})}
         settings = {"source": source, **given_splits("from_source", words, {"t10k": "test"})}
         yield Recognised({**settings, "images": {"store": "png"}}, f"IDX files of {', '.join(words)}")
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """A reference for each image of one file, by its header and its labels."""
+        """Yields a reference for each image of one file, from its header and its labels."""
         name = posixpath.basename(path)
         match = self._compiled().fullmatch(name)
         if not match:

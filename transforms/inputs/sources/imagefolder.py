@@ -18,18 +18,18 @@ from recordmill.transforms.inputs.sources.source import Source
 class ImageFolder(Source):
     """The source `imagefolder`.
 
-    Images that no metadata file names are ignored. Folders named after splits are for `splits.from_folders`.
+    Images that no metadata file names are ignored. For folders named after splits, set `splits.from_folders`.
 
     Attributes:
-        file_name: the column of the images' paths, relative to the metadata file; where rows name several images, such
-            as `input_file_name` and `output_file_name`, one of these.
-        label: the column of the class; empty: there are none.
-        labels: the column of several classes; in CSV a text cut at `|`.
-        objects: the column of boxes with their classes: an object of `bbox` (x, y, width, height of each) and
-            `categories`; empty: there are none.
-        class_names: names of the classes that integers among labels and categories number from 0; empty: those that
-            `metadata.parquet` states, else the integers are names.
-        features_from: further features from columns, by their keys: `{image/caption: {column: text}}`.
+        file_name: the column of the images' paths, relative to the metadata file. If rows name several images, as in
+            `input_file_name` and `output_file_name`, choose one of them.
+        label: the column of the class; empty: there is none.
+        labels: the column of several classes per image; in CSV, a text separated by `|`.
+        objects: the column of boxes and their classes: an object with `bbox` (x, y, width, height of each box) and
+            `categories`; empty: there is none.
+        class_names: class names for integer labels and categories, which count from 0; empty: those given in
+            `metadata.parquet`, or else the integers themselves.
+        features_from: additional features from columns: `{image/caption: {column: text}}`.
     """
 
     file_name: str = "file_name"
@@ -43,14 +43,14 @@ class ImageFolder(Source):
     other_files: ClassVar[str] = "taken_only_by_name"
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a setting is impossible."""
+        """Raises ValueError if a setting is invalid."""
         if not self.file_name:
             raise ValueError("source.file_name is empty: name the column of the images' paths")
         self._manifest()
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Files called `metadata.csv` and so on."""
+        """Recognises files named `metadata.csv` and so on."""
         tables = [path for path in sketch.heads if posixpath.basename(path) in cls.files]
         if not tables:
             return
@@ -72,28 +72,28 @@ class ImageFolder(Source):
         return Manifest(columns=columns, features_from=self.features_from, class_names=self.class_names)
 
     def classes(self) -> Mapping[str, int]:
-        """Those that `class_names` numbers."""
+        """The classes in `class_names`."""
         return self._manifest().classes()
 
     def annotations(self) -> Mapping[str, str]:
-        """What columns are named for."""
+        """The annotations that have a column."""
         return {what: key.replace("columns.", "") for what, key in self._manifest().annotations().items()}
 
     @property
     def gives_labels(self) -> bool:
-        """If a column of classes is named."""
+        """Whether any column holds classes."""
         return bool(self.label or self.labels or self.objects)
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """One image a row."""
+        """Yields one image per row."""
         for ref in self._manifest().list_references(path, file):
-            if isinstance(ref, Notice) and ref.status == "fatal":  # in the words of this source's settings
+            if isinstance(ref, Notice) and ref.status == "fatal":  # with the keys of this source
                 named = ref.detail.replace("(source.columns.uri)", "(source.file_name)")
                 ref = ref.replace(detail=named.replace("(source.columns.", "(source."))
             yield ref
 
     def features(self) -> tuple[Feature, ...]:
-        """Those of `features_from`."""
+        """The features in `features_from`."""
         return self._manifest().features()
 
 

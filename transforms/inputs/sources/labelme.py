@@ -1,4 +1,4 @@
-"""LabelMe: one JSON file an image, whose rectangles, polygons, circles and masks become boxes."""
+"""LabelMe: one JSON file per image; its rectangles, polygons, circles and masks become boxes."""
 
 import math
 import posixpath
@@ -18,7 +18,7 @@ from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annot
 from recordmill.transforms.inputs.sources.source import Source
 
 MAX_JSON_BYTES = 512 * 2**20
-"""The file may hold the image once more, in base64: the default of `images.max_bytes`, a third more, and the shapes."""
+"""The file may contain the image in base64: a third more than the default of `images.max_bytes`, plus the shapes."""
 
 Point = tuple[float, float]
 
@@ -27,18 +27,18 @@ _ENDINGS = tuple(each for ending in IMAGE_ENDINGS for each in (ending, ending.up
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelMe(Source):
-    """The source `labelme`, for what LabelMe 3 to 7 writes (labelme/_label_file.py, examples/utils.py).
+    """The source `labelme`, for files written by LabelMe 3 to 7 (labelme/_label_file.py, examples/utils.py).
 
-    Each JSON file is of one image: the one that its `imagePath` names, relative to the file, with Windows' separators
-    or ours. Where nothing is there, as after renaming, it is the one next to the file that has the file's own name, or
-    else the name in `imagePath`. Where `imagePath` names a JSON file, it is the one image of the file's own name.
-    `imageData` is not looked at.
+    Each JSON file describes one image: the one at its `imagePath`, relative to the file, with slashes or backslashes.
+    If there is none, as after renaming, it is an image next to the file with the file's own name, or else with the name
+    in `imagePath`. If `imagePath` names a JSON file, it is the only image with the file's own name. `imageData` is not
+    read.
 
     Attributes:
-        other_shapes: what to do with polygons, circles, lines and whatever else is not a rectangle: `enclose` takes the
-            box around them, `drop` leaves them out, `reject` rejects the image.
-        groups: shapes of one class and one `group_id` are parts of one object: `join` takes the box around all of
-            them, `apart` one around each.
+        other_shapes: what to do with polygons, circles, lines and other shapes that are not rectangles: `enclose` uses
+            the box around them, `drop` leaves them out, `reject` rejects the image.
+        groups: what to do with shapes of the same class and `group_id`: `join` makes them one object with a box around
+            all of them, `apart` puts a box around each.
     """
 
     other_shapes: Literal["enclose", "drop", "reject"] = "enclose"
@@ -50,7 +50,7 @@ class LabelMe(Source):
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """JSON files with shapes next to images."""
+        """Recognises JSON files with shapes next to images."""
         folders = [folder for folder, names in sketch.names.items() if names.beside_images(".json")]
         if any(sketch.first_head(folder, ".json", sign=b'"shapes"') for folder in folders):
             settings = {"source": {"kind": "labelme"}, "convention": "tf_object_detection"}
@@ -58,7 +58,7 @@ class LabelMe(Source):
             yield Recognised({**settings, **splits}, "LabelMe's JSON files next to images")
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """The image that one file is about, with its boxes."""
+        """Yields the image that one file describes, with its boxes."""
         annotation = DataFile(path, file)
         try:
             name, fields = self.read_annotation(read_json(file.uri, MAX_JSON_BYTES))
@@ -68,14 +68,14 @@ class LabelMe(Source):
         yield from annotation.list_annotated(place, fields, fields["boxes_labels"])
 
     def read_annotation(self, data: Any) -> tuple[str, dict[str, Any]]:
-        """The image's path, and its boxes as `schemas.reference_boxes.boxes_of` gives them.
+        """The image's path, and its boxes as `schemas.reference_boxes.boxes_of` returns them.
 
         Args:
-            data: what the JSON file holds.
+            data: the contents of the JSON file.
 
         Raises:
-            Rejected: stage `list`, `refused_shape`: a shape is not a rectangle, and that is to be refused.
-            ValueError: it is not LabelMe's; the message says why.
+            Rejected: stage `list`, `refused_shape`: a shape is not a rectangle, and `other_shapes` rejects it.
+            ValueError: it is not LabelMe's format; the message says why.
         """
         shapes = data.get("shapes") if isinstance(data, dict) else None
         if not isinstance(shapes, list):
@@ -89,7 +89,7 @@ class LabelMe(Source):
             label = shape.get("label") if isinstance(shape, dict) else None
             if not isinstance(label, str) or not label.strip():
                 raise ValueError(f"shape {number} has no label")
-            kind = shape.get("shape_type") or "polygon"  # before 2019 LabelMe did not say it
+            kind = shape.get("shape_type") or "polygon"  # before 2019, LabelMe left it out
             if kind != "rectangle" and self.other_shapes == "reject":
                 detail = f"shape {number} is a {kind!r:.60}, and source.other_shapes is reject"
                 raise Rejected("list", "refused_shape", detail)
@@ -105,14 +105,14 @@ class LabelMe(Source):
 
 
 def find_image(file: DataFile, name: str) -> str:
-    """The path below the input of the image of a JSON file; where it should be, if it is not there.
+    """The path below the input of a JSON file's image; if there is no image, the path where it should be.
 
     Args:
         file: the JSON file.
         name: its `imagePath`.
 
     Raises:
-        ValueError: it names a JSON file, and there is not one image of the file's own name.
+        ValueError: it names a JSON file, and there is not exactly one image with the file's own name.
     """
     named = name.replace("\\", "/")
     folder, own = posixpath.split(file.spelled)
@@ -124,7 +124,7 @@ def find_image(file: DataFile, name: str) -> str:
         return there[0]
     renamed = stem + posixpath.splitext(base)[1]
     places = list(dict.fromkeys(posixpath.normpath(posixpath.join(folder, each)) for each in (named, renamed, base)))
-    if len(places) == 1:  # mostly there is one alone, and nothing to ask the store
+    if len(places) == 1:  # the usual case: no need to ask the store
         return places[0]
     return next((place for place in places if _is_there(file, place)), places[0])
 
@@ -132,12 +132,12 @@ def find_image(file: DataFile, name: str) -> str:
 def _is_there(file: DataFile, place: str) -> bool:
     try:
         return storage.size_of(file.resolve(place)) is not None
-    except (Rejected, PermissionError):  # without a right to list S3 forbids what is not there
+    except (Rejected, PermissionError):  # without the right to list, S3 answers 403 for a missing file
         return False
 
 
 def _outline(shape: dict[str, Any], kind: Any, number: int) -> list[Point]:
-    """Points whose box is that of a shape, at least one."""
+    """Points with the same bounding box as a shape; at least one."""
     given = shape.get("points")
     if not isinstance(given, list) or not given:
         raise ValueError(f"shape {number} has no points")
@@ -151,7 +151,7 @@ def _outline(shape: dict[str, Any], kind: Any, number: int) -> list[Point]:
         (x, y), rim = points
         radius = math.dist((x, y), rim)
         return [(x - radius, y - radius), (x + radius, y + radius)]
-    if kind == "mask":  # its points are its first pixel and its last, which belongs to it
+    if kind == "mask":  # its points are its first pixel and its last, both inclusive
         return [*points, *((x + 1, y + 1) for x, y in points)]
     return points
 
@@ -162,7 +162,7 @@ def _enclose(points: list[Point]) -> Box:
 
 
 def _size(data: dict[str, Any]) -> tuple[int, int] | None:
-    """Width and height of the image as the annotators saw it, where the file says so."""
+    """The width and height that the file gives for the image; None if it gives none."""
     width, height = data.get("imageWidth"), data.get("imageHeight")
     if width is None or height is None:
         return None

@@ -1,4 +1,4 @@
-"""Manifests: tables (CSV, TSV, JSON lines, Parquet) whose rows name images or hold them."""
+"""Manifests: tables (CSV, TSV, JSON lines, Parquet) whose rows name images or contain them."""
 
 import posixpath
 import re
@@ -11,7 +11,7 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.packing import ParquetCell, TextCell
 from recordmill.schemas.setting_fields import added_setting
-from recordmill.transforms.inputs.listing.class_names import state_classes
+from recordmill.transforms.inputs.listing.class_names import number_class_names
 from recordmill.transforms.inputs.listing.folder_sketch import (
     FolderSketch,
     Recognised,
@@ -43,19 +43,18 @@ class Manifest(TableFormat, Source):
     r"""The source `manifest`; `TableFormat` has further keys.
 
     Attributes:
-        preset: `vertex` for Vertex AI's JSON lines, `automl` for AutoML's CSV; which know
-            their columns.
-        columns: which column says what; by default `uri` where the image is, and nothing else.
-        features_from: further features from columns, by their keys: `{image/age: {column: age, type: int64}}`.
-        root: the folder that images must be below; paths are relative to it. By default the manifest's own folder,
-            which a relative one begins at too.
-        separator: between several labels or values in one cell of text.
-        boxes_unit: `pixels` of the image, or `fraction` of its width and height.
-        class_names: names of the classes that integers among labels number from 0; empty: those that Parquet written by
-            Hugging Face states, else the integers are names.
+        preset: `vertex` for Vertex AI's JSON lines, `automl` for AutoML's CSV, whose columns are known. Empty: none.
+        columns: the columns and their meanings; by default only `uri`, which names the image.
+        features_from: additional features from columns, by feature key: `{image/age: {column: age, type: int64}}`.
+        root: the folder that contains all images; paths are relative to it. By default the manifest's own folder, from
+            which a relative `root` starts too.
+        separator: separates several labels or values in one cell of text.
+        boxes_unit: the unit of box coordinates: `pixels`, or `fraction` of the image's width and height.
+        class_names: class names for integer labels, which count from 0; empty: those that Hugging Face stores in
+            Parquet, or else the integers themselves.
         unlabelled: what to do with rows whose class is empty: `reject`, or `keep` as images without a label.
-        split: a regular expression (RE2's syntax) that a manifest's name must match as a whole, where there is one a
-            split: `(?P<split>[a-z]+)\.(csv|txt)`. Its group `split` is the word that `splits.from_source` may use.
+        split: for one manifest per split, a regular expression (RE2's syntax) that a manifest's name must match as a
+            whole: `(?P<split>[a-z]+)\.(csv|txt)`. Its group `split` is the word that `splits.from_source` may use.
             Other files are ignored, and `.txt` files may be manifests.
     """
 
@@ -74,7 +73,7 @@ class Manifest(TableFormat, Source):
     group_setting: ClassVar[str] = "columns.group"
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the settings contradict each other."""
+        """Raises ValueError if the settings contradict each other."""
         if self.preset:
             if self.columns != Columns(uri="uri") or self.features_from or self.names or self.class_names:
                 own = "columns, features_from, names and class_names"
@@ -88,16 +87,16 @@ class Manifest(TableFormat, Source):
             raise ValueError("source.separator is empty: write a character, such as |")
         if self.split:
             compile_pattern(self.split, "source.split", "split")
-        state_classes(self.class_names)
+        number_class_names(self.class_names)
 
     @property
     def files(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Tables by their names; lists too, where `split` says which of them are manifests."""
+        """Files named like tables; also like lists if `split` says which of them are manifests."""
         return (*TABLE_FILES, *LIST_FILES) if self.split else TABLE_FILES
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Tables with a column that names images, or holds them."""
+        """Recognises tables with a column that names images or contains them."""
         tables = [path for path in sketch.heads if path.lower().endswith((*TABLE_ENDINGS, ".txt"))]
         tables = [path for path in tables if not posixpath.basename(path).startswith("metadata.")]
         for path in tables:
@@ -113,11 +112,11 @@ class Manifest(TableFormat, Source):
             yield _as_recognised(found, sketch)
 
     def classes(self) -> Mapping[str, int]:
-        """Those that `class_names` numbers."""
-        return state_classes(self.class_names)
+        """The classes in `class_names`."""
+        return number_class_names(self.class_names)
 
     def annotations(self) -> Mapping[str, str]:
-        """What columns are named for; of a preset either may be there."""
+        """The annotations that have a column; with a preset, there may be either."""
         if self.preset:
             return {"boxes": "", "labels": ""}
         boxes = next((name for name in ("boxes", "xmin") if getattr(self.columns, name)), "objects")
@@ -126,11 +125,11 @@ class Manifest(TableFormat, Source):
 
     @property
     def gives_labels(self) -> bool:
-        """If a column of classes is named; a preset has one."""
+        """Whether any column holds classes; a preset's table has one."""
         return bool(self.preset or self.columns.of_classes)
 
     def idle_settings(self) -> Mapping[str, str]:
-        """What concerns text in tables without text, and boxes, classes or lists where no column has any."""
+        """Settings for text if tables are not text, and for boxes, classes or lists if no column has any."""
         idle = self._table_format().idle_keys()
         if self.preset:
             return idle | dict.fromkeys(("boxes_unit", "unlabelled"), f"source.preset {self.preset} knows it")
@@ -146,7 +145,7 @@ class Manifest(TableFormat, Source):
         return idle
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """One image per row, or one box per row, joined by image."""
+        """Yields one image per row, or per image if each row has one box."""
         match = compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path)) if self.split else None
         if self.split and not match:
             yield file.notice("ignored", "not_annotations")
@@ -155,7 +154,7 @@ class Manifest(TableFormat, Source):
         for key, feature in self.features_from.items():
             wanted.setdefault(feature.column, f"source.features_from.{key}.column")
         unread = (self.columns.bytes,) if self.columns.bytes else ()
-        referred, blank = 0, ""
+        count, blank = 0, ""
         try:
             with read_table(file.uri, self._table_format(), wanted, unread, self.preset == "automl") as table:
                 packing = self._packing(table)
@@ -164,12 +163,12 @@ class Manifest(TableFormat, Source):
                 column = PRESETS[self.preset].uri_column if self.preset else self.columns.uri
                 joined = self.preset == "automl" or bool(self.columns.row_boxes)
                 word = (match["split"] or "") if match else ""
-                referrer = RowReader(file, path, self.root, packing, column, joined=joined, word=word)
+                row_reader = RowReader(file, path, self.root, packing, column, joined=joined, word=word)
                 seen: set[str] = set()
-                rows = _watch(table.rows, seen) if table.kind == "jsonl" and not self.preset else table.rows
-                for ref in referrer.list_references(rows, self._reader(table, names)):
+                rows = _collect_columns(table.rows, seen) if table.kind == "jsonl" and not self.preset else table.rows
+                for ref in row_reader.list_references(rows, self._reader(table, names)):
                     if isinstance(ref, ImageRef):
-                        referred += 1
+                        count += 1
                         blank = blank or (ref.label if ref.label.startswith(" ") and table.as_text else "")
                     yield ref
         except UnreadableTableError as error:
@@ -182,11 +181,11 @@ class Manifest(TableFormat, Source):
         if blank:
             advice = "set source.blanks=skip if that is not part of them"
             yield file.notice("warning", "blanks", f"labels begin with a blank, such as {blank!r:.60}: {advice}")
-        if not referred:
+        if not count:
             yield file.notice("ignored", "no_rows")
 
     def _leave_out(self, key: str) -> str:
-        """How to do without a column that only a feature of `features_from` needs."""
+        """The end of a message: how to leave out a feature whose column is missing."""
         name = key.removeprefix("source.features_from.").removesuffix(".column")
         if name not in self.features_from:
             return ""
@@ -194,7 +193,7 @@ class Manifest(TableFormat, Source):
         return f"; or leave out the feature {name}{flag}"
 
     def features(self) -> tuple[Feature, ...]:
-        """Those of `features_from`."""
+        """The features in `features_from`."""
         return tuple(feature.as_feature(key) for key, feature in self.features_from.items())
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
@@ -233,19 +232,19 @@ class Manifest(TableFormat, Source):
         ).read
 
     def _class_names(self, table: Table) -> Mapping[str, Sequence[str]]:
-        """The classes that numbers in a column stand for: by the settings, or as a Parquet file says."""
+        """The names of each column's numbered classes, from settings or from Parquet."""
         if self.class_names or table.schema is None:
             return dict.fromkeys(self.columns.of_classes, self.class_names)
         return {column: class_names(table.schema, column) for column in self.columns.of_classes}
 
 
 def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> Recognised:
-    """The settings for tables whose columns are known."""
+    """The settings for tables whose columns were found."""
     path, first = next(iter(found.items()))
     source: dict[str, Any] = {"kind": "manifest", **first.source}
     settings: dict[str, Any] = {"source": source}
     folders = {posixpath.dirname(each) for each in found}
-    unread = _unread_like(found, sketch)
+    unread = _find_unread_tables(found, sketch)
     pattern, words, doubled = _split_names([posixpath.basename(each) for each in (*found, *unread)])
     if first.splits:
         settings["splits"] = {"from_source": dict(first.splits)}
@@ -273,7 +272,7 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
 
 
 def _split_names(names: Sequence[str]) -> tuple[str, list[str], list[str]]:
-    """What `split_pattern` says of names; and those called `trainval`, where others have its two splits one by one."""
+    """`split_pattern` of the names; and names like `trainval`, if others have its two splits one by one."""
     alone = [name for name in names if not re.search("train[_-]?val", name, re.IGNORECASE)]
     pattern, words = split_pattern(alone)
     if {"train", "validation"} <= set(map(split_of, words)):
@@ -282,14 +281,14 @@ def _split_names(names: Sequence[str]) -> tuple[str, list[str], list[str]]:
 
 
 def _leave_out(others: Sequence[str], found: Iterable[str], unread: Sequence[str]) -> dict[str, list[str]]:
-    """The settings that leave out tables which are not of images."""
-    if unread and others:  # what was not looked into has to be read, and rejected where it differs
+    """The settings that leave out tables without images."""
+    if unread and others:  # tables that were not looked into must be read, and are rejected if they differ
         return {"ignore": [f"/{each}" for each in others]}
     return {"include": [f"/{each}" for each in found]} if others else {}
 
 
-def _unread_like(found: Iterable[str], sketch: FolderSketch) -> list[str]:
-    """Tables not looked into, next to those that were found; of lists, those named after a split."""
+def _find_unread_tables(found: Iterable[str], sketch: FolderSketch) -> list[str]:
+    """Tables that were not looked into, next to those that were found; lists only if named after a split."""
     places = {(posixpath.dirname(path), posixpath.splitext(path)[1].lower()) for path in found}
     tables = (path for path in sketch.all_ending(*TABLE_ENDINGS, ".txt") if path not in sketch.heads)
     alike = (path for path in tables if (posixpath.dirname(path), posixpath.splitext(path)[1].lower()) in places)
@@ -297,13 +296,13 @@ def _unread_like(found: Iterable[str], sketch: FolderSketch) -> list[str]:
 
 
 def _announce(file: ImageRef, columns: Iterable[Sequence[str]]) -> Iterator[ClassNames]:
-    """The classes that columns of a Parquet file number."""
+    """Announces the classes that Parquet columns number."""
     for names in filter(None, columns):
         yield ClassNames.of(file, {name: number for number, name in enumerate(names)})
 
 
-def _watch(rows: Iterator[Row], seen: set[str]) -> Iterator[Row]:
-    """The rows as they come; `seen` takes in their columns, as lines of JSON need not name any in advance."""
+def _collect_columns(rows: Iterator[Row], seen: set[str]) -> Iterator[Row]:
+    """Yields the rows, adding their columns to `seen`: JSON lines do not declare them in advance."""
     for row in rows:
         seen.update(row.cells or ())
         yield row

@@ -1,4 +1,4 @@
-"""What a source implements, and how one is found by name."""
+"""The protocol that sources implement, and how to load one by name."""
 
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,34 +11,34 @@ from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.storage.packed_files import read_image
-from recordmill.transforms.inputs.listing.class_names import state_classes
+from recordmill.transforms.inputs.listing.class_names import number_class_names
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 
 
 class Source(SourceSettings, Protocol):
-    """Turns listed files into references, and references into what they hold.
+    """Turns listed files into references, and references into their contents.
 
-    A source inherits from this class as a frozen dataclass: its fields are its YAML keys. Only `list_references` is
-    required; `schemas.settings.source` says what else it may have.
+    A source is a frozen dataclass that inherits from this class; its fields are its YAML keys. Only `list_references`
+    is required; `schemas.settings.source` documents what else it may override.
     """
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterable[Recognised]:
-        """The ways in which an input's files may be meant for this source, where users say nothing.
+        """Yields settings under which this source could read an input without a configuration.
 
-        Several where the user must choose. No file is read: the sketch has what may be known.
+        If there are several, the user must choose. No file is read: the sketch holds all that may be used.
         """
         return ()
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
-        """Reads what one reference holds. A source overrides it where that is not a plain image file.
+        """Reads the contents of one reference. Override it if that is not a plain image file.
 
         Args:
-            ref: one of the references that `list_references` gave.
-            max_bytes: more is not read.
+            ref: one of the references that `list_references` yielded.
+            max_bytes: the most that is read.
 
         Raises:
-            Rejected: there is something wrong with this one; see `storage.read_image.read_image`.
+            Rejected: this one cannot be used; see `storage.packed_files.read_image`.
         """
         data = read_image(ref, max_bytes)
         return Content(data, data)
@@ -49,7 +49,7 @@ class ArraySource(Source, Protocol):
 
     Attributes:
         labels: where labels are; empty if there are none.
-        class_names: the classes in the order of their numbers, or how many there are, called 0, 1, ...
+        class_names: class names in the order of their numbers, or the number of classes, named 0, 1, ...
     """
 
     labels: Any
@@ -57,17 +57,17 @@ class ArraySource(Source, Protocol):
     gives_pixels: ClassVar[bool] = True
 
     def classes(self) -> Mapping[str, int]:
-        """Those of `class_names`."""
-        return state_classes(self.class_names)
+        """The classes in `class_names`."""
+        return number_class_names(self.class_names)
 
     @property
     def gives_labels(self) -> bool:
-        """If they are somewhere."""
+        """Whether there are labels."""
         return bool(self.labels)
 
 
 def list_file(source: SourceSettings, path: str, file: ImageRef) -> Iterator[Listed]:
-    """Yields what `source.list_references` yields; where that rejects the file, or the rest of it, a notice of that."""
+    """Yields what `source.list_references` yields; if it rejects the file, or the rest of it, a notice at the end."""
     try:
         yield from source.list_references(path, file)
     except Rejected as rejected:
@@ -83,10 +83,10 @@ def source_names() -> tuple[str, ...]:
 
 
 def load_source(kind: str) -> type[Any]:
-    """The dataclass of the source of that name.
+    """The dataclass of the source with that name.
 
     Raises:
-        ValueError: there is none, and the message lists those there are; or its module names none.
+        ValueError: there is no such source (the message lists all), or its module does not define `SOURCE`.
     """
     if kind not in source_names():
         raise ValueError(f"there is no source {kind!r}: choose one of {', '.join(source_names())}")

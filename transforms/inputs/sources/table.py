@@ -36,13 +36,13 @@ class Table(TableFormat, Source):
     Attributes:
         columns: the columns that become features, each with its type, or with a mapping of `type`, `feature`, `enum`,
             `default`, `meaning`. Types: `bool`, `enum`, `int`, `uint`, `float`, `double`, `number`, `string`, `bytes`;
-            `float[]` is a list of them.
-        infer: whether further columns become features too, of the types that all rows are found to have: `auto`, where
-            `columns` names none; `yes` or `no`.
+            `float[]` is a list of floats.
+        infer: whether all other columns become features too, with types inferred from all rows: `yes`, `no`, or `auto`,
+            which infers them if `columns` is empty.
         label: the column of class names.
-        split: the column of words that `splits.from_source` gives splits for.
-        group: the column of what must stay in one split.
-        key: the column of names that no two rows share; without one a row is called by its file and number.
+        split: the column of words that `splits.from_source` maps to splits.
+        group: the column of groups; rows of the same group stay in one split.
+        key: the column of unique names for rows; without it, a row is named after its file and number.
     """
 
     columns: Mapping[str, ColumnSettings] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Table(TableFormat, Source):
     group_setting: ClassVar[str] = "group"
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a setting is impossible."""
+        """Raises ValueError if a setting is invalid."""
         features = Counter(column.feature or name for name, column in self.columns.items())
         for feature, count in features.items():
             if count > 1:
@@ -68,21 +68,21 @@ class Table(TableFormat, Source):
 
     @property
     def _named(self) -> dict[str, str]:
-        """The columns that say something else than a feature, by what they say."""
-        said = {"label": self.label, "split": self.split, "group": self.group, "key": self.key}
-        return {what: column for what, column in said.items() if column}
+        """The columns that are not features, by their role: `label`, `split`, `group`, `key`."""
+        columns = {"label": self.label, "split": self.split, "group": self.group, "key": self.key}
+        return {role: column for role, column in columns.items() if column}
 
     @property
     def gives_labels(self) -> bool:
-        """If a column of classes is named."""
+        """Whether a column of classes is named."""
         return bool(self.label)
 
     def idle_settings(self) -> Mapping[str, str]:
-        """Settings of text, for tables without text."""
+        """Settings for text, if tables are not text."""
         return self.idle_keys()
 
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> "Table":
-        """Finds the types of columns that are not declared, in one pass over all rows."""
+        """Infers the types of undeclared columns in one pass over all rows."""
         if self.infer == "no" or (self.infer == "auto" and self.columns):
             return replace(self, infer="no")
         types = ColumnTypes(without={*self.columns, *self._named.values()})
@@ -100,18 +100,18 @@ class Table(TableFormat, Source):
         return replace(self, columns={**self.columns, **found}, infer="no")
 
     def features(self) -> tuple[Feature, ...]:
-        """One for each column."""
+        """One feature per column."""
         return tuple(column.as_feature(name) for name, column in self.columns.items())
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """One row after the other; their values are in `features`."""
+        """Yields one reference per row, with the row's values in `features`."""
         wanted = {name: f"source.columns.{name}" for name in self.columns}
         wanted |= {column: f"source.{what}" for what, column in self._named.items()}
         lacking, rows, sound = set(wanted), 0, 0
         rounded: dict[str, str] = {}
         try:
             with read_table(file.uri, self, wanted) as table:
-                for row, ref in self._refer(path, file, table, rounded):
+                for row, ref in self._make_references(path, file, table, rounded):
                     rows += 1
                     if row.cells is not None:
                         lacking -= row.cells.keys()
@@ -128,7 +128,7 @@ class Table(TableFormat, Source):
         if not rows:
             raise Rejected("list", "no_rows", "the table has no rows")
 
-    def _refer(
+    def _make_references(
         self, path: str, file: ImageRef, table: OpenTable, rounded: dict[str, str]
     ) -> Iterator[tuple[Row, ImageRef]]:
         below = file.key[: len(file.key) - len(path)]
@@ -136,7 +136,7 @@ class Table(TableFormat, Source):
         for row in table.rows:
             ref = place.replace(key=f"{file.key}:{row.number}")
             try:
-                yield row, self._refer_row(ref, below, row, table.as_text, rounded)
+                yield row, self._make_reference(ref, below, row, table.as_text, rounded)
             except Rejected as error:
                 yield row, ref.notice("rejected", "bad_row", f"{path}, {row.place}{error.detail}")
 
@@ -146,13 +146,13 @@ class Table(TableFormat, Source):
         write = "" if as_text else "write whole numbers, and "
         return f"holds whole numbers that lose digits, such as {whole}: {write}declare source.columns.{name}: {advice}"
 
-    def _refer_row(self, ref: ImageRef, below: str, row: Row, as_text: bool, rounded: dict[str, str]) -> ImageRef:
-        """The reference of a row; `rounded` takes in the columns whose values lose digits."""
+    def _make_reference(self, ref: ImageRef, below: str, row: Row, as_text: bool, rounded: dict[str, str]) -> ImageRef:
+        """The reference of a row; columns whose values lose digits are added to `rounded`."""
         if row.cells is None:
             raise bad_row(f": {row.fault}")
-        said = {what: _as_name(row.cells.get(column), column) for what, column in self._named.items()}
-        if "key" in said:
-            said["key"] = below + said["key"]
+        names = {what: _as_name(row.cells.get(column), column) for what, column in self._named.items()}
+        if "key" in names:
+            names["key"] = below + names["key"]
         values, lossy = {}, {}
         for name, column in self.columns.items():
             try:
@@ -165,12 +165,12 @@ class Table(TableFormat, Source):
                     lossy[name] = self._describe_rounded(name, value, row, as_text)
             elif column.default is None and not column.many:
                 raise bad_row(f", column {name!r}: there is no value; source.columns.{name}.default allows it")
-        rounded |= lossy  # of a row that is not rejected
+        rounded |= lossy  # only now: the row is not rejected
         features = orjson.dumps(values)
-        return ref.replace(features=features.decode(), length=len(features), **said)
+        return ref.replace(features=features.decode(), length=len(features), **names)
 
-    def read(self, ref: ImageRef, max_bytes: int) -> Content:  # a row came with its reference
-        """The row itself: `data` is its features as JSON."""
+    def read(self, ref: ImageRef, max_bytes: int) -> Content:  # the reference contains the row
+        """The row itself; `data` is its features as JSON."""
         values: dict[str, Any] = orjson.loads(ref.features)
         kinds = {column.feature or name: column.kind for name, column in self.columns.items()}
         fields = {name: from_json(value, kinds[name]) for name, value in values.items()}

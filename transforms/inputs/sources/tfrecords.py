@@ -1,4 +1,4 @@
-"""TFRecords in: an existing dataset of a known or declared convention, to be re-keyed, re-split, relabelled, merged."""
+"""TFRecords as input: existing datasets of a known or declared convention, to re-key, re-split, relabel or merge."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from recordmill.storage.packed_files import read_image
 from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import Damage, RecordFile
 from recordmill.storage.unpacking import MAX_RATIO, read_bounded
-from recordmill.transforms.inputs.listing.class_names import ClassNamesError, LabelFiles, state_classes
+from recordmill.transforms.inputs.listing.class_names import ClassNamesError, LabelFiles, number_class_names
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.local_folders import compile_globs
 from recordmill.transforms.inputs.listing.named_files import DataFile
@@ -34,26 +34,25 @@ class Tfrecords(Source):
     """The source `tfrecords`.
 
     Attributes:
-        convention: the convention of the Examples that are read: a name, a mapping of your own as under `convention`,
-            or `auto`: the one that each record's keys are those of. One without images, such as `feature_vector`, has
-            to be named.
-        class_names: names of the classes where Examples only have numbers, in the order of those; empty: the Examples'
-            own names, those of `class_names_file`, or the numbers.
-        class_names_file: a file of names: `labels.txt` (one name per line, or `id:name`), `label_map.pbtxt`; next
-            to the Examples, or a whole path; `auto`: either of them, or TensorFlow Datasets' `FEATURE.labels.txt`,
-            where it is next to it or above it in the input; empty: none.
-        first_label: the number of the first class there; absent: the convention's (0, or 1 where 0 is background).
-        keep_ids: whether classes keep their numbers: with `labels.ids: integers` exactly, else in their order. Absent:
-            those that are named by a file do, and those that Examples name themselves do not. Datasets that number one
-            class differently contradict each other where they are kept.
-        key_feature: the feature whose text is the record's key; empty: the file's key and the record's number,
-            `a.tfrecord/000123`.
-        split: a regular expression (RE2's syntax), searched in the file's name, then in its path; its group `split` is
-            the word that `splits.from_source` turns into a split.
-        split_feature: the feature whose text is that word instead.
-        keep: further features to pass on, with their types, such as `{image/caption: bytes, scores: "float[]"}`.
-        shape: height, width and channels of raw pixels where Examples do not have them.
-        max_ratio: how many times its size a gzip file may become, from 1 MiB on.
+        convention: the convention of the input's Examples: a name, a mapping as under `convention`, or `auto`: the one
+            that each record's keys fit. A convention without images, such as `feature_vector`, must be named.
+        class_names: the class names in the order of their numbers, if Examples only have numbers; empty: the Examples'
+            own names, those in `class_names_file`, or the numbers.
+        class_names_file: a file of class names: `labels.txt` (one name per line, or `id:name`) or `label_map.pbtxt`;
+            next to the Examples, or a full path; `auto`: either of them, or TensorFlow Datasets' `FEATURE.labels.txt`,
+            if it is next to the Examples or above them in the input; empty: none.
+        first_label: the number of the first class in the input; absent: the convention's (0, or 1 if 0 is background).
+        keep_ids: whether classes keep their numbers: as ids with `labels.ids: integers`, otherwise as their order.
+            Absent: classes named by a file keep them, classes named by Examples do not. If numbers are kept, all input
+            files must give a class the same number.
+        key_feature: the feature whose value is the record's key; empty: the key is the file's key and the record's
+            number, `a.tfrecord/000123`.
+        split: a regular expression (RE2's syntax), searched for in the file's name, then in its path; its group `split`
+            is the word that `splits.from_source` maps to a split.
+        split_feature: the feature whose value is that word, in place of the file's name.
+        keep: additional features to copy, with their types, such as `{image/caption: bytes, scores: "float[]"}`.
+        shape: height, width and channels of raw pixels, if Examples do not give them.
+        max_ratio: a gzip file may unpack to this many times its size plus 1 MiB.
     """
 
     convention: str | CustomConvention = "auto"
@@ -77,7 +76,7 @@ class Tfrecords(Source):
     )
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a setting is impossible."""
+        """Raises ValueError if a setting is invalid."""
         compile_pattern(self.split, "source.split", "split")
         try:
             declared = self._declared
@@ -92,8 +91,8 @@ class Tfrecords(Source):
         self.classes()
 
     @property
-    def contents(self) -> Literal["images", "rows"]:  # type: ignore[override]  # the settings say which
-        """Rows where the convention has no images."""
+    def contents(self) -> Literal["images", "rows"]:  # type: ignore[override]  # depends on the settings
+        """`rows` if the convention has no images."""
         declared = self._declared
         return "images" if declared is None or examples.holds_images(declared) else "rows"
 
@@ -104,19 +103,19 @@ class Tfrecords(Source):
         return declared is None or isinstance(self.convention, CustomConvention) or declared.stores == "raw"
 
     def idle_settings(self) -> Mapping[str, str]:
-        """The word in a file's name where a feature has it."""
+        """The pattern for file names, if a feature gives the split."""
         return {"split": "source.split_feature gives the split"} if self.split_feature else {}
 
     @property
     def _declared(self) -> Convention | None:
-        """The convention of all Examples; None if each shows its own."""
+        """The convention of all Examples; None if it is found for each of them."""
         if isinstance(self.convention, CustomConvention):
             return self.convention.as_convention()
         return None if self.convention == "auto" else load_convention(self.convention)
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Files called as TFRecords are, and no images next to them."""
+        """Recognises files named like TFRecords in an input without images."""
         patterns = compile_globs(cls.files)
         names = [name for each in sketch.names.values() for name in each.files if patterns.match_file(name)]
         if names and not sketch.has_images:
@@ -127,9 +126,9 @@ class Tfrecords(Source):
             yield Recognised(settings, f"TFRecord files such as {min(names)}")
 
     def classes(self) -> Mapping[str, int]:
-        """Those that `class_names` numbers."""
+        """The classes in `class_names`."""
         first = self._first_label(self._declared)
-        return {name: first + number for name, number in state_classes(self.class_names).items()}
+        return {name: first + number for name, number in number_class_names(self.class_names).items()}
 
     def _first_label(self, convention: Convention | None) -> int:
         if self.first_label is not None:
@@ -137,7 +136,7 @@ class Tfrecords(Source):
         return 0 if convention is None else convention.label_offset
 
     def features(self) -> tuple[Feature, ...]:
-        """The features that `keep` names, and those of a convention without images."""
+        """The features in `keep`, and those of a convention without images."""
         kept = (
             Feature(key, examples.kind_of(kept), key, "as in the input", many=kept.endswith("[]"))
             for key, kept in self.keep.items()
@@ -146,11 +145,11 @@ class Tfrecords(Source):
         return (*kept, *(replace(feature, meaning="as in the input") for feature in own))
 
     def annotations(self) -> Mapping[str, str]:
-        """Boxes, where there are images."""
+        """Boxes, if there are images."""
         return {"boxes": ""} if self.contents == "images" else {}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """An image for each record, as the byte range of its data; a rejected reference for each damage."""
+        """Yields a reference for each record, to the byte range of its data; a rejected one for each damaged place."""
         numbers: dict[str, int | None] = {}
         labels = LabelFiles(DataFile(path, file), self.class_names_file, self.class_names)
         with StoredFile(file.uri) as stored:
@@ -163,7 +162,7 @@ class Tfrecords(Source):
                 packing = str(Gzip(has_checksums=True)) if records.compression == "gzip" else ""
                 ref = ref.replace(offset=offset + _DATA_AT, length=len(record), packing=packing)
                 try:
-                    yield self._refer_example(path, ref, bytes(record), numbers, labels)
+                    yield self._make_reference(path, ref, bytes(record), numbers, labels)
                 except ClassNamesError as error:
                     yield file.notice("fatal", "bad_labels", str(error))
                     return
@@ -174,10 +173,10 @@ class Tfrecords(Source):
         known = {name: number for name, number in numbers.items() if number is not None}
         yield from (ClassNames.of(file, names) for names in (known, numbers.keys() - known.keys()) if names)
 
-    def _refer_example(
+    def _make_reference(
         self, path: str, ref: ImageRef, record: bytes, numbers: dict[str, int | None], labels: LabelFiles
     ) -> ImageRef:
-        """The reference of one Example; classes that must be announced are added to `numbers`."""
+        """The reference of one Example; classes to announce are added to `numbers`."""
         entries = examples.parse_entries(record)
         convention, fields = self._fields_of(entries)
         examples.read_kept(entries, self.keep)
@@ -195,7 +194,7 @@ class Tfrecords(Source):
             name = examples.class_of(number, names, where)
             if not names:
                 numbers[name] = number
-            elif not self.class_names and name not in numbers:  # all of the file's, so that ids do not hang on images
+            elif not self.class_names and name not in numbers:  # all in the file, so that ids do not depend on images
                 numbers.update((each, None if self.keep_ids is False else known) for known, each in names.items())
             return name
 
@@ -225,13 +224,13 @@ class Tfrecords(Source):
         return (match["split"] or "") if match else ""
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
-        """The image of one Example, and the features that are passed on; see `Source.read`."""
+        """The image of one Example, and the features to copy; see `Source.read`."""
         record = read_image(ref, max_bytes, self.max_ratio)
         entries = examples.parse_entries(record)
         convention, fields = self._fields_of(entries)
         kept = examples.read_kept(entries, self.keep)
         if self.contents == "rows":
-            # The reference has the class; a digest that the input lacks is made of files only.
+            # The reference has the class. A digest that the input lacks stays missing: only files have one.
             own = {name: value for name, value in fields.items() if name not in ("label", "label_text")}
             return Content(record, None, fields={"sha256": None, "file_sha256": None, **own, **kept})
         is_raw = convention.stores == "raw" or (isinstance(self.convention, CustomConvention) and bool(self.shape))
@@ -240,7 +239,7 @@ class Tfrecords(Source):
 
 
 def _explain(index: int, offset: int, damage: Damage) -> str:
-    """What a damage means: how much is lost is not known, since lengths are what cannot be read."""
+    """Describes a damaged place; how much is lost is not known, because lengths cannot be read."""
     where = f"record {index}{f' at byte {offset}' if offset >= 0 else ''}: {damage.detail}"
     goes_on = "reading went on with the next frame whose length fits its checksum, if there was one"
     return f"{where}; {'no more of the file can be read' if damage.kind == 'gzip' else goes_on}"

@@ -1,4 +1,4 @@
-"""Pascal VOC: one XML file an image."""
+"""Pascal VOC: one XML file per image."""
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,12 +37,12 @@ class Voc(Source):
     """The source `voc`.
 
     Attributes:
-        images: the folder of the images, next to the folder of the XML files. `{folder}` stands for that folder itself:
-            each image is next to its XML file.
-        sets: the folder of the lists that give splits, in the same way: `ImageSets/Main`. Its `train.txt`, `val.txt`,
-            `test.txt` and `trainval.txt` name images, and their own names are the words for `splits.from_source`; of
-            an image on several lists the first of these counts. Names may have the extensions of the images. Images on
-            none are ignored. Empty: no lists are read.
+        images: the folder of the images, next to the folder of the XML files. `{folder}` stands for the XML files' own
+            folder: each image is then next to its XML file.
+        sets: the folder of the split lists, also next to the folder of the XML files, such as `ImageSets/Main`. Its
+            `train.txt`, `val.txt`, `test.txt` and `trainval.txt` name images, with or without extension;
+            `splits.from_source` maps the lists' names to splits. If an image is on several lists, the first of these
+            counts; images on none are ignored. Empty: no lists are read.
     """
 
     images: str = "JPEGImages"
@@ -53,7 +53,7 @@ class Voc(Source):
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """XML files of annotations in a folder next to that of the images, or next to the images."""
+        """Recognises XML files of annotations next to images, or in a folder next to that of the images."""
         heads = {folder: sketch.first_head(folder, ".xml", sign=b"<annotation") for folder in sketch.names}
         annotated = [folder for folder, head in heads.items() if head and b"<annotations" not in head]
         for images, folders in _group_folders(sketch, annotated).items():
@@ -75,22 +75,22 @@ class Voc(Source):
             yield Recognised(settings, f"Pascal VOC's XML files {where}, such as {example}")
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the folder of the images is none."""
+        """Raises ValueError if the template of the image folder is invalid."""
         check_template(self.images, "source.images", "folder")
 
     @property
     def files(self) -> tuple[str, ...]:  # type: ignore[override]
-        """XML files, and the lists, whose names must be those of XML files."""
+        """XML files, and the split lists, which are checked against the XML files."""
         return ("*.xml", *(f"**/{self.sets}/{word}.txt" for word in SETS if self.sets))
 
     @property
     def remedies(self) -> Mapping[str, str]:
-        """For images that are not where they should be."""
+        """For missing images."""
         where = "the folder of the images, next to that of the XML files; '{folder}' stands for the latter"
         return {"vanished": f"correct source.images, which is {self.images!r} ({where})"}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """The image that one file is about, with its boxes."""
+        """Yields the image that one file describes, with its boxes."""
         if self.sets and f"/{path}".endswith(tuple(f"/{self.sets}/{word}.txt" for word in SETS)):
             yield from _check_set(file, file.uri.removesuffix(f"/{self.sets}/{posixpath.basename(path)}"))
             return
@@ -119,7 +119,7 @@ class Voc(Source):
         return ref.uri, *lists
 
     def features(self) -> tuple[Feature, ...]:
-        """What VOC says of each box besides its class."""
+        """VOC's attributes of boxes, except the class."""
         return (
             Feature("image/object/difficult", "int64", "difficult", "1 for a box marked as difficult", many=True),
             Feature("image/object/truncated", "int64", "truncated", "1 for an object that is cut off", many=True),
@@ -128,7 +128,7 @@ class Voc(Source):
 
 
 def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, list[str]]:
-    """Folders of XML files by what `source.images` must be for them; those whose images were not seen are left out."""
+    """Folders of XML files, grouped by their `source.images`; folders whose images were not seen are left out."""
     groups: dict[str, list[str]] = {}
     for folder in annotated:
         above, _, own = folder.rpartition("/")
@@ -139,7 +139,7 @@ def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, 
         if sketch.at(folder).beside_images(".xml"):
             images = "{folder}"
         elif folder and near:
-            images = min(near, key=lambda each: each.lower() not in IMAGE_FOLDERS)  # not pictures of its boxes
+            images = min(near, key=lambda each: each.lower() not in IMAGE_FOLDERS)  # not copies with the boxes drawn in
         elif folder and stems & stems_of(sketch.at(above).images):
             images = "."
         else:
@@ -149,7 +149,7 @@ def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, 
 
 
 def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
-    """A file with the name of the first list that names its image as its split; ignored where none does.
+    """A file whose split is the name of the first list that has its image; ignored if no list has it.
 
     Raises:
         Rejected: a list cannot be read.
@@ -167,7 +167,7 @@ def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
 
 
 def _check_set(file: ImageRef, above: str) -> Iterator[Notice]:
-    """Reports names on a list that are not those of XML files in the folders next to that of the lists.
+    """Reports names on a list that match no XML file in the folders next to that of the lists.
 
     Raises:
         Rejected: the list cannot be read.
@@ -190,7 +190,7 @@ def _check_set(file: ImageRef, above: str) -> Iterator[Notice]:
 
 
 def _read_set(uri: str) -> Mapping[str, str]:
-    """The names on a list, by the possible names of their XML files; empty if there is no such list.
+    """The names on a list, keyed by the stems that their XML files may have; empty if there is no such list.
 
     Raises:
         Rejected: it cannot be read.
@@ -202,7 +202,7 @@ def _read_set(uri: str) -> Mapping[str, str]:
 
 
 def _parse_set(data: bytes) -> dict[str, str]:
-    """The names on a list, one per line, by themselves and without the ending of an image."""
+    """The names on a list, one per line, by themselves and without an image's extension."""
     names = [words[0] for words in map(str.split, data.decode("utf-8-sig").splitlines()) if words]
     parts = [(name, *posixpath.splitext(name)) for name in names]
     stems = {stem: name for name, stem, ending in parts if ending.lower() in IMAGE_ENDINGS}
@@ -210,12 +210,12 @@ def _parse_set(data: bytes) -> dict[str, str]:
 
 
 def read_annotation(root: Element) -> tuple[str, dict[str, Any]]:
-    """The image's file name, and its boxes as `schemas.reference_boxes.boxes_of` gives them.
+    """The image's file name, and its boxes as `schemas.reference_boxes.boxes_of` returns them.
 
-    Coordinates are taken as they stand, as TensorFlow's own converter takes them, though VOC counts pixels from 1.
+    Coordinates are used as written, as in TensorFlow's own converter, although VOC counts pixels from 1.
 
     Raises:
-        ValueError: something is missing or no number.
+        ValueError: something is missing or not a number.
     """
     name = _text(root, "filename")
     boxes, labels = [], []

@@ -1,4 +1,4 @@
-"""YOLO: for each image a text file, one box a line: class number, middle, width and height in parts of the image."""
+"""YOLO: one text file per image, one box per line: class number, centre, width and height as fractions of the image."""
 
 import math
 import posixpath
@@ -16,7 +16,7 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
-from recordmill.transforms.inputs.listing.class_names import split_names, state_classes, why_unread
+from recordmill.transforms.inputs.listing.class_names import number_class_names, split_names, why_unread
 from recordmill.transforms.inputs.listing.folder_sketch import (
     IMAGE_PATTERNS,
     USUAL_WORDS,
@@ -35,25 +35,25 @@ from recordmill.transforms.inputs.listing.named_files import (
 from recordmill.transforms.inputs.sources.source import Source
 
 NAMES_FILES = ("data.yaml", "classes.txt")
-"""Files directly in the input that name the classes. Other YAML files there may, as Ultralytics' `coco8.yaml` does."""
+"""Files at the top of the input that name the classes. Other YAML files may too, such as Ultralytics' `coco8.yaml`."""
 
 _YAML = (".yaml", ".yml")
 
 NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
-"""Files that name the classes where text files are next to images, as Darknet's tools have them."""
+"""Files that name the classes if text files are next to images, as in Darknet."""
 
 _IMAGES = re.compile(r"(?:([^/\s'\"\[,]+)/+)?images(?:/+([^/\s'\"\],]+))?")
-"""A path in data.yaml: the folders with `images` next to them or below."""
+"""A path in data.yaml: the folders above and below `images`."""
 
 _BOX = re.compile(rb"(?:\xef\xbb\xbf)?[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
 _CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
-_FLAGS = {0.0, 1.0, 2.0}  # of a key point: not there, hidden, seen
+_FLAGS = {0.0, 1.0, 2.0}  # of a key point: not labelled, hidden, visible
 
 OtherShapes = Literal["enclose", "drop", "reject"]
 
 
 class BadNameError(ValueError):
-    """A file has `names`, and one of them is not a name."""
+    """A file has `names`, but one of them is not a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,18 +62,19 @@ class Yolo(Source):
 
     Images are below a folder `images`, their text files at the same place below `labels` (`train/images/1.jpg` and
     `train/labels/1.txt`, or `images/train/1.jpg` and `labels/train/1.txt`). An image without a text file has no boxes.
-    The folder next to or below `images` is the word that `splits.from_source` may use.
+    The folder above or below `images` is the word that `splits.from_source` may use.
 
     Attributes:
-        text_files: where the text files are: `labels`, as said above; or `beside`, next to their images, in whatever
-            folders. Then the first folder is the word, and `obj.names` and `_darknet.labels` name classes too.
-        names: the classes in the order of their numbers; empty: those of `data.yaml`, another YAML file or
+        text_files: where the text files are: `labels`, in a folder `labels` that mirrors `images`; or `beside`, next to
+            images in any folder. Then the first folder is the word for `splits.from_source`, and `obj.names` and
+            `_darknet.labels` name classes too.
+        names: class names in the order of their numbers; empty: those in `data.yaml`, another YAML file or
             `classes.txt` in the input.
-        other_shapes: what to do with polygons (`class x y x y x y ...`): `enclose` takes the box around them, `drop`
+        other_shapes: what to do with polygons (`class x y x y x y ...`): `enclose` uses the box around them, `drop`
             leaves them out, `reject` rejects the image.
         lines: what the numbers after a class are. `auto`: four are a box, which a confidence may follow; key points are
-            known by `kpt_shape` in data.yaml or by their flags; pairs are a polygon. `boxes`: the first four are a box,
-            whatever follows.
+            recognised by `kpt_shape` in data.yaml or by their flags; pairs are a polygon. `boxes`: the first four are a
+            box, and the rest is ignored.
     """
 
     names: tuple[str, ...] = ()
@@ -92,15 +93,15 @@ class Yolo(Source):
         self.classes()
 
     @property
-    def files(self) -> tuple[str, ...]:  # type: ignore[override]  # the settings say which
-        """Images, and what names the classes."""
+    def files(self) -> tuple[str, ...]:  # type: ignore[override]  # depends on the settings
+        """Images, and the files that name the classes."""
         if self.text_files == "beside":
             return *IMAGE_PATTERNS, *NAMES_BESIDE
         return "images/", "/classes.txt", *(f"/*{ending}" for ending in _YAML)
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Folders `images` and `labels`, or text files with boxes next to images."""
+        """Recognises folders `images` and `labels`, or text files with boxes next to images."""
         for source, words, why in (*_recognise_folders(sketch), *_recognise_beside(sketch)):
             files = {name for folder, each in sketch.names.items() for name in each.files if source or not folder}
             named = any(_may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files)
@@ -110,7 +111,7 @@ class Yolo(Source):
             yield Recognised(settings, why, needs=needs, needed_key="source.names")
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """One image a file, with its boxes; or the classes."""
+        """Yields an image with its boxes, or the named classes."""
         beside = self.text_files == "beside"
         if posixpath.basename(path) in NAMES_BESIDE if beside else _may_name_classes(path):
             yield from self._announce(path, file)
@@ -128,7 +129,7 @@ class Yolo(Source):
         yield file.replace(split=word, features=orjson.dumps(fields).decode(), lacks_file=lacks_file)
 
     def _text_file(self, path: str) -> str:
-        """The path of an image's text file; the empty string for an image that is not below `images`."""
+        """The path of an image's text file; empty for an image that is not below `images`."""
         stem = posixpath.splitext(path)[0]
         if self.text_files == "labels":
             above, images, below = f"/{stem}".rpartition("/images/")
@@ -152,7 +153,7 @@ class Yolo(Source):
         return (ref.uri, text_file) if text_file else (ref.uri,)
 
     def should_describe(self, key: str) -> bool:
-        """Whether it is a text file where those of boxes are, and no list of images or names."""
+        """Whether it is a text file in a place for boxes, and not a list of images or of names."""
         stem, ending = posixpath.splitext(posixpath.basename(key).lower())
         if ending != ".txt" or stem == "classes":
             return False
@@ -161,8 +162,8 @@ class Yolo(Source):
         return "/labels/" in f"/{key}"
 
     def classes(self) -> Mapping[str, int]:
-        """Those of `names`."""
-        return state_classes(self.names, "source.names")
+        """The classes in `names`."""
+        return number_class_names(self.names, "source.names")
 
     def _announce(self, path: str, file: ImageRef) -> Iterator[Listed]:
         try:
@@ -184,13 +185,13 @@ def _may_name_classes(path: str) -> bool:
 
 
 def _word_around_images(path: str) -> str:
-    """The folder below `images`, or else the one that holds it."""
+    """The folder below `images`, or else the one above it."""
     above, _, below = f"/{path}".rpartition("/images/")
     return below.partition("/")[0] if "/" in below else above.rpartition("/")[2]
 
 
 def _recognise_folders(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tuple[str, ...], str]]:
-    """Source settings, words for splits, and reason, where images are below `images` and text files below `labels`."""
+    """Source settings, split words and a reason, if images are below `images` and text files below `labels`."""
     if {"images", "labels"} <= set(sketch.top.folders):
         words = sketch.at("images").folders
         labels = ["labels", *(f"labels/{word}" for word in words)]
@@ -206,15 +207,15 @@ def _recognise_folders(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], t
 
 
 def _recognise_beside(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tuple[str, ...], str]]:
-    """The same where text files are next to images."""
+    """The same if text files are next to images."""
     folders = [folder for folder in ("", *sketch.top.folders) if sketch.at(folder).beside_images(".txt")]
     if folders and _holds_boxes(sketch, folders):
-        such = sketch.at(folders[0]).beside_images(".txt")[0]
-        yield {"text_files": "beside"}, tuple(folders), f"YOLO's text files next to images, such as {such}"
+        example = sketch.at(folders[0]).beside_images(".txt")[0]
+        yield {"text_files": "beside"}, tuple(folders), f"YOLO's text files next to images, such as {example}"
 
 
 def _splits_of_data_yaml(sketch: FolderSketch) -> dict[str, str]:
-    """The splits of folders next to or below `images`, by the paths under `train`, `val` and `test` of data.yaml."""
+    """The splits of folders around `images`, from the paths of `train`, `val` and `test` in data.yaml."""
     text = sketch.first_head("", *_YAML).decode("utf-8-sig", "replace")
     found: dict[str, str] = {}
     for key, paths in re.findall(r"^(train|val|test) *:((?:.|\n[ -])*)", text, re.MULTILINE):
@@ -224,7 +225,7 @@ def _splits_of_data_yaml(sketch: FolderSketch) -> dict[str, str]:
 
 
 def _holds_boxes(sketch: FolderSketch, folders: Iterable[str]) -> bool:
-    """Whether one of the text files that were looked into holds boxes; of those that hold something."""
+    """Whether any text file that was looked into holds a box; if all are blank, whether there are some."""
     texts = {path: head for path, head in sketch.heads.items() if path.endswith(".txt")}
     heads = [head for path, head in texts.items() if posixpath.dirname(path) in {*folders}]
     lines = [head.splitlines()[0] for head in heads if head.strip() and not head.startswith(b"\n")]
@@ -237,20 +238,20 @@ def read_yolo_lines(
     key_points: tuple[int, int] | None = None,
     boxes_only: bool = False,
 ) -> dict[str, Any]:
-    """The boxes of one text file, as `schemas.reference_boxes.boxes_of` gives them.
+    """The boxes of one text file, as from `schemas.reference_boxes.boxes_of`.
 
-    Each line is a class number and more numbers, all in parts of the image. How many there are says what they are, as
+    Each line is a class number and further numbers, all fractions of the image. Their count decides what they are, as
     in Ultralytics' own loader (ultralytics/data/utils.py, `verify_image_label`), but line by line: one file may hold
-    boxes and polygons, as Roboflow exports them.
+    both boxes and polygons, as Roboflow exports them.
 
     Args:
         text: of the file.
         other_shapes: what to do with polygons.
-        key_points: `kpt_shape` of data.yaml: how many key points each box has, and of how many numbers each.
-        boxes_only: whether the first four numbers of each line are a box, whatever follows.
+        key_points: `kpt_shape` in data.yaml: key points per box, and numbers per key point.
+        boxes_only: whether the first four numbers of each line are always a box.
 
     Raises:
-        Rejected: a line is neither.
+        Rejected: a line is neither a box nor an accepted polygon.
     """
     boxes: list[Box] = []
     labels: list[int] = []
@@ -285,7 +286,7 @@ def _numbers(words: list[str]) -> list[float]:
 
 
 def _begins_with_box(values: list[float], key_points: tuple[int, int] | None, number: int) -> bool:
-    """Whether the first four numbers of a line are a box; else all of them are the points of a polygon.
+    """Whether the first four numbers of a line are a box; otherwise all of them are the points of a polygon.
 
     Raises:
         Rejected: the numbers fit neither.
@@ -312,16 +313,16 @@ def _begins_with_box(values: list[float], key_points: tuple[int, int] | None, nu
 
 
 def read_names(path: str, text: str) -> dict[str, int]:
-    """The classes by name, from `data.yaml` (`names:` as a list, or by number) or from lines.
+    """Class numbers by name, from YAML (`names:` as a list, or by number) or lines of text.
 
     Raises:
-        ValueError: there are none, two have one name, or numbers are unclear.
+        ValueError: there are no names, two are the same, or one is invalid.
     """
     names: Any = _load_yaml(text).get("names") if path.endswith(_YAML) else split_names(text)
     if not isinstance(names, list | dict | None):
         raise ValueError(f"`names` is not a list: {names!r:.60}")
     numbered = names if isinstance(names, dict) else dict(enumerate(names or ()))
-    for number, name in numbered.items():  # aliases can make of a few lines a list of any size, that must not be shown
+    for number, name in numbered.items():  # aliases can make the list huge: never show it whole
         if type(number) is not int or not isinstance(name, str | int | float) or name == "":
             raise BadNameError(f"class {number!r:.60} of `names` is not a text under a number")
         if isinstance(name, bool):
@@ -334,7 +335,7 @@ def read_names(path: str, text: str) -> dict[str, int]:
 
 
 def _load_yaml(text: str | bytes) -> dict[Any, Any]:
-    """A mapping in YAML; empty if it is something else.
+    """A YAML mapping; empty if the YAML is not a mapping.
 
     Raises:
         ValueError: it is not YAML.
@@ -348,7 +349,7 @@ def _load_yaml(text: str | bytes) -> dict[Any, Any]:
 
 def _find_key_points(image: DataFile) -> tuple[int, int] | None:
     root = image.root
-    # Where the first folder gives the split, it is not in `path`, and data.yaml is next to it.
+    # If the first folder gives the split, it is not in `path`, and data.yaml is next to that folder.
     for folder in (root, root.rpartition("/")[0]) if image.ref.key != image.path else (root,):
         with suppress(Rejected):  # `list_references` reports it
             if shape := parse_sibling(f"{folder}/data.yaml", _key_points):
@@ -357,7 +358,7 @@ def _find_key_points(image: DataFile) -> tuple[int, int] | None:
 
 
 def _key_points(data: bytes) -> tuple[int, int] | None:
-    """`kpt_shape` of a data.yaml; None if it has none, or is not YAML, as `list_references` reports."""
+    """`kpt_shape` in a data.yaml; None if it has none, or is not YAML, as `list_references` reports."""
     with suppress(ValueError):
         shape = _load_yaml(data).get("kpt_shape")
         if isinstance(shape, list) and len(shape) == 2 and all(type(each) is int and each > 0 for each in shape):

@@ -1,1 +1,1 @@
-"""Typed columns: what the cells of a table must hold, and what they become. One type per column."""
+"""Tables row by row, and the types of their columns."""

@@ -1,7 +1,7 @@
-"""Typed columns of tables: from a cell to a value that fits its column's type, and on to JSON and back.
+"""Typed columns of tables: converts cells to values of their column's type, and these to JSON and back.
 
-Nothing is rounded or guessed: a cell either is of its column's type or raises. Cells of CSV are text, which is read as
-the type says; those of JSON lines and Parquet have types of their own, which must be the column's.
+Nothing is rounded or guessed: a cell either has its column's type or raises. Cells of CSV are text, which is parsed as
+the column's type; cells of JSON lines and Parquet have their own types, which must be the column's.
 """
 
 import base64
@@ -31,9 +31,9 @@ class ColumnType:
     """A type of single values.
 
     Attributes:
-        kind: the list of an Example that values are stored in, as TensorFlow's tutorial on TFRecord coerces them.
-        convert: the value of a cell; None where the cell is not of the type.
-        parse: the cell that a text stands for; None where texts stand for themselves.
+        kind: the list of an Example that stores the values, coerced as in TensorFlow's tutorial on TFRecord.
+        convert: converts a cell; returns None if it is not of the type.
+        parse: parses a text into a cell; None if texts stand for themselves.
     """
 
     kind: Kind
@@ -42,7 +42,7 @@ class ColumnType:
 
 
 def _parse_integer(text: str) -> int | None:
-    whole, dot, zeros = text.partition(".")  # as pandas writes integers of a column with gaps
+    whole, dot, zeros = text.partition(".")  # pandas writes 1.0 if a column of integers has gaps
     return int(whole) if _INTEGER.fullmatch(whole) and (not dot or zeros.strip("0") == "") else None
 
 
@@ -88,7 +88,7 @@ def _bytes(cell: Any) -> bytes | None:
 
 TYPES = {
     "bool": ColumnType("int64", _boolean, lambda text: _TRUTH.get(text.lower())),
-    "enum": ColumnType("int64", _string),  # its column has the numbers of its names
+    "enum": ColumnType("int64", _string),  # the column maps its names to numbers
     "int": ColumnType("int64", _integer, _parse_integer),
     "uint": ColumnType("int64", _unsigned, _parse_integer),
     "float": ColumnType("float", _float, _parse_decimal),
@@ -97,7 +97,7 @@ TYPES = {
     "string": ColumnType("bytes", _string),
     "bytes": ColumnType("bytes", _bytes),
 }
-"""By the names that users write."""
+"""Column types, by the names that users write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +108,8 @@ class ColumnSettings:
         type: `bool`, `enum`, `int`, `uint` (stored as int64), `float`, `double`, `number` (which takes integers too),
             `string` or `bytes` (base64 where a cell is text); followed by `[]` for a list.
         feature: the feature's name in the Example; empty: the column's.
-        enum: the number of each name that a column of type `enum` has.
-        default: what a reader takes where the column has no value. Without one, a row without a value is rejected.
+        enum: for a column of type `enum`, the number of each name.
+        default: what readers use if the column has no value. Without it, a row without a value is rejected.
         meaning: one line for people.
     """
 
@@ -120,7 +120,7 @@ class ColumnSettings:
     meaning: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the column cannot be."""
+        """Raises ValueError if the settings are invalid."""
         if self.base not in TYPES or not re.fullmatch(r"\w+(\[\])?", self.type):
             known = ", ".join(TYPES)
             raise ValueError(f"type is {self.type!r}: write one of {known}, or one of them and [] for a list")
@@ -145,7 +145,7 @@ class ColumnSettings:
 
     @property
     def kind(self) -> Kind:
-        """The list of an Example that its values go to."""
+        """The list of an Example that stores its values."""
         return TYPES[self.base].kind
 
     def _coerced_default(self) -> Value | None:
@@ -168,16 +168,16 @@ class CellError(ValueError):
 
 
 def read_cell(cell: Any, column: ColumnSettings, as_text: bool) -> Any:
-    """A cell's value, as `schemas.coercion` takes it; None where it has none.
+    """Converts a cell to a value for `schemas.coercion`; None if it has none.
 
     Args:
-        cell: as the table has it.
-        column: what it must be.
-        as_text: whether the table holds only texts; lists are JSON then, and an empty cell means no value, except for
-            a `string` it is the empty text.
+        cell: the cell from the table.
+        column: the column's settings.
+        as_text: whether all cells are texts. If so, lists are JSON, and an empty cell has no value, unless the type is
+            `string`.
 
     Raises:
-        CellError: it does not fit.
+        CellError: it does not fit its column.
     """
     if cell is None or (as_text and cell == "" and column.type != "string"):
         return None
@@ -210,10 +210,10 @@ def _shown(cell: Any) -> str:
     return repr(cell) if len(repr(cell)) <= 60 else f"{cell!r:.57}..."
 
 
-def looks_like(text: str) -> str:
-    """The type that a text reads as: `bool`, `int`, `float` or `string`.
+def infer_type(text: str) -> str:
+    """Infers the type of a text: `bool`, `int`, `float` or `string`.
 
-    Whole numbers with zeros before them are texts: they are numbers of articles, or postal codes.
+    Whole numbers with leading zeros are strings: they are article numbers or postal codes.
     """
     if text.lower() in ("true", "false"):
         return "bool"
@@ -224,14 +224,14 @@ def looks_like(text: str) -> str:
 
 
 def is_rounded(value: Any) -> bool:
-    """Whether a value is a whole number that a 32-bit float cannot hold: most likely not a measurement, but a name."""
+    """Whether a value is a whole number that a 32-bit float cannot hold: probably an identifier, not a measurement."""
     if not isinstance(value, float) or not abs(value) > _EXACT or not value.is_integer():
         return False
     return float(np.float32(value)) != value
 
 
 def to_json(value: Any) -> Any:
-    """A value as JSON holds it; `from_json` gives it back exactly."""
+    """Converts a value to JSON, from which `from_json` restores it exactly."""
     if isinstance(value, list):
         return [to_json(each) for each in value]
     if isinstance(value, bytes):
@@ -240,10 +240,10 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any, kind: str) -> Any:
-    """What `to_json` was given.
+    """Restores a value from `to_json`.
 
     Args:
-        value: what it gave.
+        value: the result of `to_json`.
         kind: `bytes`, `float` or `int64`.
     """
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The types of a table's columns, from all of its rows."""
+"""Infers the types of a table's columns from all of its rows."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from recordmill.transforms.inputs.tables.cells import TYPES, ColumnSettings, looks_like
+from recordmill.transforms.inputs.tables.cells import TYPES, ColumnSettings, infer_type
 from recordmill.transforms.inputs.tables.read_table import Table
 
 _ZEROS: dict[str, int | float | str] = {"int64": 0, "float": 0.0, "bytes": ""}
@@ -14,13 +14,13 @@ _ZEROS: dict[str, int | float | str] = {"int64": 0, "float": 0.0, "bytes": ""}
 
 @dataclass
 class _Column:
-    """What was seen of a column.
+    """What is known about a column.
 
     Attributes:
-        first: where each type was first seen, for people.
-        missing: whether a row has no value.
+        first: where each type was first seen, for messages.
+        missing: whether any row lacks a value.
         as_text: whether all values are texts.
-        blank: a number that is a text for the blank before it.
+        blank: a number that is text only because of a space before it.
     """
 
     first: dict[str, str] = field(default_factory=dict)
@@ -30,28 +30,28 @@ class _Column:
 
 
 class ColumnTypes:
-    """What is seen of columns, table by table; the order has no say in the types."""
+    """Collects the types of columns, table by table; the result does not depend on the order."""
 
     def __init__(self, without: Collection[str]) -> None:
-        """Begins; the columns `without` are left alone."""
+        """The columns in `without` are ignored."""
         self._without = without
         self._columns: dict[str, _Column] = {}
         self._rows = 0
 
     def add(self, table: Table, path: str) -> None:
-        """Takes in all rows of a table; malformed ones are skipped.
+        """Adds all rows of a table; malformed ones are skipped.
 
         Raises:
             UnreadableTableError: it cannot be read to its end.
         """
         as_text = table.as_text
         schema = table.schema
-        stated = {name: parquet_type(schema.field(name).type) for name in schema.names} if schema is not None else {}
+        declared = {name: parquet_type(schema.field(name).type) for name in schema.names} if schema is not None else {}
         for row in table.rows:
             if row.cells is not None:
-                self._add_row(row.cells, stated, as_text, f"{path}, {row.place}")
+                self._add_row(row.cells, declared, as_text, f"{path}, {row.place}")
 
-    def _add_row(self, cells: Mapping[str, Any], stated: Mapping[str, str], as_text: bool, place: str) -> None:
+    def _add_row(self, cells: Mapping[str, Any], declared: Mapping[str, str], as_text: bool, place: str) -> None:
         for name, cell in cells.items():
             if name in self._without:
                 continue
@@ -63,9 +63,9 @@ class ColumnTypes:
             if not seen:
                 column.missing = True
                 continue
-            if seen == "string" and as_text and cell[0] == " " and looks_like(cell.strip(" ")) in ("int", "float"):
+            if seen == "string" and as_text and cell[0] == " " and infer_type(cell.strip(" ")) in ("int", "float"):
                 column.blank = column.blank or f"{cell!r:.40} ({place})"
-            seen = stated.get(name) or seen
+            seen = declared.get(name) or seen
             if seen not in column.first:
                 column.first[seen] = f"{place}: {cell!r:.40}"
         for name in self._columns.keys() - cells.keys():
@@ -79,16 +79,16 @@ class ColumnTypes:
 
     @property
     def blanks(self) -> dict[str, str]:
-        """The columns of numbers that are texts for the blanks before them, each with one of them."""
+        """The columns with numbers that are text only because of spaces before them, each with an example."""
         return {name: column.blank for name, column in sorted(self._columns.items()) if column.blank}
 
     def settled(self) -> dict[str, ColumnSettings]:
-        """The columns with their types, by name; those without a single value are left out.
+        """The columns' settings by name; columns without a single value are left out.
 
-        A column that lacks values somewhere has its type's zero for a default, as TensorFlow's tutorial reads it.
+        If a row lacks a column's value, the column's default is its type's zero, as in TensorFlow's tutorial.
 
         Raises:
-            ValueError: a column has several types, or one that no feature can have; the message names it and its rows.
+            ValueError: a column has several types, or one that no feature can have; the message names it and the rows.
         """
         found = {}
         for name, column in sorted(self._columns.items()):
@@ -102,11 +102,11 @@ class ColumnTypes:
 
 
 def _type_of(cell: Any, as_text: bool) -> str:
-    """The type of a cell; the empty string of one without a value."""
+    """The type of a cell; empty if it has no value."""
     if cell is None or (as_text and cell == ""):
         return ""
     if as_text:
-        return looks_like(cell)
+        return infer_type(cell)
     if isinstance(cell, list):
         types = {_type_of(each, False) for each in cell}
         if not types:
@@ -141,7 +141,7 @@ def _merge(name: str, seen: dict[str, str], as_text: bool) -> str:
 
 
 def parquet_type(kind: pa.DataType) -> str:
-    """The type of a Parquet column in the words of `ColumnSettings.type`; pyarrow's name for any other, as of dates."""
+    """The type of a Parquet column as a `ColumnSettings.type`; pyarrow's name for any other type, such as dates."""
     types = pa.types
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         return f"{parquet_type(kind.value_type)}[]"

@@ -1,8 +1,8 @@
-"""Parquet: its rows, what its schema says, and files inside cells, in any order.
+"""Reads Parquet: its rows, class names from its schema, and files inside cells, in any order.
 
-Images are read in the order of their hashes, and a row group cannot be entered in its middle. So each row group's cells
-are unpacked once in each process that reads from it, one after the other to a temporary file without a name, which goes
-with the process. Memory holds 16 bytes a cell, and while a row group is unpacked what pyarrow decodes of it.
+Images are read in the order of their hashes, but a row group can only be read from its start. So each process unpacks
+the cells of each row group that it needs once, to an anonymous temporary file that disappears with the process. Memory
+holds 16 bytes per cell and, while a row group is unpacked, the part that pyarrow decodes.
 """
 
 import atexit
@@ -30,36 +30,36 @@ _ROWS = 1024
 """Rows that are decoded at once."""
 
 _ROWS_OF_IMAGES = 16
-"""The same of cells that hold files."""
+"""The same for cells that contain files."""
 
 
 @contextmanager
 def open_parquet(stream: BinaryIO) -> Iterator[pq.ParquetFile]:
-    """Opens a Parquet file; pyarrow's errors, here or below, become one sentence.
+    """Opens a Parquet file; pyarrow's errors, here or in the `with` block, become one sentence.
 
     Raises:
-        UnreadableTableError: it is not Parquet, or damaged.
+        UnreadableTableError: it is not Parquet, or it is damaged.
     """
     try:
-        # Without pre_buffer a column is read in pieces of buffer_size; with it, a whole row group at once.
+        # Without pre_buffer, a column is read in pieces of buffer_size; with it, a whole row group at once.
         yield pq.ParquetFile(stream, buffer_size=2**20, pre_buffer=False)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # a file system's own
+        if isinstance(error, OSError) and error.errno is not None:  # from the file system
             raise
         raise UnreadableTableError(f"it is not Parquet, or it is damaged: {' '.join(str(error).split())}") from None
 
 
 def check_sizes(parquet: pq.ParquetFile, columns: Collection[str]) -> None:
-    """Sees to it that no column is a bomb.
+    """Refuses decompression bombs among the columns.
 
     Raises:
-        UnreadableTableError: what is stored of one in a row group becomes more than `unpacking.FREE_BYTES` and
+        UnreadableTableError: in a row group, a column unpacks to more than `unpacking.FREE_BYTES` plus
             `unpacking.MAX_RATIO` times its size.
     """
     for number in range(parquet.num_row_groups):
         group = parquet.metadata.row_group(number)
         if group.total_byte_size <= most_unpacked(0):
-            continue  # no column of it can be too large, and at odd statistics of one pyarrow ends the process
+            continue  # no column can be too large, and odd statistics of a column make pyarrow abort the process
         for chunk in map(group.column, range(group.num_columns)):
             name = chunk.path_in_schema.partition(".")[0]
             if name in columns and chunk.total_uncompressed_size > most_unpacked(chunk.total_compressed_size):
@@ -68,7 +68,7 @@ def check_sizes(parquet: pq.ParquetFile, columns: Collection[str]) -> None:
 
 
 def read_parquet_rows(parquet: pq.ParquetFile, columns: Sequence[str]) -> Iterator[Row]:
-    """Yields rows with the values of some columns by name."""
+    """Yields rows with the values of these columns by name."""
     number = 0
     for batch in parquet.iter_batches(_ROWS, columns=list(columns), use_threads=False):
         for cells in _values(batch):
@@ -88,13 +88,13 @@ def _values(batch: pa.RecordBatch) -> list[Any]:
 
 
 def class_names(schema: pa.Schema, column: str) -> list[str]:
-    """The names of a column's classes, where Hugging Face's `ClassLabel` states them; their numbers are 0, 1, ...
+    """The names of a column's classes, numbered 0, 1, ..., from Hugging Face's `ClassLabel`; empty if there are none.
 
-    Those of a list, or inside a struct, count too.
+    A `ClassLabel` in a list or struct counts too.
     """
     try:
-        said: Any = orjson.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
-        feature = said["info"]["features"][column]
+        metadata: Any = orjson.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        feature = metadata["info"]["features"][column]
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return []
     return [str(name) for name in _names_in(feature)]
@@ -108,7 +108,7 @@ def _names_in(feature: Any) -> list[Any]:
 
 
 def bytes_type_fault(schema: pa.Schema, column: str) -> str:
-    """Why a column cannot hold files' bytes; the empty string where it can: binary, or a struct with such `bytes`."""
+    """Why a column cannot hold files; empty if it can: if it is binary, or a struct with binary `bytes`."""
     kind = schema.field(column).type
     if pa.types.is_struct(kind):
         inner = [kind.field(index) for index in range(kind.num_fields) if kind.field(index).name == "bytes"]
@@ -120,7 +120,7 @@ def bytes_type_fault(schema: pa.Schema, column: str) -> str:
 
 @dataclass(slots=True)
 class _RowGroup:
-    """Where the cells of one row group are in the temporary file; a length of -1 means no value."""
+    """The places of one row group's cells in the temporary file; a length of -1 means no value."""
 
     starts: array = field(default_factory=lambda: array("q"))
     lengths: array = field(default_factory=lambda: array("q"))
@@ -131,14 +131,14 @@ _LOCK = threading.Lock()
 
 
 def read_parquet_cell(uri: str, version: str, column: str, row: int, max_bytes: int) -> bytes | None:
-    """The bytes in one cell; None where there are none.
+    """Reads the bytes in one cell; None if it has none.
 
     Args:
         uri: the Parquet file.
         version: the file's, so that a rewritten file is unpacked again.
-        column: of binary values, or of structs with `bytes`.
+        column: a column of binary values, or of structs with `bytes`.
         row: from 0.
-        max_bytes: at most this many are read, and one more.
+        max_bytes: the most bytes that are read, plus one.
 
     Raises:
         UnreadableTableError: the file is damaged.
@@ -159,7 +159,7 @@ def read_parquet_cell(uri: str, version: str, column: str, row: int, max_bytes: 
 
 @cache
 def _first_rows(uri: str, version: str) -> list[int]:
-    """The number of each row group's first row, and of all rows."""
+    """The number of each row group's first row, and the number of all rows."""
     with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
         counts = [parquet.metadata.row_group(index).num_rows for index in range(parquet.num_row_groups)]
     return [0, *accumulate(counts)]
@@ -175,7 +175,7 @@ def _cells_file() -> BinaryIO:
 
 @cache
 def _unpack(uri: str, version: str, column: str, index: int) -> _RowGroup:
-    """Appends the cells of a row group to the file."""
+    """Appends the cells of a row group to the temporary file."""
     group, file = _RowGroup(), _cells_file()
     try:
         with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
@@ -183,15 +183,15 @@ def _unpack(uri: str, version: str, column: str, index: int) -> _RowGroup:
             for batch in parquet.iter_batches(_ROWS_OF_IMAGES, [index], [column], use_threads=False):
                 cells = batch.column(0)
                 if pa.types.is_struct(cells.type):
-                    # flatten() gives the structs' own nulls to their fields; field() would not.
+                    # flatten() applies the structs' own nulls to their fields; field() does not.
                     cells = cells.flatten()[[each.name for each in cells.type].index("bytes")]
                 for cell in cells:
                     content = cell.as_buffer()
                     group.starts.append(file.tell())
                     group.lengths.append(-1 if content is None else file.write(content))
-                if file.tell() > most:  # as many rows may share one large value
+                if file.tell() > most:  # many rows may share one large value
                     raise UnreadableTableError(f"column {column!r} becomes more than {MAX_RATIO} times its size")
         file.flush()
-    except UnreadableTableError as error:  # reported once per group, not tried again for every row of it
+    except UnreadableTableError as error:  # cached with the group, so that it is not unpacked again for each row
         group.fault = str(error)
     return group

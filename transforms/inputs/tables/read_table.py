@@ -1,6 +1,6 @@
-"""A table's rows, whatever it is written in.
+"""Reads the rows of tables in any format.
 
-Texts are read line by line, plain or gzipped and in any encoding, since rows are found again by their places in bytes.
+Text is read line by line, plain or gzipped and in any encoding; each row's bytes are noted, to read it again.
 """
 
 import codecs
@@ -27,13 +27,13 @@ from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, Row, Unreadab
 _BUFFER_BYTES = 2**16
 _GZIP = b"\x1f\x8b"
 
-_FREE_BYTES = 2**20  # less than other files have: two bytes are a row already, and a row takes microseconds
+_FREE_BYTES = 2**20  # less than for other files: two bytes can be a row, and each row takes microseconds
 
 _MARKED = ("utf-32-le", "utf-32-be", "utf-8", "utf-16-le", "utf-16-be")  # UTF-32's mark begins with UTF-16's
 
 
 def check_encoding(encoding: str, key: str) -> None:
-    """Raises ValueError, beginning with the YAML key, where there is no such encoding."""
+    """Raises ValueError, beginning with the YAML key, if there is no such encoding."""
     try:
         "\n".encode(encoding).decode(encoding)
     except (LookupError, UnicodeError):
@@ -41,21 +41,21 @@ def check_encoding(encoding: str, key: str) -> None:
 
 
 class TextLines:
-    """An iterator over a file's lines, each with its end.
+    """An iterator over a file's lines, each with its line end.
 
-    A line that is not in the encoding raises UnicodeDecodeError; the next call gives the line after it.
+    A line that is not in the encoding raises UnicodeDecodeError; the next call returns the line after it.
 
     Attributes:
-        codec: the encoding without doubt in it: `utf-16-le` for a `utf-16` whose byte order mark says so.
-        is_gzip: whether the file is gzipped; places are those in the unpacked text.
-        number: of the line given last, from 1.
-        end: the byte after it.
-        row_start: the byte at which the row under way begins, set by `begin_row`.
-        row_number: the number of its first line.
+        codec: the exact encoding: `utf-16-le` for `utf-16` with that byte order mark.
+        is_gzip: whether the file is gzipped; places then refer to the unpacked text.
+        number: the number of the last line, from 1.
+        end: the first byte after the last line.
+        row_start: the first byte of the current row, set by `begin_row`.
+        row_number: the number of the current row's first line.
     """
 
     def __init__(self, stream: io.BufferedReader, encoding: str, is_gzip: bool = False) -> None:
-        """Reads the byte order mark, if any.
+        """Reads the byte order mark, if there is one.
 
         Raises:
             UnreadableTableError: the mark contradicts the encoding.
@@ -75,7 +75,7 @@ class TextLines:
         start = self._stream.peek()
         for codec in _MARKED:
             mark = "\ufeff".encode(codec)
-            if start.startswith(mark) and name in (codec, codec[:6]):  # without the order of bytes
+            if start.startswith(mark) and name in (codec, codec[:6]):  # codec[:6]: utf-16 or utf-32
                 self.end = self.row_start = len(self._stream.read(len(mark)))
                 return codec
         if name == "utf-8" and start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -86,9 +86,9 @@ class TextLines:
         return self
 
     def begin_row(self) -> tuple[int, int]:
-        """Goes over empty lines to where a row begins; gives its first byte and the number of its first line."""
+        """Skips empty lines; returns the first byte of the next row and the number of its first line."""
         while (line := self._next or self._read_line()) in self._ends:
-            # A file may have millions of them: one by one, they would take minutes.
+            # A file may have millions of them, which would take minutes one by one.
             more = self._empty_lines.match(self._stream.peek())
             empty = line + self._stream.read(more.end() if more else 0)
             self.number += empty.count(self._newline)
@@ -99,7 +99,7 @@ class TextLines:
         return self.row_start, self.row_number
 
     def peek(self) -> str:
-        """The line that the next row begins with, which is still to come."""
+        """The first line of the next row, without consuming it."""
         self.begin_row()
         return self._next.decode(self.codec, "replace")
 
@@ -115,20 +115,20 @@ class TextLines:
         return line.decode(self.codec)
 
     def _read_line(self) -> bytes:
-        """The next line; of one that is too long, more than a row may have; nothing at the end."""
+        """The next line, empty at the end; a line that is too long is cut where it exceeds a row's limit."""
         line = self._stream.readline(MAX_ROW_BYTES + 1)
         if (width := len(self._newline)) == 1:
             return line
         found = bytearray(line)
         while line and len(found) <= MAX_ROW_BYTES and (len(found) % width or not found.endswith(self._newline)):
-            # The line feed's byte was in the middle of a letter, or is followed by the rest of it.
+            # The line feed's byte is inside a character, or the rest of its character follows.
             line = self._stream.read(-len(found) % width) or self._stream.readline(MAX_ROW_BYTES + 1)
             found += line
         return bytes(found)
 
 
 class _Pieces(io.RawIOBase):
-    """Pieces of a file, as a stream."""
+    """A stream of the pieces of a file."""
 
     def __init__(self, pieces: Iterator[bytes | memoryview]) -> None:
         self._pieces = pieces
@@ -147,13 +147,12 @@ class _Pieces(io.RawIOBase):
 
 @contextmanager
 def open_lines(uri: str, encoding: str) -> Iterator[TextLines]:
-    """Opens a text, plain or gzipped; which of the two, its first bytes say.
+    """Opens a text file; its first bytes decide whether it is gzipped.
 
-    Lines raise UnreadableTableError where the gzip file is damaged, or becomes more than 1 MiB and a hundred times its
-    size.
+    Lines raise UnreadableTableError if the file is damaged, or unpacks to over 1 MiB plus a hundred times its size.
 
     Raises:
-        OSError: it is not there, or cannot be opened.
+        OSError: it does not exist, or cannot be opened.
         UnreadableTableError: its byte order mark contradicts the encoding.
     """
     with StoredFile(uri) as stored:
@@ -173,12 +172,13 @@ def _read_gzip(stored: StoredFile) -> Iterator[memoryview]:
 
 
 class CsvDialect(NamedTuple):
-    """How rows of CSV are written.
+    """The format of CSV rows.
 
     Attributes:
-        delimiter: one character between cells.
-        quote: one character around cells that have delimiters or line breaks in them, doubled for itself; empty: none.
-        skip_blanks: whether blanks after a delimiter are part of it.
+        delimiter: the character between cells.
+        quote: the character around cells that contain delimiters or line breaks, doubled to stand for itself; empty:
+            none.
+        skip_blanks: whether spaces after a delimiter are skipped.
     """
 
     delimiter: str = ","
@@ -186,8 +186,8 @@ class CsvDialect(NamedTuple):
     skip_blanks: bool = False
 
     def read(self, lines: Iterable[str]) -> Iterator[list[str]]:
-        """The cells of each row; raises `csv.Error`."""
-        csv.field_size_limit(MAX_ROW_BYTES)  # the process's, and 128 KiB: an image in base64 is longer
+        """Yields the cells of each row; raises `csv.Error`."""
+        csv.field_size_limit(MAX_ROW_BYTES)  # process-wide; 128 KiB is too few for images in base64
         return csv.reader(
             lines,
             delimiter=self.delimiter,
@@ -199,7 +199,7 @@ class CsvDialect(NamedTuple):
 
 
 def read_csv_rows(lines: TextLines, dialect: CsvDialect) -> Iterator[Row]:
-    """The rows, whose cells are lists of texts; empty lines are none.
+    """Yields rows whose cells are lists of texts; empty lines are skipped.
 
     Raises:
         UnreadableTableError: a quote is never closed.
@@ -221,17 +221,17 @@ def read_csv_rows(lines: TextLines, dialect: CsvDialect) -> Iterator[Row]:
 
 
 def read_word_rows(lines: TextLines, count: int) -> Iterator[Row]:
-    """The rows, whose cells are words between blanks; empty lines are none.
+    """Yields rows whose cells are words between blanks; empty lines are skipped.
 
     Args:
-        lines: of the file.
-        count: how many cells a row has at most: the first of them may have blanks in it, as paths may. 0: any number.
+        lines: the lines of the file.
+        count: the most cells of a row: the first of them may contain blanks, as paths may. 0: any number.
     """
     return _read_rows(lines, lambda: next(lines).strip().rsplit(maxsplit=count - 1))
 
 
 def read_jsonl_rows(lines: TextLines) -> Iterator[Row]:
-    """A row for each line that is not empty; cells are a JSON object's values by name."""
+    """Yields a row for each line that is not empty; cells are a JSON object's values by name."""
 
     def read_cells() -> Any:
         if not (line := next(lines)).strip():
@@ -248,14 +248,14 @@ def read_jsonl_rows(lines: TextLines) -> Iterator[Row]:
 
 
 def _read_rows(lines: TextLines, read_cells: Callable[[], Any]) -> Iterator[Row]:
-    """Yields the rows of a text; empty ones are left out.
+    """Yields the rows of a text, except empty ones.
 
-    A row that is malformed has a fault, and the next row begins with the line after it.
+    A malformed row has a fault, and the next row begins with the line after it.
 
     Args:
-        lines: of the file.
-        read_cells: takes the lines of one row and returns its cells, `[]` where it is empty; raises ValueError where
-            it is malformed.
+        lines: the lines of the file.
+        read_cells: takes the lines of one row and returns its cells, `[]` if it is empty; raises ValueError if it is
+            malformed.
     """
     while True:
         offset, first = lines.begin_row()
@@ -281,27 +281,27 @@ _TABLES: dict[str, TableKind] = {**_PLAIN, ".parquet": "parquet", **_GZIPPED}
 _KINDS = _TABLES | _LISTS
 
 TABLE_ENDINGS = tuple(_TABLES)
-"""How the names of files end that are tables."""
+"""The extensions of tables."""
 
 TABLE_FILES = tuple(f"*{ending}" for ending in _TABLES)
 """The same as patterns in gitignore's syntax."""
 
 LIST_FILES = tuple(f"*{ending}" for ending in _LISTS)
-"""Patterns of files that may be lists, with a delimiter that their first line tells, or anything else."""
+"""Patterns of files that may be lists, with a delimiter found in their first line, or anything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFormat:
-    """How tables are written: the YAML keys that all sources of tables have.
+    """The format of tables: the YAML keys that all sources of tables have.
 
     Attributes:
         format: `csv`, `tsv`, `jsonl` or `parquet`; `auto` goes by the file's name.
         names: the columns' names, for CSV and TSV without a header row.
-        delimiter: between cells; by default a comma, or in TSV a tab.
-        quote: around cells that hold delimiters or line breaks; empty: quotes are letters like others.
-        encoding: of text; a byte order mark is not part of it.
-        blanks: what blanks after a delimiter are: `skip` takes them for a part of it, `keep` for a part of the cell;
-            `auto` skips them in `.txt` files, and where the columns are only found without them.
+        delimiter: the character between cells; by default a comma, or in TSV a tab.
+        quote: the character around cells that contain delimiters or line breaks; empty: quotes have no special meaning.
+        encoding: the encoding of text; a byte order mark is not part of it.
+        blanks: what to do with spaces after a delimiter: `skip` drops them, `keep` leaves them in the cell; `auto`
+            skips them in `.txt` files, and if the columns are only found without them.
     """
 
     format: Literal["auto", "csv", "tsv", "jsonl", "parquet"] = "auto"
@@ -312,17 +312,17 @@ class TableFormat:
     blanks: Literal["auto", "keep", "skip"] = added_setting("auto")
 
     def check_format(self) -> None:
-        """Raises ValueError where tables cannot be written so."""
+        """Raises ValueError if the format is invalid."""
         check_encoding(self.encoding, "source.encoding")
         for key in ("delimiter", "quote"):
             if len(text := getattr(self, key)) > 1 or text in ("\n", "\r"):
                 raise ValueError(f"source.{key} is {text!r}: give one character")
 
     def kind_of(self, path: str) -> TableKind:
-        """What a file is.
+        """The kind of a file.
 
         Raises:
-            UnreadableTableError: it is not known.
+            UnreadableTableError: it is unknown.
         """
         if self.format != "auto":
             return self.format
@@ -333,29 +333,29 @@ class TableFormat:
         raise UnreadableTableError("its name does not say what it is: set source.format: csv, tsv, jsonl or parquet")
 
     def idle_keys(self) -> dict[str, str]:
-        """The settings of text that cannot act, with the reason; see `Source.idle_settings`."""
+        """The settings for text that have no effect, with the reason; see `Source.idle_settings`."""
         of_csv = ("names", "delimiter", "quote", "blanks")
         idle = {"jsonl": of_csv, "parquet": (*of_csv, "encoding")}
         return dict.fromkeys(idle.get(self.format, ()), f"source.format is {self.format}")
 
     def csv_dialect(self, kind: str) -> CsvDialect:
-        """How rows are written in a file of some kind; a list's delimiter is empty where it is not set."""
+        """The CSV format for a kind of file; a list's delimiter is empty unless it is set."""
         delimiter = self.delimiter or {"csv": ",", "tsv": "\t"}.get(kind, "")
         return CsvDialect(delimiter, self.quote, self.blanks == "skip" or (self.blanks == "auto" and kind == "txt"))
 
 
 @dataclass(slots=True)
 class Table:
-    """A table under way.
+    """An open table.
 
     Attributes:
-        kind: what it is written in.
-        rows: its rows; cells by column name, unless the table is ragged.
-        codec: the encoding of its text, without doubt in it.
-        positions: where each column is, in CSV and TSV.
-        schema: of Parquet.
-        is_gzip: whether its text is gzipped; rows' places are then those in what unpacking gives.
-        skips_blanks: whether blanks after a delimiter are left out of cells.
+        kind: the kind of file.
+        rows: its rows, with cells by column name unless the table is ragged.
+        codec: the exact encoding of its text.
+        positions: the index of each column, in CSV and TSV.
+        schema: the schema, in Parquet.
+        is_gzip: whether its text is gzipped; the rows' places then refer to the unpacked text.
+        skips_blanks: whether spaces after a delimiter are skipped.
     """
 
     kind: TableKind
@@ -380,18 +380,18 @@ def read_table(
     unread: Sequence[str] = (),
     ragged: bool = False,
 ) -> Iterator[Table]:
-    """Opens a table, whose rows are to be taken while it is open.
+    """Opens a table; its rows must be read inside the `with` block.
 
     Args:
         uri: the file.
-        table_format: how it is written.
-        wanted: the columns that it must have, each with the YAML key that says so, in place of all that it has. JSON
-            lines may leave out any.
-        unread: those of them whose values are not to be read from Parquet.
-        ragged: whether CSV has no columns: cells are lists.
+        table_format: its format.
+        wanted: the columns that it must have, each with the YAML key that names it; None: all that it has. JSON lines
+            may lack any.
+        unread: wanted columns whose values are not read from Parquet.
+        ragged: whether CSV has no columns, so that cells are lists.
 
     Raises:
-        UnreadableTableError: it cannot be read, or lacks a column; also after the rows, if they show it.
+        UnreadableTableError: it cannot be read, or lacks a column; may also be raised by the rows.
     """
     kind = table_format.kind_of(uri)
     try:
@@ -417,7 +417,7 @@ def read_table(
 def _read_columns(
     kind: TableKind, lines: TextLines, table_format: TableFormat, wanted: Mapping[str, str] | None
 ) -> Table:
-    """A table of CSV, TSV or a list."""
+    """Opens a table in CSV, TSV or a list."""
     dialect = table_format.csv_dialect(kind)
     if not dialect.delimiter:
         dialect = dialect._replace(delimiter=_find_delimiter(lines.peek(), len(table_format.names)))
@@ -441,7 +441,7 @@ def _read_columns(
 
 
 def _find_delimiter(line: str, count: int) -> str:
-    """What stands between the cells of a list, by its first line: a tab, a comma, a semicolon, or else blanks."""
+    """The delimiter of a list, from its first line: a tab, a comma, a semicolon, or else blanks."""
     found = [each for each in "\t,;" if line.count(each) >= max(count - 1, 1)]
     exact = [each for each in found if line.count(each) == count - 1]
     return next(iter(exact or found), " ") if count != 1 else " "

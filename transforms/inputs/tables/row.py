@@ -1,4 +1,4 @@
-"""A row of a table, whatever the table is written in."""
+"""A row of a table in any format."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -7,7 +7,7 @@ from typing import Any
 from recordmill.schemas.rejection import Rejected
 
 MAX_ROW_BYTES = 64 * 2**20
-"""The longest row of a text file: what has more lacks a closing quote, or line ends."""
+"""The longest row of a text file: anything longer lacks a closing quote, or line ends."""
 
 
 bad_row = partial(Rejected, "list", "bad_row")
@@ -15,10 +15,10 @@ bad_row = partial(Rejected, "list", "bad_row")
 
 
 class UnreadableTableError(Exception):
-    """A table cannot be read at all, or not on from here; the message says where and why.
+    """A table, or the rest of it, cannot be read; the message says where and why.
 
     Attributes:
-        key: the YAML key that names the column which it lacks; empty: it lacks none.
+        key: the YAML key that names the missing column; empty if none is missing.
     """
 
     def __init__(self, sentence: str, key: str = "") -> None:
@@ -27,18 +27,17 @@ class UnreadableTableError(Exception):
         self.key = key
 
 
-@dataclass(slots=True)  # frozen, making one would take five times as long
+@dataclass(slots=True)  # if frozen, creating one would take five times as long
 class Row:
     """One row.
 
     Attributes:
-        number: as people count: the line that it begins in, from 1, header included; in Parquet, which has no lines,
-            the row from 1.
-        cells: what it holds, by column; a list where columns have no names; None for a row that is malformed.
-        offset: first byte of the row in the file; in Parquet the row, from 0.
-        length: bytes of the row in the file; -1 in Parquet.
-        fault: what is wrong with it, where it is malformed.
-        last: the line that it ends in.
+        number: the line in which it begins, from 1, header included; in Parquet, which has no lines, the row, from 1.
+        cells: its cells by column; a list if columns have no names; None if the row is malformed.
+        offset: the first byte of the row in the file; in Parquet, the row, from 0.
+        length: its number of bytes in the file; -1 in Parquet.
+        fault: what is wrong with a malformed row.
+        last: the line in which it ends.
     """
 
     number: int
@@ -50,5 +49,5 @@ class Row:
 
     @property
     def place(self) -> str:
-        """Which row it is, for people."""
+        """Which row it is, for messages."""
         return f"row {self.number}" if self.last <= self.number else f"row {self.number} (to line {self.last})"

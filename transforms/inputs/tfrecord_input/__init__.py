@@ -1,1 +1,1 @@
-"""Examples that other programs wrote, read back by the convention that they follow."""
+"""Reads Examples that other programs wrote, by the convention that they follow."""

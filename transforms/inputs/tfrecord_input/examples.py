@@ -1,4 +1,4 @@
-"""Examples that exist already: their fields, by a convention that is declared or found by its keys, boxes and image."""
+"""Reads existing Examples: fields, boxes and image, by a convention that is declared or found by its keys."""
 
 import base64
 import binascii
@@ -20,7 +20,7 @@ from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 
 KeptType = Literal["bytes", "float", "int64", "bytes[]", "float[]", "int64[]"]
-"""What a feature that is passed on holds: one value, or a list."""
+"""The type of a feature to copy: one value, or a list."""
 
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
@@ -30,10 +30,10 @@ bad_example = partial(Rejected, "read", "bad_example")
 
 
 def parse_entries(record: bytes) -> Mapping[str, Any]:
-    """The features of a serialised Example by key, as protobuf has them.
+    """Parses a serialised Example into its protobuf features, by key.
 
     Raises:
-        Rejected: it is none, or an empty one.
+        Rejected: it is not an Example, or an empty one.
     """
     try:
         entries: Mapping[str, Any] = Example.FromString(record).features.feature
@@ -45,7 +45,7 @@ def parse_entries(record: bytes) -> Mapping[str, Any]:
 
 
 def values_of(entries: Mapping[str, Any], key: str, kind: Kind) -> list[Any] | None:
-    """The values of one feature; None where there is no such feature.
+    """The values of one feature; None if there is no such feature.
 
     Raises:
         Rejected: it is of another kind.
@@ -61,13 +61,13 @@ def values_of(entries: Mapping[str, Any], key: str, kind: Kind) -> list[Any] | N
 
 
 def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str, Any]:
-    """The values of an Example by the convention's fields: one value, or a list where the feature is `many`.
+    """The values of an Example by the convention's fields: one value, or a list if the feature is `many`.
 
-    What the Example lacks is left out, and so are scalars without a value.
+    Fields that the Example lacks are left out, and so are scalars without a value.
 
     Raises:
-        Rejected: a feature is of another kind, a scalar has several values, or there is no image, of a
-            convention without images nothing but a label.
+        Rejected: a feature is of another kind, a scalar has several values, or there is no image; for a convention
+            without images, a feature other than the label is missing.
     """
     fields: dict[str, Any] = {}
     for feature in convention.features:
@@ -86,24 +86,24 @@ def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str,
 
 
 def holds_images(convention: Convention) -> bool:
-    """Whether its Examples have images."""
+    """Whether the convention's Examples have images."""
     return any(feature.field in STORED_IMAGE for feature in convention.features)
 
 
 def own_features(convention: Convention) -> tuple[Feature, ...]:
-    """Features, such as a vector, that only some Examples without images have; with images, none."""
+    """The features, such as a vector, that distinguish a convention without images; empty if it has images."""
     if holds_images(convention):
         return ()
     return tuple(feature for feature in convention.features if feature.field not in {"", *IMAGE_FIELDS})
 
 
 def find_convention(entries: Mapping[str, Any]) -> Convention:
-    """The convention that an Example's keys and kinds are those of: the one that names most of them.
+    """Finds the convention that fits an Example's keys and kinds, and names most of them.
 
-    Raw pixels in a feature that could as well be an encoded image are never guessed, nor that there are no images.
+    Never guessed: conventions without images, or with raw pixels in a feature that could be an encoded image.
 
     Raises:
-        Rejected: none fits.
+        Rejected: no convention fits.
     """
     kinds = frozenset((key, entry.WhichOneof("kind")) for key, entry in entries.items())
     name = _find_name(kinds)
@@ -116,15 +116,15 @@ def find_convention(entries: Mapping[str, Any]) -> Convention:
 
 
 def _fits_without_image(convention: Convention, kinds: Collection[tuple[str, str | None]]) -> bool:
-    stated = {(feature.key, f"{feature.kind}_list") for feature in convention.features}
-    return bool(own_features(convention)) and stated <= set(kinds)
+    declared = {(feature.key, f"{feature.kind}_list") for feature in convention.features}
+    return bool(own_features(convention)) and declared <= set(kinds)
 
 
 @lru_cache(maxsize=1024)
 def _find_name(kinds: frozenset[tuple[str, str | None]]) -> str:
     found = dict(kinds)
     fits: list[tuple[int, int, str]] = []
-    for name in sorted(convention_names()):  # the first of the best is taken
+    for name in sorted(convention_names()):  # of the best, the first is used
         convention = load_convention(name)
         known = {feature.key: f"{feature.kind}_list" for feature in convention.features}
         images = [feature for feature in convention.features if feature.field in STORED_IMAGE]
@@ -139,15 +139,15 @@ def _find_name(kinds: frozenset[tuple[str, str | None]]) -> str:
 
 
 def read_kept(entries: Mapping[str, Any], keep: Mapping[str, KeptType]) -> dict[str, Any]:
-    """The values of features that are passed on, by key; absent lists are empty.
+    """The values of the features to copy, by key; absent lists are empty.
 
     Raises:
-        Rejected: one is of another kind, or has not one value where one is expected.
+        Rejected: a feature is of another kind, or has no value or several where one is expected.
     """
     kept: dict[str, Any] = {}
-    for key, stated in keep.items():
-        values = values_of(entries, key, kind_of(stated)) or []
-        if stated.endswith("[]"):
+    for key, declared in keep.items():
+        values = values_of(entries, key, kind_of(declared)) or []
+        if declared.endswith("[]"):
             kept[key] = values
         elif len(values) == 1:
             (kept[key],) = values
@@ -156,9 +156,9 @@ def read_kept(entries: Mapping[str, Any], keep: Mapping[str, KeptType]) -> dict[
     return kept
 
 
-def kind_of(stated: KeptType) -> Kind:
-    """The kind of a feature that is passed on."""
-    kind: Kind = stated.removesuffix("[]")  # type: ignore[assignment]
+def kind_of(declared: KeptType) -> Kind:
+    """The kind of a feature to copy."""
+    kind: Kind = declared.removesuffix("[]")  # type: ignore[assignment]
     return kind
 
 
@@ -177,7 +177,7 @@ def text_in(entries: Mapping[str, Any], key: str) -> str:
 
 
 def text_of(value: bytes | None, what: str) -> str:
-    """A text; the empty string where there is none.
+    """Decodes a text; empty if there is none.
 
     Raises:
         Rejected: it is not UTF-8.
@@ -189,15 +189,15 @@ def text_of(value: bytes | None, what: str) -> str:
 
 
 def class_of(number: int, names: Mapping[int, str], where: str) -> str:
-    """The class of a number: its name, or the number in decimal where it has no name.
+    """The class of a number: its name, or the number in decimal if there are no names.
 
     Args:
         number: in the Example.
         names: the classes' names by number.
-        where: what says them, for people.
+        where: where the names come from, for messages.
 
     Raises:
-        Rejected: there are names, and none for the number.
+        Rejected: there are names, but none for the number.
     """
     if not names:
         return str(number)
@@ -207,14 +207,14 @@ def class_of(number: int, names: Mapping[int, str], where: str) -> str:
 
 
 def read_boxes(fields: Mapping[str, Any], name_of: Callable[[str, int | None], str]) -> dict[str, Any]:
-    """What `schemas.reference_boxes.boxes_of` gives for the boxes of an Example; nothing where it has none.
+    """The result of `schemas.reference_boxes.boxes_of` for an Example's boxes; empty if it has none.
 
     Args:
-        fields: of the Example, by the convention's fields: sides in parts of the image.
-        name_of: the class of a name and a number.
+        fields: the Example's values by field, with sides as fractions of the image.
+        name_of: returns the class for a name and a number.
 
     Raises:
-        Rejected: the lists do not belong together.
+        Rejected: the lists do not fit together.
     """
     boxes = _boxes(fields)
     if boxes is None:
@@ -247,15 +247,15 @@ def _boxes(fields: Mapping[str, Any]) -> list[list[float]] | None:
 
 
 def read_image_of(fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int]) -> tuple[bytes, bytes | Pixels]:
-    """The bytes that hold the image, and the image.
+    """The stored bytes of the image, and the image.
 
     Args:
-        fields: of the Example, by the convention's fields.
-        is_raw: whether pixels are stored instead of an encoded image: height x width x channels bytes, red first.
-        shape: height, width and channels of raw pixels where the Example does not say.
+        fields: the Example's values by field.
+        is_raw: whether the image is stored as pixels, not encoded: height x width x channels bytes, red first.
+        shape: height, width and channels of raw pixels, if the Example does not give them.
 
     Raises:
-        Rejected: raw pixels have no shape, or another number of bytes.
+        Rejected: raw pixels have no shape, or the wrong number of bytes.
     """
     if "pixels_base64" in fields:
         try:
@@ -266,8 +266,8 @@ def read_image_of(fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int])
         data = fields["encoded"]
         if not is_raw:
             return data, data
-    stated = [fields.get(side) for side in ("height", "width", "channels")]
-    height, width, channels = stated if None not in stated else (tuple(shape) or (None, None, None))
+    declared = [fields.get(side) for side in ("height", "width", "channels")]
+    height, width, channels = declared if None not in declared else (tuple(shape) or (None, None, None))
     if height is None or width is None or channels is None:
         raise bad_example("its image is raw pixels of unknown height, width and channels: set source.shape")
     if channels not in (1, 3):

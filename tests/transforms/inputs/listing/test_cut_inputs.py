@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from recordmill import storage
 from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.transforms.inputs.listing import cut_inputs
-from recordmill.transforms.inputs.listing.cut_inputs import Part, cut_input, normal_cuts, side_by_side
+from recordmill.transforms.inputs.listing.cut_inputs import Part, cut_input, merge_listings, normalize_cuts
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.list_images import ListReferences, Tally, _ignored_at, conclude, list_images, list_part
 
@@ -91,7 +91,7 @@ NAMES = st.sets(
 
 @given(NAMES, st.lists(st.text("ab/.-gité1", max_size=6), max_size=6))
 def test_ranges_of_names_hold_what_the_whole_holds_whatever_the_cuts(names, cuts):
-    cuts = normal_cuts([*cuts, *(f"{os.path.dirname(name)}/" for name in names)], IGNORED_AT)
+    cuts = normalize_cuts([*cuts, *(f"{os.path.dirname(name)}/" for name in names)], IGNORED_AT)
     whole = Input(BUCKET, "pets")
     bounds = ["", *cuts, ""]
     parts = [Part(whole, *bounds[at : at + 2]) for at in range(len(bounds) - 1)]
@@ -198,7 +198,7 @@ def test_an_error_of_a_listing_is_raised_and_ends_the_others():
             yield 2
 
     with pytest.raises(PermissionError):
-        for _ in side_by_side([endless, fail]):
+        for _ in merge_listings([endless, fail]):
             pass
 
 

@@ -12,8 +12,8 @@ from recordmill.transforms.inputs.tables.cells import (
     CellError,
     ColumnSettings,
     from_json,
+    infer_type,
     is_rounded,
-    looks_like,
     read_cell,
     to_json,
 )
@@ -167,13 +167,13 @@ def test_what_is_read_fits_its_list_and_survives_json(cell, word, many, as_text)
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_every_integer_is_read_exactly(number):
     assert read_cell(str(number), column("int"), as_text=True) == number
-    assert looks_like(str(number)) == "int"
+    assert infer_type(str(number)) == "int"
 
 
 @given(st.floats(width=32))
 def test_every_float_is_read_exactly(number):
     assert repr(read_cell(repr(number), column("float"), as_text=True)) == repr(number)
-    assert looks_like(repr(number)) == "float"
+    assert infer_type(repr(number)) == "float"
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_every_float_is_read_exactly(number):
     ],
 )
 def test_what_a_text_looks_like(text, word):
-    assert looks_like(text) == word
+    assert infer_type(text) == word
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def _note_numbers(label_map: LabelMap, settings: DatasetSettings) -> Iterator[st
 MOST_PER_SHARD = 1_000_000
 """References that one shard may hold: they are sorted in memory."""
 
-OUTSIDE = frozenset({"max_rejected", "expect", "analyze", "report", *(each.name for each in fields(About))})
+OUTSIDE_PLAN_ID = frozenset({"max_rejected", "expect", "analyze", "report", *(each.name for each in fields(About))})
 """Settings that change no byte of a shard. A run that failed because of a limit continues with a higher one, and what
 people want to know, or what is learnt from the finished dataset, can be added later."""
 
@@ -285,7 +285,7 @@ def describe_settings(settings: DatasetSettings, recipe: Recipe, label_ids: str 
         label_ids: the digest of the class ids, once they are known.
         cuts: the digest of the first hashes of all shards, once they are known.
     """
-    kept = {key: value for key, value in recipe.values.items() if key not in OUTSIDE}
+    kept = {key: value for key, value in recipe.values.items() if key not in OUTSIDE_PLAN_ID}
     plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
     plain.get("source", {}).pop("root", None)  # a place: the same images are the same dataset wherever they are
     versions = imaging_versions(settings.images.formats)
@@ -324,7 +324,7 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         yield f"{format_count(count, 'image')} {has} no annotation{unused}: {it} ignored"
     if len(summary.unpaired) == 2:
         lone, bare = (
-            f"{format_count(summary.unpaired[what], what)} without {other} ({summary.unpaired_such[what]})"
+            f"{format_count(summary.unpaired[what], what)} without {other} ({summary.unpaired_examples[what]})"
             for what, other in (("text file", "an image"), ("image", "a text file"))
         )
         remedy = "where they belong together, rename the files or their folder, or the boxes are lost"
@@ -369,7 +369,7 @@ def _fill_splits(
         key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
         what = f"no {unit} was found for split {empty[0]}"
         if summary.rejected:  # the split's own may be among them
-            such = f"{summary.rejected.total():,} rejected, such as {min(summary.rejected_such.values())}"
+            such = f"{summary.rejected.total():,} rejected, such as {min(summary.rejected_examples.values())}"
             return selection, f"{what}, and {such}: correct that, or remove the split from {key}"
         notes.extend(f"no {unit} was found for split {name}, which {key} names" for name in empty)
         return selection, ""

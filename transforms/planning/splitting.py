@@ -20,23 +20,23 @@ class SplitCutoffs:
     """What must be known of all images before any one can be placed; empty for plain hash and given splits.
 
     Attributes:
-        take_below: images whose `take` hash is at least this are left out by `limit`.
+        cutoff: images whose `take` hash is at least this are left out by `limit`.
         class_bounds: for stratified splits, upper ends of the splits' ranges of hashes by class.
         moved: splits of single hashes: where a split would have stayed empty, and in stratified splits of groups that
             hold several classes; the empty string for one that is left out.
-        class_takes: the same as `take_below` for `limit_per_class`, by label.
+        class_cutoffs: the same as `cutoff` for `limit_per_class`, by label.
     """
 
-    take_below: int = HASH_RANGE
+    cutoff: int = HASH_RANGE
     class_bounds: Mapping[str, Sequence[int]] = field(default_factory=dict)
     moved: Mapping[int, str] = field(default_factory=dict)
-    class_takes: Mapping[str, int] = field(default_factory=dict)
+    class_cutoffs: Mapping[str, int] = field(default_factory=dict)
 
     def find_limit(self, label: str, take: int) -> str:
         """The limit that leaves out an image with this label and hash; the empty string if none does."""
-        if take >= self.class_takes.get(label, HASH_RANGE):
+        if take >= self.class_cutoffs.get(label, HASH_RANGE):
             return "limit_per_class"
-        return "limit" if take >= self.take_below else ""
+        return "limit" if take >= self.cutoff else ""
 
 
 class ImageSplitter:

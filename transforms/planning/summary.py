@@ -134,7 +134,7 @@ class Summary:
         listed: everything found: images, rejected and ignored things.
         ignored: things that are not part of the input, by reason.
         rejected: things rejected where they were listed, by reason.
-        rejected_such: by reason the first of them by key, in words.
+        rejected_examples: by reason the first of them by key, in words.
         left_out: images that `limit` or the fractions leave out, by reason.
         splits: the images to convert, by split.
         nearest: for each split the (distance, hash) of the distinct split hashes nearest to the middle of its range.
@@ -153,7 +153,7 @@ class Summary:
         problems: things that fail the run, sorted; the first few.
         problems_found: how many there are.
         unpaired: images without the text file that describes their boxes, and text files without an image.
-        unpaired_such: of both the first by key.
+        unpaired_examples: of both the first by key.
     """
 
     listed: int = 0
@@ -176,9 +176,9 @@ class Summary:
     warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     problems_found: int = 0
-    rejected_such: dict[str, str] = field(default_factory=dict)
+    rejected_examples: dict[str, str] = field(default_factory=dict)
     unpaired: Counter[str] = field(default_factory=Counter)
-    unpaired_such: dict[str, str] = field(default_factory=dict)
+    unpaired_examples: dict[str, str] = field(default_factory=dict)
 
     @property
     def classes(self) -> Counter[str]:
@@ -206,7 +206,7 @@ class Summary:
         """Counts files that lack the other of two."""
         if keys:
             self.unpaired[what] += len(keys)
-            _keep_first(self.unpaired_such, {what: min(keys)})
+            _keep_first(self.unpaired_examples, {what: min(keys)})
 
     def _count(self, refs: Sequence[ImageRef]) -> list[int]:
         """Counts what is not ignored; gives the digests, added up in one go: it is done for every image."""
@@ -234,7 +234,7 @@ class Summary:
             case "rejected":
                 self.planned_digest = add_digests(self.planned_digest, *self._count([notice]))
                 self.rejected[reason] += 1
-                _keep_first(self.rejected_such, {reason: f"{notice.key} ({notice.detail:.500})"})
+                _keep_first(self.rejected_examples, {reason: f"{notice.key} ({notice.detail:.500})"})
             case "names_images":
                 self.naming_files += notice.count
             case "fatal":
@@ -309,8 +309,8 @@ class Summary:
         self.labels |= other.labels
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
         _keep_first(self.first_boxes, other.first_boxes)
-        _keep_first(self.rejected_such, other.rejected_such)
-        _keep_first(self.unpaired_such, other.unpaired_such)
+        _keep_first(self.rejected_examples, other.rejected_examples)
+        _keep_first(self.unpaired_examples, other.unpaired_examples)
         for split_name, split in other.splits.items():
             self.splits.setdefault(split_name, SplitSummary()).merge(split)
         for split_name, near in other.nearest.items():

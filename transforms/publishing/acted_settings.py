@@ -9,7 +9,7 @@ from recordmill.schemas.rejection import NOT_KEPT
 from recordmill.schemas.settings.dataset import DatasetSettings
 
 
-def tell_acted(outcome: Outcome, settings: DatasetSettings) -> Outcome:
+def add_acted(outcome: Outcome, settings: DatasetSettings) -> Outcome:
     """The outcome of a finished dataset with `acted` among its numbers, and a note for each setting that never acted.
 
     Args:

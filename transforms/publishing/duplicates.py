@@ -56,7 +56,7 @@ class NearPairs:
     complete: bool
 
 
-def are_telling(hashes: Hashes) -> NDArray[np.bool_]:
+def are_distinctive(hashes: Hashes) -> NDArray[np.bool_]:
     """Whether hashes say what a picture looks like: all but those of a blank page or a plain gradient.
 
     These are all zeros or all ones except for a few bits.
@@ -181,7 +181,7 @@ class FindCopies(beam.PTransform):
         """PCollection[ShardReport] -> PCollection[Copies], at most one a shard."""
         return (
             reports
-            | "CutContents" >> beam.FlatMap(cut_contents, self.plan)
+            | "CutContents" >> beam.FlatMap(distribute_digests, self.plan)
             | "GroupByDigest" >> beam.GroupByKey()
             | "FindRepeated" >> beam.FlatMapTuple(lambda _, parts: find_repeated(parts))
             | "GroupCopies" >> beam.GroupByKey()
@@ -203,7 +203,7 @@ class FindCopies(beam.PTransform):
         return Copies(place, rows)
 
 
-def cut_contents(report: ShardReport, plan: Plan) -> Iterator[tuple[int, tuple[Place, bytes]]]:
+def distribute_digests(report: ShardReport, plan: Plan) -> Iterator[tuple[int, tuple[Place, bytes]]]:
     """Distributes a shard's digests over groups of a bounded size; equal ones are in one group."""
     contents = as_numbers(report.contents)
     groups = 1 + plan.summary.references // GROUP_IMAGES
@@ -308,7 +308,7 @@ def find_look_alikes(
         Whether these are all there are; the pairs; and, if asked for, the closest pair in different splits.
     """
     contents, first = np.unique(read_numbers(staging, reports, "contents"), return_index=True)
-    telling = are_telling(hashes[first])
+    telling = are_distinctive(hashes[first])
     contents, first = contents[telling], first[telling]
     hashes = hashes[first]
 
@@ -335,7 +335,7 @@ def find_look_alikes(
     return near.complete, describe("look_alike", near.pairs), describe("closest_apart", closest)
 
 
-def digests_of(sidecar: str) -> Iterator[tuple[list[SidecarRow], Digests]]:
+def read_digests(sidecar: str) -> Iterator[tuple[list[SidecarRow], Digests]]:
     """The records of a sidecar, some thousands at a time, and the first 64 bits of the SHA-256 of each one's image."""
     rows = (row for row in read_rows(sidecar) if isinstance(row, SidecarRow))
     while chunk := list(islice(rows, _CHUNK)):
@@ -345,7 +345,7 @@ def digests_of(sidecar: str) -> Iterator[tuple[list[SidecarRow], Digests]]:
 
 def _fetch(sidecar: str, wanted: Digests) -> Iterator[tuple[int, SidecarRow]]:
     """The images whose digests begin with one of these, ascending ones: the digest's place, and the row."""
-    for rows, digests in digests_of(sidecar):
+    for rows, digests in read_digests(sidecar):
         places = np.minimum(np.searchsorted(wanted, digests), len(wanted) - 1)
         for at in np.flatnonzero(wanted[places] == digests).tolist():
             yield int(places[at]), rows[at]

@@ -69,12 +69,12 @@ def _ledger(summary: Summary, written: int, rejected: Mapping[str, int], left_ou
     return Ledger(summary.listed, written, *fates)
 
 
-def foresee_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[str, str]]:
+def predict_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[str, str]]:
     """The ledger of a run that has not begun, as far as it is known, and an example for each reason.
 
     Known are what was rejected while it was listed, and the labels that have no class.
     """
-    rejected, examples = dict(summary.rejected), dict(summary.rejected_such)
+    rejected, examples = dict(summary.rejected), dict(summary.rejected_examples)
     unknown = {label for label in summary.classes if label and label_map.name_for(label) is None}
     if unknown:
         rejected["unknown_label"] = sum(summary.classes[label] for label in unknown)
@@ -210,7 +210,7 @@ def _cut(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]
     return cut
 
 
-def foresee_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:
+def predict_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:
     """What a run would do with its boxes, as far as that is known before it: it drops those of unknown classes."""
     written, dropped, faulty = Counter[str](), Counter[str](), Counter[str]()
     examples = []

@@ -14,7 +14,7 @@ from recordmill import storage
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.formatting import format_count
-from recordmill.transforms.publishing.duplicates import digests_of, read_numbers
+from recordmill.transforms.publishing.duplicates import read_digests, read_numbers
 from recordmill.transforms.shards.record_columns import Digests
 
 MOST_COMPARED = 10_000_000
@@ -84,4 +84,4 @@ def describe_moved(moved: Mapping[tuple[str, str], int], unit: str) -> str:
 
 def _contents(paths: Iterable[str]) -> Digests:
     """The contents of the records in some sidecars."""
-    return np.concatenate([np.zeros(0, np.uint64), *(digests for path in paths for _, digests in digests_of(path))])
+    return np.concatenate([np.zeros(0, np.uint64), *(digests for path in paths for _, digests in read_digests(path))])

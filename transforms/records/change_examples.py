@@ -20,7 +20,7 @@ from recordmill.transforms.records.convert_image import reencode_image
 from recordmill.transforms.records.image_functions import make_hooks
 
 
-def keep_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str], settings: DatasetSettings) -> None:
+def write_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str], settings: DatasetSettings) -> None:
     """Makes the examples and writes those that there are, as JSON; an image that cannot be shown is left out.
 
     Args:

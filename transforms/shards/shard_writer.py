@@ -22,7 +22,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, shard_path, staging_folder
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.plan import ReusableDataset
-from recordmill.transforms.records.change_examples import keep_examples
+from recordmill.transforms.records.change_examples import write_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, copy_earlier, exclude_image
 from recordmill.transforms.records.earlier_datasets import (
     JoinedReference,
@@ -169,7 +169,7 @@ class ShardWriter:
                 with closing((convert or self.convert)(refs, split)) as images:
                     shard.write(self._count(images))
             if index == 0 and self.settings.report:
-                keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self.settings)
+                write_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self.settings)
             return shard
         except (FunctionError, WorkerDiedError) as error:
             problem = str(error)

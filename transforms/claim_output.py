@@ -37,10 +37,10 @@ class Leftover:
     """The staging folder of another plan.
 
     Attributes:
-        name: the name of the folder.
+        name: its name.
         complete: whether it holds a complete dataset: its publishing was cut, and half of it may be in the output.
-        shards: the number of finished shards in it.
-        worthless: why no run will resume from these shards, in a few words; empty if one may.
+        shards: finished shards in it.
+        worthless: why no run will resume from them, in a few words; empty if one may.
     """
 
     name: str
@@ -59,7 +59,7 @@ class OutputState:
         marker: the finished dataset's marker; None if it is missing or unreadable.
         pending: whether this plan's staging folder holds a complete dataset, whose publishing was cut.
         busy: a sentence saying that a run of another plan is, or may be, working there; empty if none is.
-        leftovers: the staging folders that runs of other plans have left.
+        leftovers: what runs of other plans have left.
         file_names: for each split, the name that this plan's shard would have if it were the only one, with one record.
     """
 

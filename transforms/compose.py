@@ -40,8 +40,8 @@ class PendingImage:
         split: the split that it goes to.
         ref: the reference.
         loaded: what was read.
-        image: the image that will be stored; None if none will.
-        features: the features that functions computed.
+        image: what will be stored of it, if anything.
+        features: what functions computed.
         outcome: its Example, or why there is none; a sentence if it fails the run.
     """
 
@@ -55,7 +55,7 @@ class PendingImage:
 
 @dataclass
 class _ImageStep(beam.PTransform):
-    """Base class of the steps that handle images one by one.
+    """A step that handles images one by one.
 
     Attributes:
         settings: what the dataset is.

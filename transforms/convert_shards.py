@@ -68,7 +68,7 @@ def count_shard(report: ShardReport) -> None:
 
 
 class _ConvertShard(beam.DoFn):
-    """Writes each shard, reads it back while the next one is written, and reports all of them when the bundle ends."""
+    """Writes each shard, and reads it back while the next one is written; reports when the bundle ends."""
 
     def __init__(self, settings: DatasetSettings, run: RunSettings) -> None:
         self._settings = settings
@@ -143,10 +143,10 @@ class _ConvertShard(beam.DoFn):
 
 
 class GatherReports(beam.CombineFn):
-    """Adds up reports (`ShardReport`) and partial sums of them (`FinishedShards`).
+    """Adds up reports (`ShardReport`) and sums of reports (`FinishedShards`).
 
-    Annotating the union of both would make Beam try to derive a schema, and fail. Sums are updated in place: copying
-    the totals of all classes for each report would take most of the time.
+    Annotating the union of both would make Beam try to derive a schema, and fail. Sums change in place: copying the
+    totals of all classes for each report would take most of the time.
     """
 
     def create_accumulator(self) -> FinishedShards:  # noqa: D102  # like the next ones, a method of Beam's

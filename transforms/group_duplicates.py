@@ -87,13 +87,12 @@ def name_content(
     Args:
         ref: the image.
         settings: what the dataset is.
-        exclusions: the images that will be left out.
+        exclusions: what will be left out.
         decoding: entered while pixels are in memory; None if they do not matter.
         reuse: earlier datasets, which may know the digest.
 
     Returns:
-        The difference hash that its sidecar row will have, if pixels matter and show anything; else the SHA-256 of its
-        bytes.
+        The SHA-256 of its bytes; if pixels matter and show anything, the hash that its sidecar row will have.
     """
     digest = ref.sha256.lower()
     if not digest and reuse and decoding is None:
@@ -126,7 +125,7 @@ def link_groups(linked: Iterable[Sequence[Any]]) -> dict[Any, Any]:
         linked: groups that belong together: texts or numbers.
 
     Returns:
-        For each of these groups, the lowest group that it is joined with; texts are ordered by code point.
+        For each of these groups, the first (by code point) of all that it is joined with.
     """
     parents: dict[Any, Any] = {}
 
@@ -194,7 +193,7 @@ class GroupDuplicates(beam.PTransform):
     Attributes:
         settings: what the dataset is; `duplicates` says what to do with images with the same bytes, and
             `images.near_duplicates` with images that look alike.
-        exclusions: the images that will be left out.
+        exclusions: what will be left out.
         reuse: earlier datasets, whose digests of unchanged images are used.
     """
 

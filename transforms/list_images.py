@@ -50,10 +50,10 @@ class Tally:
     """Facts about one part of an input, from which `conclude` judges the whole input.
 
     Attributes:
-        first_folders: the first folders of its files' paths.
-        naming_files: the number of files that name images.
+        first_folders: the first folders of its files.
+        naming_files: files that name images.
         is_there: whether anything was found.
-        why: why it cannot be read; the empty string if it can.
+        why: why it cannot be read, if so.
     """
 
     first_folders: set[str] = field(default_factory=set)
@@ -255,7 +255,7 @@ class ListReferences(beam.PTransform):
         return _batch(list_images(source_input, self.source, self.settings))
 
     def _list_part(self, part: Part) -> Iterator[Any]:
-        """Yields the batches of one part of an input, and on the output `tallies` its tally by the input's name."""
+        """Yields the batches of a part of an input, and on the output `tallies` its tally by the input's name."""
         tally = Tally()
         yield from _batch(list_part(part, self.source, self.settings, tally))
         yield TaggedOutput("tallies", (part.input.name, (part.input, tally)))

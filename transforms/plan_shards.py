@@ -67,7 +67,7 @@ _REFERENCE_BYTES, _IN_PROGRESS_BYTES = 870, 100 * 2**20
 
 
 def _is_sampled_alike(earlier: EarlierRecord) -> bool:
-    """Whether an earlier image would be stored unchanged if JPEGs did not keep their chroma subsampling."""
+    """Whether an earlier image would be stored as it is if JPEGs did not keep their subsampling."""
     if not earlier.written.changes or sniff(encoded := earlier.encoded) != "JPEG":
         return True
     return read_jpeg_header(encoded).subsampling == "4:2:0"
@@ -89,12 +89,12 @@ class SampledImage:
 
     @property
     def stored_bytes(self) -> int:
-        """The size of its record, with framing; 0 if there is none."""
+        """Bytes of its record with framing, if it has one."""
         return self.converted.size() + FRAMING_BYTES if self.converted.record is not None else 0
 
 
 Sample = Sequence[SampledImage]
-"""Some converted images, with the time that they took."""
+"""Some images, converted."""
 
 
 def growth_of(sample: Sample) -> float:
@@ -131,7 +131,7 @@ def convert_sample(
         summary: what was listed.
         settings: what the dataset is.
         reuse: earlier datasets whose images may be stored again.
-        as_before: whether JPEGs lose their chroma subsampling, as in version 0.1.
+        as_before: whether JPEGs lose their subsampling, as in version 0.1.
     """
     asked = settings
     if as_before and settings.images.subsampling == "auto":

@@ -294,7 +294,7 @@ def _note_damaged(finished: FinishedShards) -> Iterator[str]:
 
 
 def _describe_reuse(finished: FinishedShards, plan: Plan) -> Iterator[str]:
-    """Yields notes on shards and images taken from earlier runs and datasets."""
+    """Notes on shards and images from earlier runs and datasets."""
     reports, records = finished.reports, format_count(finished.rows.records, "record")
     if resumed := sum(report.reused for report in reports):
         yield f"{resumed} of {len(reports)} shards had been finished by an earlier run"

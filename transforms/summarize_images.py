@@ -155,7 +155,7 @@ class DigestFiles(beam.DoFn):
         self._source = source
 
     def start_bundle(self) -> None:
-        """Begins a bundle without digests."""
+        """Begins a bundle."""
         self._held = 0
         self._found: defaultdict[tuple[int, str, bool], tuple[bytearray, list[str]]]
         self._found = defaultdict(lambda: (bytearray(), []))

@@ -30,7 +30,7 @@ from recordmill.transforms.planning.summary import SplitSummary, Summary
 
 
 def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> list[str]:
-    """Makes notes on classes; the same for the same images, because they become part of the marker."""
+    """Makes the notes; the same for the same images, as they become part of the marker."""
     return [
         *_note_empty_classes(summary, settings, label_map),
         *_note_raised(label_map, settings),
@@ -96,7 +96,7 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
 
 
 def _note_similar_names(label_map: LabelMap) -> Iterator[str]:
-    """Notes that class names differ only in case and blanks, which happens in folders of several people."""
+    """Notes that class names differ only in case and blanks, as in folders of several people."""
     alike: dict[str, list[str]] = {}
     for name in sorted(label_map.ids):
         alike.setdefault(" ".join(name.split()).casefold(), []).append(name)
@@ -151,9 +151,9 @@ class Plan:
 
     Attributes:
         plan_id: identifies the dataset's contents: equal ids, equal bytes.
-        action: `convert`; `preview`, writing nothing; `finish` an interrupted publication; `keep` the dataset that is
-            already there; `refuse`; or `fail`.
-        sentence: the reason for an action other than `convert`.
+        action: `convert`; `preview`, writing nothing; `finish` a publication that was cut; `keep` the dataset there;
+            `refuse`; or `fail`.
+        sentence: why, unless the action is `convert`.
         selection: how images are assigned to splits.
         starts: the first order hash of each shard, by split.
         label_map: class ids.
@@ -163,7 +163,7 @@ class Plan:
         config_text: the settings as YAML: the content of `config.yaml`.
         about: a description of the dataset for people.
         estimated_bytes: expected size of the files, by split.
-        found_run: the id of the run that made the dataset found in the output; empty if there was none.
+        found_run: the id of the run that made the dataset found in the output, if any.
         version: the name of the dataset's folder below the output; empty for the output itself.
         previous: the folder of the dataset that this one replaces; empty for the output.
         reuse: earlier datasets whose images may be stored again.
@@ -359,7 +359,7 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
 def _fill_splits(
     summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, notes: list[str]
 ) -> tuple[SplitCutoffs, str]:
-    """Fills the empty splits; also returns why that is impossible, or the empty string."""
+    """Fills empty splits, or says why that is impossible."""
     names, unit = settings.splits.names, settings.unit
     empty = [name for name in names if name not in summary.splits]
     if not empty or not summary.references:

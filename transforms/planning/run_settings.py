@@ -16,15 +16,14 @@ class RunSettings:
         run_id: identifies the run.
         output: the output folder.
         outcome_file: where the job writes how it ended.
-        inputs: folders by input name; the name is empty if there is only one, without a name.
+        inputs: folders by input name (empty for the only input, without a name).
         against: the folder of the dataset with which `expect` compares.
         reuse: folders of earlier datasets whose images may be stored again.
         exclusions: the contents of the file in `exclude`; the plan id includes its digest.
         versions: whether the dataset has a folder of its own below the output.
         overwrite: whether another dataset in the output may be replaced.
         preview: whether only to plan.
-        names_convention: whether the user or the layout names a convention: only then may boxes be lost because the
-            convention does not store them.
+        names_convention: whether the user or the layout names a convention: only then may it be one without boxes.
         writer: what writes the files: `recordmill`, or Beam's `WriteToTFRecord` (`beam`).
         threads: images decoded at once in one process; 0 for one per processor.
         processes: the number of processes that convert images, including this one.
@@ -52,5 +51,5 @@ class RunSettings:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def at(self, version: str) -> Self:
-        """The same settings with the folder of a version as the output, unless the version is the empty string."""
+        """The same with the folder of a version as the output; unchanged if the version is the empty string."""
         return replace(self, output=storage.join(self.output, version)) if version else self

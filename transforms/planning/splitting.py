@@ -17,13 +17,13 @@ def split_bounds(settings: SplitSettings) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class SplitCutoffs:
-    """Hashes at which to cut, computed from all images; the defaults do for plain splits by hash and given splits.
+    """Hashes at which to cut, found from all images; empty for plain splits by hash and given splits.
 
     Attributes:
         cutoff: images whose `take` hash is at least this are left out by `limit`.
         class_bounds: for stratified splits, the upper ends of the splits' ranges of hashes, by class.
-        moved: the splits of single hashes that do not follow the ranges: those moved to a split that would have been
-            empty and, if stratified, groups of several classes; the empty string for a hash that is left out.
+        moved: the splits of hashes that do not follow the ranges: those that fill a split and, if stratified, those of
+            groups with several classes; the empty string for a hash that is left out.
         class_cutoffs: the same as `cutoff` for `limit_per_class`, by label.
     """
 

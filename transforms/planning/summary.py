@@ -26,7 +26,7 @@ class HashHistogram(Totals):
     """Bytes by hash range.
 
     Attributes:
-        shift: the number of low bits of a hash that bins ignore; 0 while the histogram is exact.
+        shift: how many low bits of a hash are ignored; 0 while exact.
         bins: bytes by `hash >> shift`.
     """
 
@@ -102,14 +102,14 @@ def range_of(starts: list[int], number: int) -> int:
 
 
 SAMPLE_SIZE = 32
-"""The number of images in the sample from which sizes are estimated."""
+"""Images in the sample from which sizes are estimated."""
 
 MESSAGES_KEPT = 20
 """The most warnings, and the most problems, that are kept."""
 
 
 MOST_NUMBERED = 100_000
-"""Boxes whose class number is higher are counted together; a broken file could contain millions of numbers."""
+"""Boxes with higher class numbers are counted together; a broken file could contain millions."""
 
 
 @dataclass(slots=True)
@@ -279,7 +279,6 @@ class Summary:
         return not left_out
 
     def _count_boxes(self, ref: ImageRef) -> None:
-        """Counts an image's boxes."""
         listed, dropped = list_boxes(ref)
         boxes = len(listed) + dropped
         self.boxes += boxes
@@ -328,13 +327,13 @@ _SUMS = (
 
 
 def _keep_first(kept: dict[Any, Any], others: Mapping[Any, Any]) -> None:
-    """Merges `others` into `kept`; of two values under one key, the lower one is kept."""
+    """Merges `others` into `kept`; under each key, the lower value stays."""
     for key, each in others.items():
         kept[key] = min(each, kept.get(key, each))
 
 
 def _keep_lowest(kept: list[Any], *items: Any, most: int) -> None:
-    """Inserts items into a sorted list without repetitions, and truncates it to the lowest `most`."""
+    """Adds items to a sorted list of distinct ones, and cuts it to the lowest `most`."""
     for item in items:
         if len(kept) >= most and item >= kept[-1]:
             continue

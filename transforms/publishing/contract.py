@@ -47,7 +47,6 @@ def _show(classes: list[str]) -> str:
 
 
 def _filled_classes(marker: Marker) -> set[str]:
-    """The classes that are not empty."""
     return {name for name, count in marker.class_counts.items() if name and count}
 
 
@@ -70,7 +69,7 @@ def _check_images(key: str, limits: ImageLimits, marker: Marker, before: Marker 
 
 
 def _count(marker: Marker | None, by_class: bool) -> Counter[tuple[str, str]]:
-    """Counts by split and class; the class is the empty string unless `by_class`."""
+    """Counts by split, and by class or the empty string."""
     counts: Counter[tuple[str, str]] = Counter()
     for split, entry in marker.splits.items() if marker else ():
         own: Mapping[str, int] = entry.class_counts if by_class else {"": entry.records}

@@ -91,7 +91,7 @@ def count_differing(hashes: Hashes, pairs: NDArray[np.int64]) -> NDArray[np.uint
 
 
 def _find_different(unique: Hashes, comparisons: int) -> tuple[NDArray[np.int64], bool]:
-    """Finds pairs of places in an array without equal hashes; also returns whether none are missing."""
+    """Finds pairs of places in an array of different hashes, and whether none are missing."""
     found, room = [np.zeros((0, 2), np.int64)], _MOST_FOUND
     if len(unique) <= min(_FEW, comparisons**0.5):
         return np.argwhere(np.triu(np.bitwise_count(unique[:, None] ^ unique) <= MOST_BITS, 1)), True
@@ -231,9 +231,9 @@ def list_duplicates(
     Args:
         path: the file to write.
         staging: the folder of the shards.
-        reports: the reports of all shards, in their order.
+        reports: of all shards, in their order.
         copies: the results of `FindCopies`, in any order.
-        apart: whether to add a last line with the closest pair of images in different splits.
+        apart: whether the last line is the closest pair of images in different splits.
 
     Returns:
         The numbers for the marker.

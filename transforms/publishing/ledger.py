@@ -64,7 +64,7 @@ def balance_ledger(summary: Summary, finished: FinishedShards) -> Ledger:
 
 
 def _ledger(summary: Summary, written: int, rejected: Mapping[str, int], left_out: Mapping[str, int]) -> Ledger:
-    """Makes a ledger, with sorted reasons."""
+    """Makes a ledger with sorted reasons."""
     fates = (dict(sorted(counts.items())) for counts in (rejected, summary.ignored, left_out))
     return Ledger(summary.listed, written, *fates)
 
@@ -84,10 +84,10 @@ def predict_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[
 
 
 def balance_boxes(summary: Summary, finished: FinishedShards) -> dict[str, int]:
-    """Counts boxes by outcome, sorted by name: listed = written + dropped for all reasons; see `count_dropped`.
+    """Counts boxes by outcome, sorted: listed = written + dropped, by reason; see `count_dropped`.
 
     Raises:
-        LedgerError: the counts do not add up.
+        LedgerError: they do not add up.
     """
     boxes = finished.rows.boxes
     if not summary.boxes == boxes["listed"] == boxes["written"] + sum(count_dropped(boxes).values()):
@@ -181,14 +181,14 @@ MOST_CLASSES = 100
 """The most classes that the marker lists under one reason; `more` counts the boxes of all others."""
 
 MOST_TO_KEEP = 20
-"""The most classes in a flag that users can paste."""
+"""The most classes in a flag to paste."""
 
 
 def describe_annotations(totals: AnnotationTotals, has_boxes: bool) -> dict[str, Any]:
-    """The marker's keys about annotations; none for datasets without annotations.
+    """The marker's keys about annotations, if there are any.
 
     Args:
-        totals: the totals of all shards.
+        totals: of all shards.
         has_boxes: whether any boxes were listed.
     """
     described: dict[str, Any] = {}
@@ -265,9 +265,9 @@ def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: s
     """Why too many labels of images that may have several were lost; the empty string if they were not.
 
     Args:
-        totals: the totals of all shards.
+        totals: of all shards.
         settings: what the dataset is.
-        example: an image that was rejected for an unknown label, in words.
+        example: an image that was rejected for that, in words.
     """
     if not _stores(MANY_LABELS_FIELDS, settings):
         return ""
@@ -297,7 +297,7 @@ def _show_faulty(faulty: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def _keep_others(names: list[str], settings: DatasetSettings) -> str:
-    """Advice on flags that leave out all classes except for `names` on purpose."""
+    """Advises flags that leave out all classes except for `names`."""
     if not 0 < len(names) <= MOST_TO_KEEP:
         return ", or list the classes to keep in labels.classes"
     values = [f"labels.classes={orjson.dumps(names).decode()}"]

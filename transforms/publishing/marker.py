@@ -129,7 +129,7 @@ def build_marker(
 
 
 def _describe_names(summary: Summary) -> NamedImages | None:
-    """The number of images that files name, and of these files; None if there are none."""
+    """How many images files name, and how many files; None without any."""
     images = summary.references + summary.left_out.total()
     return NamedImages(images, summary.naming_files) if summary.naming_files else None
 
@@ -160,7 +160,7 @@ class StagedDataset:
         marker: the marker without its `run` part; `files` still lacks the files that describe the dataset.
         settings: what the dataset is.
         shards: the shards under their final names, in the order of their splits' names.
-        reports: the reports of all shards, even of those without records, whose sidecars list only rejected images.
+        reports: of all shards, even of those without records, whose sidecars list only rejected images.
         folder: where the shards are until they are published; see `path_of`.
         images: totals over all images.
         remarks: what is worth a look.
@@ -194,5 +194,5 @@ class StagedDataset:
         return shard_path(self.folder, report.split, report.index, kind)
 
     def read_column(self, report: ShardReport, column: Column) -> bytes:
-        """Reads a column of a shard, see `record_columns`."""
+        """Reads a column of a shard."""
         return read_column(self.folder, report.split, report.index, report.records, column)

@@ -29,9 +29,9 @@ def compare_splits(output: str, marker: Marker, staging: str, reports: Sequence[
 
     Args:
         output: the folder.
-        marker: the marker of the dataset in it, which will be replaced.
+        marker: of the dataset in it, which will be replaced.
         staging: the folder of the dataset that will replace it.
-        reports: the reports of the shards there.
+        reports: of the shards there.
         unit: what records are called.
 
     Returns:
@@ -55,11 +55,11 @@ def compare_splits(output: str, marker: Marker, staging: str, reports: Sequence[
 def count_moved(old: Contents, new: Contents) -> Counter[tuple[str, str]]:
     """Counts contents that were in one split and are now in another, by the names of both.
 
-    Contents that were already in both splits count as not moved.
+    Contents that were already in both count as not moved.
 
     Args:
-        old: the contents of the replaced dataset.
-        new: the contents of the dataset that replaces it.
+        old: the replaced dataset's.
+        new: the new dataset's.
     """
     before, after = ({split: np.unique(each) for split, each in contents.items()} for contents in (old, new))
     moved: Counter[tuple[str, str]] = Counter()
@@ -72,7 +72,7 @@ def count_moved(old: Contents, new: Contents) -> Counter[tuple[str, str]]:
 
 
 def describe_moved(moved: Mapping[tuple[str, str], int], unit: str) -> str:
-    """One sentence on the images that have moved, most frequent moves first; the empty string if none have."""
+    """One sentence on moved images, most frequent moves first; the empty string without any."""
     if not moved:
         return ""
     ordered = sorted(moved.items(), key=lambda item: (-item[1], item[0]))
@@ -83,5 +83,5 @@ def describe_moved(moved: Mapping[tuple[str, str], int], unit: str) -> str:
 
 
 def _contents(paths: Iterable[str]) -> Digests:
-    """Reads the contents of the records in some sidecars."""
+    """Reads the contents of some sidecars."""
     return np.concatenate([np.zeros(0, np.uint64), *(digests for path in paths for _, digests in read_digests(path))])

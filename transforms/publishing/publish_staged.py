@@ -93,8 +93,7 @@ def stage_dataset(
 ) -> None:
     """Completes the new dataset in staging; its marker, with the moves that publish it, is written last.
 
-    Files that may differ between runs of one plan have names of this run's own, since another run may be staging or
-    moving files at the same time.
+    Files that may differ between runs of one plan have this run's id in their names: another may work at the same time.
 
     Args:
         dataset: the new dataset.
@@ -202,7 +201,6 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
 
 
 def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) -> None:
-    """Deletes the old files, moves the new ones in, and writes the marker last."""
     staging, targets = staging_folder(output, plan_id), switch.targets
     storage.remove_files(storage.join(output, name) for name in switch.removes if name not in targets)
     remove_stale(output, marker)
@@ -230,7 +228,7 @@ def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
 
     Raises:
         FileNotFoundError: there is none.
-        ValueError: the marker cannot be read.
+        ValueError: it cannot be read.
     """
     staging = staging_folder(output, plan_id)
     marker, value = read_marker_json(staging)

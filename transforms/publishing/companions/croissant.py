@@ -1,7 +1,7 @@
 """`croissant.json`: the dataset in the Croissant format of MLCommons (mlcommons.org/croissant/1.0), for catalogues.
 
-Readers of Croissant cannot open TFRecords, but they can read sidecars. These give one record set per split, which says
-what each image is, and where in which file.
+Readers of Croissant cannot open TFRecords, but they can read sidecars. These give one record set per split: each image,
+and its place in which file.
 """
 
 import glob

@@ -70,6 +70,6 @@ def reading_snippet(marker: Marker) -> str:
 
 
 def _literal(value: bytes | str | float) -> str:
-    """A Python literal; strings are written as JSON, which is valid Python, in double quotes."""
+    """A Python literal; JSON strings are valid Python, with double quotes."""
     text = value.decode() if isinstance(value, bytes) else value
     return json.dumps(text, ensure_ascii=False) if isinstance(text, str) else repr(text)

@@ -59,8 +59,8 @@ def describe_schema(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[byte
     """Makes `schema.pbtxt`, for any dataset: a `tensorflow_metadata.proto.v0.Schema`, for TFX and TFT.
 
     `tensorflow_transform.tf_metadata.schema_utils.schema_as_feature_spec` turns it into features for
-    `tf.io.parse_example`: an empty shape gives `FixedLenFeature([])`, no shape `VarLenFeature`. It is written as text,
-    so nothing needs to be imported.
+    `tf.io.parse_example`: an empty shape gives `FixedLenFeature([])`, no shape `VarLenFeature`. Written as text, it
+    needs no import.
     """
     text = load_template(__package__, "schema.pbtxt.jinja", quoted=quoted).render(
         features=dataset.layout.features, sure=dataset.sure_features, labels=dataset.marker.labels
@@ -93,9 +93,9 @@ def describe_versions(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[by
 def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
     """Makes `sidecars/<shard>.idx` for each shard, if the settings ask for it.
 
-    Indexes are for readers that seek: DALI (`tfrecord2idx`) and PyTorch's `tfrecord` package. They have one line per
-    record, `<offset> <length>`, in bytes; the length includes the 16 bytes of framing. They are in `sidecars/`, because
-    a reader that globs for shards (`train-*`) must not find them.
+    Indexes are for readers that seek: DALI (`tfrecord2idx`) and PyTorch's `tfrecord` package. One line per record,
+    `<offset> <length>`, in bytes, including the 16 bytes of framing. They are in `sidecars/`, because a reader that
+    globs for shards (`train-*`) must not find them.
     """
     for shard in dataset.shards if dataset.settings.index_files else ():
         places = parse_places(dataset.read_column(shard.report, "places"))[:, :2].tolist()

@@ -102,7 +102,7 @@ def _find_lossy(images: ImageTotals, settings: DatasetSettings) -> Iterator[Rema
 
 
 def _growth(changed: Reencoded) -> str:
-    """Says how much larger records are than the files; the empty string unless it is much."""
+    """How much larger records are than their files, if it is much."""
     if not changed.after > LARGE_GROWTH * changed.before > 0:
         return ""
     return f" and {changed.after / changed.before:.1f} times as large"

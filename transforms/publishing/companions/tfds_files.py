@@ -130,7 +130,7 @@ def _is_label(feature: Feature) -> bool:
 
 
 def _type(name: str, **content: Any) -> dict[str, Any]:
-    """A feature's type: its class in TFDS, with the parameters."""
+    """A feature's type, named by its class in TFDS."""
     return {"pythonClassName": f"tensorflow_datasets.core.features.{name}", **content}
 
 

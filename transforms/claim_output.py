@@ -145,8 +145,8 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
     """Decides what a run may do, and says why in a sentence unless that is `convert`.
 
     A dataset of the same plan is kept. A dataset of another plan is refused, with the differences, unless `overwrite`
-    is set. While a run of another plan is at work, everything is refused. Its leftovers do not matter, except for a
-    complete dataset: that is put in place first, and then counts as a dataset of another plan.
+    is set. While a run of another plan is at work, everything is refused. Leftovers of ended runs do not matter, except
+    for a complete dataset: that is put in place first, and then counts as a dataset of another plan.
     """
     output = state.output
     if state.busy:
@@ -211,7 +211,7 @@ def decide_to_convert(state: OutputState) -> tuple[Action, str]:
 
 
 def _find_strangers(state: OutputState) -> list[str]:
-    """Names there that this plan's files may get, without the present dataset's; if there is none, any dataset's, too.
+    """Names there that this plan's files may get, except for those of a dataset there; without one, any shard's, too.
 
     Shards and records are not counted yet, so each number in a name stands for any number.
     """
@@ -363,7 +363,7 @@ def _note_renumbered(old: Mapping[str, int], new: dict[str, int]) -> list[str]:
 
 @dataclass
 class ClaimOutput(beam.PTransform):
-    """Settles what each plan of a PCollection (of one element) does in the output, and claims it to convert.
+    """Settles what each plan of a PCollection (of one element) does in the output; claims it if the plan converts.
 
     Attributes:
         run: where and how this run works.

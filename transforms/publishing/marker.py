@@ -181,7 +181,7 @@ class StagedDataset:
 
     @property
     def sure_features(self) -> tuple[Feature, ...]:
-        """The features that no Example lacks; some may lack a label, for instance."""
+        """The features that every Example has; a label, for instance, may be missing in some."""
         unlabelled = any("" in split.classes for split in self.marker.splits.values())
         features = self.layout.features
         missing = {key for report in self.reports for key in report.missing}

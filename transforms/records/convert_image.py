@@ -110,7 +110,7 @@ def _as_bytes(value: Any) -> Any:
 
 
 WITHOUT_A_FILE = frozenset({"not_a_file", "outside_root", "vanished"})
-"""Reasons, in a listing, that mean an image without a file. Its reference has the size of the file that names it."""
+"""Reasons in a listing that say that an image has no file. Its reference has the size of the file that names it."""
 
 
 @dataclass(slots=True)

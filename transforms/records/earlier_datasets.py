@@ -226,7 +226,7 @@ def join_earlier(
     """Looks up references in earlier datasets.
 
     A sidecar is read only if it may contain the row of a reference, and a shard only if one of its records is used. So
-    it does not matter for the damaged files found which references are looked up together.
+    the same damaged files are found however references are batched.
 
     Args:
         datasets: from `find_reusable`.

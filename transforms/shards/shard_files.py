@@ -89,7 +89,7 @@ class WrittenShard:
     Attributes:
         report: the report so far.
         temporary: the paths of its TFRecord file and its sidecar until they are finished.
-        changed: for each change of pixels, the key of the first image; for `reencoded`, of the first without others.
+        changed: for each change of pixels, the key of the first image; for `reencoded`, the first without others.
     """
 
     def __init__(self, staging: str, split: str, index: int, mark: Fingerprint, compression: str, seed: int) -> None:

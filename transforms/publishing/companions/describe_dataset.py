@@ -94,8 +94,8 @@ def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes
     """Makes `sidecars/<shard>.idx` for each shard, if the settings ask for it.
 
     Indexes are for readers that seek: DALI (`tfrecord2idx`) and PyTorch's `tfrecord` package. One line per record,
-    `<offset> <length>`, in bytes, including the 16 bytes of framing. They are in `sidecars/`, because a reader that
-    globs for shards (`train-*`) must not find them.
+    `<offset> <length>`, in bytes; the length includes the 16 bytes of framing. They are in `sidecars/`, because a
+    reader that globs for shards (`train-*`) must not find them.
     """
     for shard in dataset.shards if dataset.settings.index_files else ():
         places = parse_places(dataset.read_column(shard.report, "places"))[:, :2].tolist()

@@ -23,7 +23,7 @@ from rich.table import Table
 from benchmarks import measure
 from benchmarks.photographs import numbered, photograph
 from recordmill.transforms.group_duplicates import link_groups
-from recordmill.transforms.publishing.duplicates import are_telling, find_near_pairs
+from recordmill.transforms.publishing.duplicates import are_distinctive, find_near_pairs
 
 COUNT = 500
 QUALITY = 85
@@ -68,7 +68,7 @@ def count_found(hashes: Mapping[tuple[str, int], tuple[str, int]]) -> dict[str, 
     """
     keys = sorted(hashes)
     values = np.array([hashes[key][1] for key in keys], np.uint64)
-    telling = np.flatnonzero(are_telling(values))
+    telling = np.flatnonzero(are_distinctive(values))
     pairs = telling[find_near_pairs(values[telling], len(keys) ** 2).pairs].tolist()
     groups = link_groups([*pairs, *([place, place] for place in range(len(keys)))])
     group_of = {key: groups[place] for place, key in enumerate(keys)}

@@ -1,4 +1,4 @@
-"""ClaimOutput: what the output holds decides what a plan does there; a run that converts leaves its claim."""
+"""ClaimOutput: decides from the contents of the output what a plan does there; a run that converts claims it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.shard_writer import UNSURE_NANOSECONDS
 
 _DERIVED = ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "split_order")
-"""Parts of a recipe that follow from others: they are named as differences only where nothing else differs."""
+"""Parts of a recipe that follow from others: they are listed as differences only if nothing else differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class Leftover:
     """The staging folder of another plan.
 
     Attributes:
-        name: the folder's.
-        complete: whether a dataset is complete there: its switch was cut, and half of it may be in the output.
-        shards: how many finished shards are there.
-        worthless: why no run will resume from them, in a few words; empty where one may.
+        name: its name.
+        complete: whether it holds a complete dataset: its publishing was cut, and half of it may be in the output.
+        shards: finished shards in it.
+        worthless: why no run will resume from them, in a few words; empty if one may.
     """
 
     name: str
@@ -51,16 +51,16 @@ class Leftover:
 
 @dataclass(frozen=True, slots=True)
 class OutputState:
-    """What was found.
+    """The contents of an output folder.
 
     Attributes:
         output: the folder.
         names: files and folders in it.
-        marker: the finished dataset's marker; None where there is none, or none that can be read.
-        pending: whether a dataset is complete in this plan's staging: its switch was cut.
-        busy: the sentence that tells of a run of another plan that is at work there, or may be; empty where none is.
-        leftovers: what runs of other plans have left there.
-        file_names: of each split, the name that this plan's shard would have if it were the only one, with one record.
+        marker: the finished dataset's marker; None if it is missing or unreadable.
+        pending: whether this plan's staging folder holds a complete dataset, whose publishing was cut.
+        busy: a sentence saying that a run of another plan is, or may be, working there; empty if none is.
+        leftovers: what runs of other plans have left.
+        file_names: for each split, the name that this plan's shard would have if it were the only one, with one record.
     """
 
     output: str
@@ -78,28 +78,28 @@ class OutputState:
 
 
 def read_output(output: str, plan_id: str, file_names: Sequence[str] = ()) -> OutputState:
-    """Looks at an output folder until nothing changes meanwhile: half of another run's switch is not a state.
+    """Reads an output folder, again if it changes meanwhile: another run may be halfway through publishing.
 
-    The folder is listed again only where the names in it matter. `file_names` are those of `OutputState`.
+    The folder is listed a second time only if the names in it matter. `file_names` is as in `OutputState`.
     """
     while True:
         names = storage.folder_names(output)
         with suppress(FileNotFoundError):  # the marker, which another run is replacing
-            state = _look(output, plan_id, names, file_names)
+            state = _read_state(output, plan_id, names, file_names)
             names_matter = state.leftovers or _find_strangers(state)
             if state.pending or state.busy or not names_matter or storage.folder_names(output) == names:
                 return state
 
 
-def _look(output: str, plan_id: str, names: list[str], file_names: Sequence[str]) -> OutputState:
+def _read_state(output: str, plan_id: str, names: list[str], file_names: Sequence[str]) -> OutputState:
     others = [name for name in staging_names(names) if name != f"{STAGING_PREFIX}{plan_id}"]
     pending = storage.exists(storage.join(staging_folder(output, plan_id), MARKER))
     busy = find_busy(output, others, elsewhere=True)
     marker = None
     try:
-        marker = read_marker(output)  # not by the names: a switch may have ended since
+        marker = read_marker(output)  # even if it was not listed: another run may have published since
     except DamagedMarkerError:
-        names = sorted({*names, MARKER})  # its name without its contents is what `decide_action` refuses
+        names = sorted({*names, MARKER})  # `decide_action` refuses a marker that is listed but was not read
     except FileNotFoundError:
         if MARKER in names:
             raise
@@ -123,7 +123,7 @@ def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftove
     return Leftover(name, shards=len(done))
 
 
-def find_other_use(output: str) -> str:
+def find_obstacle_to_versions(output: str) -> str:
     """Why an output cannot have versions; the empty string if it can.
 
     Raises:
@@ -142,11 +142,11 @@ def find_other_use(output: str) -> str:
 
 
 def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], overwrite: bool) -> tuple[Action, str]:
-    """What a run may do, and the sentence that says why where it is not `convert`.
+    """Decides what a run may do, and says why in a sentence unless that is `convert`.
 
-    A dataset of the same plan is kept. One of another plan is refused with the differences, unless it is to be
-    overwritten. Where a run of another plan is at work everything is refused. What such a run has left does not
-    matter; a dataset whose publishing was interrupted is published before, so that it is one of another plan.
+    A dataset of the same plan is kept. A dataset of another plan is refused, with the differences, unless `overwrite`
+    is set. While a run of another plan is at work, everything is refused. Leftovers of ended runs do not matter, except
+    for a complete dataset: that is put in place first, and then counts as a dataset of another plan.
     """
     output = state.output
     if state.busy:
@@ -180,11 +180,11 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
     return "keep", f"{output} already holds this dataset: nothing to do"
 
 
-def make_room(state: OutputState) -> list[str]:
-    """Deletes what runs of other plans have left and no run will resume from; a note on each, and on what stays.
+def clear_leftovers(state: OutputState) -> list[str]:
+    """Deletes the leftovers that no run will resume from; returns a note on each leftover, deleted or not.
 
     Raises:
-        OSError: it cannot be deleted.
+        OSError: a leftover cannot be deleted.
     """
     notes = []
     for each in state.leftovers:
@@ -199,7 +199,7 @@ def make_room(state: OutputState) -> list[str]:
 
 
 def decide_to_convert(state: OutputState) -> tuple[Action, str]:
-    """`convert`, unless the output holds a file that publishing might replace, or that readers would mix in."""
+    """`convert`, unless the output holds a file that publishing might replace or readers would take for a shard."""
     if state.marker is None and any(map(split_version, state.names)):
         return "refuse", f"{state.output} has versions: add --versions, or choose another output"
     if state.marker is None and MARKER in state.names:
@@ -211,9 +211,9 @@ def decide_to_convert(state: OutputState) -> tuple[Action, str]:
 
 
 def _find_strangers(state: OutputState) -> list[str]:
-    """The names that this plan's shards may get and the dataset there does not have; without one, any dataset's too.
+    """Names there that this plan's files may get, except for those of a dataset there; without one, any shard's, too.
 
-    How many shards and records there will be is not known yet, so that each number stands for all of them.
+    Shards and records are not counted yet, so each number in a name stands for any number.
     """
     shards = "|".join(re.sub(r"(\\ )*\d+", r" *[\\da-fA-F,_]+", re.escape(name)) for name in state.file_names)
     fitting = {name for name in state.names if re.fullmatch(shards, name) or name in COMPANIONS}
@@ -224,22 +224,22 @@ def _find_strangers(state: OutputState) -> list[str]:
 
 
 def settle_action(plan: Plan, run: RunSettings) -> Plan:
-    """The plan with what is to be done in the output; if it is to convert, the run has claimed the output."""
+    """Returns the plan with its action; if that is `convert`, the run has claimed the output."""
     if plan.action == "convert":
-        # No run resumes what Beam writes, so that it is staged under the run's own name.
-        plan = _look_at_output(replace(plan, plan_id=run.run_id) if run.writer == "beam" else plan, run)
+        # No run resumes what Beam writes, so it is staged under the run's own name.
+        plan = _settle_in_output(replace(plan, plan_id=run.run_id) if run.writer == "beam" else plan, run)
     PROGRESS.planned = plan.summary.references + plan.summary.rejected.total()
     PROGRESS.enter("converting" if plan.action == "convert" else "finishing")
     return plan
 
 
-def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
+def _settle_in_output(plan: Plan, run: RunSettings) -> Plan:
     try:
-        if run.versions and (why := find_other_use(run.output)):
+        if run.versions and (why := find_obstacle_to_versions(run.output)):
             return replace(plan, action="refuse", sentence=why)
         plan = _choose_version(plan, run) if run.versions else plan
         run = run.at(plan.version)
-        state, action, sentence = _claim_or_look(plan, run)
+        state, action, sentence = _claim_and_decide(plan, run)
         previous = find_marker(plan.previous) if run.versions else state.marker
     except (OSError, ValueError) as error:
         with suppress(OSError):
@@ -252,7 +252,7 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
     if action == "keep" and state.marker and (outdated := _find_outdated(state.marker, plan)):
         plan.notes.append(f"{outdated}: --overwrite rebuilds it")
     if action == "convert" and previous is not None:
-        plan.run_notes.extend(_renumbered(previous.labels, plan.label_map.ids))
+        plan.run_notes.extend(_note_renumbered(previous.labels, plan.label_map.ids))
     if run.preview and action in ("convert", "finish"):
         replaced = ", in place of the one that is there" if state.marker is not None else ""
         sentence = f"nothing was written; without --plan the dataset would be in {run.output}{replaced}"
@@ -261,10 +261,10 @@ def _look_at_output(plan: Plan, run: RunSettings) -> Plan:
 
 
 def _choose_version(plan: Plan, run: RunSettings) -> Plan:
-    """The plan with the folder of its version: of those that are complete the last, unless it is to be made again.
+    """Returns the plan with the folder of its version: the last complete one, or a new one to convert it again.
 
-    A complete version is never changed, so the same plan may have several. What runs of other plans have left in their
-    versions is finished or deleted.
+    A complete version is never changed, so the same plan may have several. Leftovers of other plans in their versions
+    are finished or deleted.
     """
     complete = [(0, "")]
     for name in version_names(run.output):
@@ -280,22 +280,22 @@ def _choose_version(plan: Plan, run: RunSettings) -> Plan:
 
 
 def _tidy(folder: str) -> Iterator[str]:
-    """Finishes a version whose publishing was cut, and deletes work that no run will resume; a note on each."""
+    """Finishes a version whose publishing was cut, and deletes work that no run will resume; yields notes on them."""
     try:
         if not (state := read_output(folder, "")).busy:
             yield from _finish_cut(state)
-            yield from make_room(read_output(folder, ""))
+            yield from clear_leftovers(read_output(folder, ""))
             if not storage.folder_names(folder):
                 storage.remove_folder(folder)
-    except (OSError, ValueError) as error:  # the other versions do not need it
+    except (OSError, ValueError) as error:  # other versions work without this one
         yield f"{folder} cannot be finished ({' '.join(str(error).split())}): recordmill versions --drop deletes it"
 
 
-def _claim_or_look(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
-    """What the output holds, and what may be done there; the output is claimed if that is to convert.
+def _claim_and_decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
+    """Reads the output and decides what to do there; keeps a claim on it if that is `convert`.
 
-    A run that may convert claims first and looks then: of two that begin at once, at least one sees the other. A run
-    that will keep the dataset writes nothing: readers of a published dataset need no right to write.
+    A run that may convert claims the output before reading it: of two that begin at once, at least one sees the other.
+    A run that will keep the dataset writes nothing, so it needs no permission to write.
     """
     if run.preview:
         return _decide(plan, run)
@@ -308,9 +308,9 @@ def _claim_or_look(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, s
         plan.run_notes.extend(_finish_cut(state))
         state, action, sentence = _decide(plan, run)
     if action == "convert" and not claimed:  # the dataset has been deleted meanwhile
-        return _claim_or_look(plan, run)
+        return _claim_and_decide(plan, run)
     if claimed and action in ("convert", "keep"):
-        plan.run_notes.extend(make_room(state))
+        plan.run_notes.extend(clear_leftovers(state))
     if claimed and action != "convert":
         release_claim(run.output, plan.plan_id, run.run_id)
     return state, action, sentence
@@ -323,18 +323,18 @@ def _finish_cut(state: OutputState) -> Iterator[str]:
 
 
 def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
-    """What the output holds, and what may be done there."""
+    """Reads the output and decides what to do there."""
     state = read_output(run.output, plan.plan_id, plan.recipe["file_names"])
     action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
     if action == "keep" and (marker := state.marker):
         outdated = run.overwrite and _find_outdated(marker, plan)
-        if outdated or (run.reuse and _is_unsure(marker, plan)):
+        if outdated or (run.reuse and _may_be_stale(marker, plan)):
             action, sentence = decide_to_convert(state)
     return state, action, sentence
 
 
-def _is_unsure(marker: Marker, plan: Plan) -> bool:
-    """Whether a file may have changed since the dataset of the same plan was made, and kept its modification time."""
+def _may_be_stale(marker: Marker, plan: Plan) -> bool:
+    """Whether a file may have changed since the dataset of the same plan was made, with the same modification time."""
     if marker.run.started is None:
         return False
     started = datetime.fromisoformat(marker.run.started).timestamp()
@@ -345,15 +345,15 @@ def _find_outdated(marker: Marker, plan: Plan) -> str:
     """What has changed since the dataset of the same plan was made; the empty string if nothing has."""
     if marker.run.versions != f"{plan.summary.versions:064x}":
         return "files have other modification times than when this dataset was made"
-    if marker.format > 1 and marker.ledger.ignored != plan.summary.ignored:  # 0.1.0 counted files that images use, too
+    if marker.format > 1 and marker.ledger.ignored != plan.summary.ignored:  # 0.1.0 also counted files that images use
         return "other files are ignored than when this dataset was made"
     changed = differences(to_json(marker.about or About()), to_json(plan.about))
     what = " and ".join(each.partition(":")[0] for each in changed)
     return f"this dataset was made with another {what}" if changed else ""
 
 
-def _renumbered(old: Mapping[str, int], new: dict[str, int]) -> list[str]:
-    """A note where classes of the dataset that is replaced get other ids, which models trained on it know."""
+def _note_renumbered(old: Mapping[str, int], new: dict[str, int]) -> list[str]:
+    """A note if classes get other ids than in the replaced dataset, on which models may have been trained."""
     moved = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
     if not moved:
         return []
@@ -363,7 +363,7 @@ def _renumbered(old: Mapping[str, int], new: dict[str, int]) -> list[str]:
 
 @dataclass
 class ClaimOutput(beam.PTransform):
-    """Settles what each plan of a PCollection (of one element) does in the output, and claims that to convert.
+    """Settles what each plan of a PCollection (of one element) does in the output; claims it if the plan converts.
 
     Attributes:
         run: where and how this run works.

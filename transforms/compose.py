@@ -1,8 +1,7 @@
-"""The steps of `--writer=beam`, and of pipelines of your own: read images, prepare them, build Examples, write those.
+"""The steps of `--writer=beam`, and of pipelines of your own: read and prepare images, build Examples, write them.
 
-The main job does the same work in the step that writes shards, so that pixels are never shuffled. Here, each image is
-an element of its own, which also carries why it was rejected. Every image therefore arrives at the end, where all are
-counted.
+The main job does the same work in the step that writes shards, so pixels are never shuffled. Here, each image is an
+element of its own. A rejected image carries the reason, so all images reach the end, where they are counted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,15 +34,15 @@ from recordmill.transforms.shards.progress import PROGRESS
 
 @dataclass(frozen=True, slots=True)
 class PendingImage:
-    """An image on its way through the steps; each adds something, until there is an outcome.
+    """An image on its way through the steps; each step adds something, until there is an outcome.
 
     Attributes:
         split: the split that it goes to.
         ref: the reference.
         loaded: what was read.
-        image: what is stored of it, if anything is.
+        image: what will be stored of it, if anything.
         features: what functions computed.
-        outcome: its Example, or why there is none; or in a sentence why the run fails.
+        outcome: its Example, or why there is none; a sentence if it fails the run.
     """
 
     split: str
@@ -56,11 +55,11 @@ class PendingImage:
 
 @dataclass
 class _ImageStep(beam.PTransform):
-    """A step for each image of a PCollection.
+    """A step that handles images one by one.
 
     Attributes:
         settings: what the dataset is.
-        plan: the `Plan`, which has the class ids, or a side input of one.
+        plan: the `Plan`, which has the class ids, or a side input with it.
     """
 
     work: ClassVar[Any]
@@ -98,26 +97,26 @@ def _build(image: PendingImage, layout: ExampleLayout, plan: Plan) -> PendingIma
 
 
 class ReadImages(_ImageStep):
-    """PCollection[PendingImage] -> the same with what was read; only images with a class id are read."""
+    """PCollection[PendingImage] -> the same with `loaded`; only images with a class id are read."""
 
     work = _read
 
 
 class ReencodeImages(_ImageStep):
-    """PCollection[PendingImage] -> the same with what is stored; images are checked, and re-encoded if needed."""
+    """PCollection[PendingImage] -> the same with `image` and `features`, checked and, if needed, re-encoded."""
 
     work = _reencode
 
 
 class BuildExamples(_ImageStep):
-    """PCollection[PendingImage] -> the same with nothing but their outcomes."""
+    """PCollection[PendingImage] -> the same with `outcome` only."""
 
     work = _build
 
 
 @dataclass
 class SplitExamples(beam.PTransform):
-    """Makes a PCollection of each split's Examples.
+    """Makes one PCollection of Examples per split.
 
     Attributes:
         settings: what the dataset is.
@@ -141,10 +140,10 @@ def _spread(shard: tuple[str, int], batches: Iterable[ReferenceBatch]) -> Iterat
 
 
 def read_written(path: str, compression: str = "none") -> ShardReport:
-    """What is in a file that Beam wrote, read back from it."""
+    """Reads back a file that Beam wrote, and reports its contents."""
     split, index = path.rpartition("/")[2].rpartition("-of-")[0].rsplit("-", 1)
     read = read_back(path, compression)
-    none = (RowTotals(), AnnotationTotals(), "")  # its images are counted apart
+    none = (RowTotals(), AnnotationTotals(), "")  # its images are counted separately
     return ShardReport(split, int(index), read.records, *none, read.records, read.bytes, read.sha256)
 
 
@@ -165,13 +164,13 @@ def count_outcome(image: PendingImage) -> FinishedShards:
 def convert_with_beam(
     batches: beam.PCollection[Any], settings: DatasetSettings, folder: str, plan: Any, own: Any = None
 ) -> beam.PCollection[Any]:
-    """Chains the steps, writes each split's Examples with Beam's `WriteToTFRecord`, and counts both.
+    """Chains the steps, writes each split's Examples with Beam's `WriteToTFRecord`, and counts images and files.
 
     Args:
         batches: PCollection[ReferenceBatch].
         settings: what the dataset is.
         folder: where `shards.count` files of each split are written.
-        plan: the `Plan`, or a side input of one.
+        plan: the `Plan`, or a side input with it.
         own: a step of your own between `ReencodeImages` and `BuildExamples`: PCollection[PendingImage] -> the same.
 
     Returns:
@@ -187,8 +186,8 @@ def convert_with_beam(
     counted = [built | "CountImages" >> beam.Map(count_outcome).with_output_types(Any)]
     for split, examples in (built | SplitExamples(settings)).items():
         files = examples | f"Write {split}" >> beam.io.WriteToTFRecord(storage.join(folder, split), **how)
-        # Beam gives the names at the end of time, where some runners (Prism) process nothing more: a side input brings
-        # them back to its beginning; one for each split, since Prism loses some that are flattened.
+        # Beam emits the names at the end of time, when some runners (Prism) process nothing more: a side input brings
+        # them back to the beginning. One per split, because Prism loses some names if they are flattened.
         once = batches.pipeline | f"Once {split}" >> beam.Create([0])
         named = once | f"Name {split}" >> beam.FlatMap(lambda _, names: names, AsIter(files))
         spread = named | f"Spread {split}" >> beam.Reshuffle()

@@ -1,7 +1,7 @@
 """ConvertShards: a shard's references become its finished files, in one step.
 
-One DoFn takes a shard all the way. Split in two (encode, then write) it would lean on fusion, which is a runner's
-optimisation: with two worker threads such a prototype lost half its records while its counters were right.
+One DoFn takes a shard all the way. Two DoFns (encode, then write) would rely on fusion, which is an optimisation of the
+runner: with two worker threads, a prototype of that kind lost half its records while its counters were right.
 """
 
 from collections import deque
@@ -52,7 +52,7 @@ class ConvertShards(beam.PTransform):
 
 
 def count_shard(report: ShardReport) -> None:
-    """Counts a finished shard in Beam's metrics, which runners show while they work."""
+    """Counts a finished shard in Beam's metrics, which runners show during the run."""
     counts = {
         "images_written": report.records,
         "images_reused": report.images_reused,
@@ -68,7 +68,7 @@ def count_shard(report: ShardReport) -> None:
 
 
 class _ConvertShard(beam.DoFn):
-    """Writes each shard, and reads it back while the next is written; reports when the bundle ends."""
+    """Writes each shard, and reads it back while the next one is written; reports when the bundle ends."""
 
     def __init__(self, settings: DatasetSettings, run: RunSettings) -> None:
         self._settings = settings
@@ -102,15 +102,15 @@ class _ConvertShard(beam.DoFn):
         self._collect(wait=False)
 
     def _is_help_worthwhile(self, plan: Plan) -> bool:
-        """Whether workers may convert images of a shard that is written here: copied images cost more to hand over."""
+        """Whether workers may convert images of a shard written here: images merely copied cost more to hand over."""
         copies = self._settings.decodes_nothing or plan.reuse
         return not copies or plan.shard_count < self._run.processes
 
     def _start(self, plan: Plan, refs: list[ImageRef]) -> ShardWriter:
-        """What writes shards here; starts workers where they save more time than they take."""
+        """Makes the writer of this process; starts workers if they save more time than they take."""
         run, references = self._run, plan.summary.references
         with_workers = run.processes > 1 and references >= run.fewest_for_processes and not needs_unpacking(refs)
-        # Chosen here: the launcher's processors are not the worker's.
+        # Chosen here, because the launcher may have another number of processors than the worker.
         threads = run.threads or (1 if self._settings.decodes_nothing else available_processors())
         output = run.at(plan.version).output
         writer = ShardWriter(
@@ -136,20 +136,20 @@ class _ConvertShard(beam.DoFn):
         yield from map(GlobalWindows.windowed_value, self._reports)
 
     def _collect(self, wait: bool) -> None:
-        """Takes the reports that are there, or waits for all; counts them in this thread, as Beam's metrics demand."""
+        """Collects the finished reports, or waits for all; counts them in this thread, as Beam's metrics require."""
         while self._under_way and (wait or self._under_way[0].done()):
             self._reports.append(self._under_way.popleft().result())
             count_shard(self._reports[-1])
 
 
 class GatherReports(beam.CombineFn):
-    """Adds up reports (`ShardReport`), and what was added up before (`FinishedShards`).
+    """Adds up reports (`ShardReport`) and sums of reports (`FinishedShards`).
 
-    Of a union of both, Beam would make a schema, and cannot. This adds in place: copying the totals of all classes for
-    each report would take most of the time.
+    Annotating the union of both would make Beam try to derive a schema, and fail. Sums change in place: copying the
+    totals of all classes for each report would take most of the time.
     """
 
-    def create_accumulator(self) -> FinishedShards:  # noqa: D102  # as the next ones, Beam's own
+    def create_accumulator(self) -> FinishedShards:  # noqa: D102  # like the next ones, a method of Beam's
         return FinishedShards()
 
     def add_input(self, finished: FinishedShards, part: Any) -> FinishedShards:  # noqa: D102

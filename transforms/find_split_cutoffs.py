@@ -1,7 +1,7 @@
-"""FindSplitCutoffs: what must be known of all images before any one can be placed.
+"""FindSplitCutoffs: finds the hashes at which to cut, before any image can be assigned to a split.
 
-Nothing, for splits by hash and splits given: then no image is read. `limit` and `limit_per_class` need the highest
-hash that they still take, stratified splits the hashes of each class.
+Plain splits by hash and given splits need no cutoffs. `limit` and `limit_per_class` need the first hash that they leave
+out, stratified splits the hashes of each class.
 """
 
 from bisect import bisect_right
@@ -22,11 +22,11 @@ from recordmill.schemas.settings.dataset import SplitSettings
 from recordmill.transforms.planning.splitting import SplitCutoffs, bounds_by_rank
 
 _Hash = Any
-"""The type of hashes for Beam: its coder for `int` is signed, and half of them do not fit."""
+"""The type of hashes for Beam: its coder for `int` is signed, and half of the hashes do not fit."""
 
 
 class _Group(NamedTuple):
-    """Images that stay in one split: the hash that decides it, how many are of the main class, and if others are."""
+    """Images kept in one split: the hash that decides it, how many are in the main class, and whether any are not."""
 
     hash: int
     images: int
@@ -40,7 +40,7 @@ class FindSplitCutoffs(beam.PTransform):
     Attributes:
         seed: the dataset's seed.
         splits: how images are split.
-        limit: at most this many images; None for all.
+        limit: the largest number of images; None for all.
         limit_per_class: the same for each class.
     """
 
@@ -55,68 +55,68 @@ class FindSplitCutoffs(beam.PTransform):
         if self.limit is None and self.limit_per_class is None and not self.splits.stratify:
             return start
         images = batches | "KeepImages" >> beam.FlatMap(attrgetter("refs")).with_output_types(ImageRef)
-        take_below: Any = HASH_RANGE
-        class_takes: Any = {}
+        cutoff: Any = HASH_RANGE
+        class_cutoffs: Any = {}
         if self.limit_per_class is not None:
-            class_takes = AsDict(
+            class_cutoffs = AsDict(
                 images
                 | "HashByClass" >> beam.Map(self._hash_by_class).with_output_types(tuple[str, _Hash])
                 | "KeepLowestOfClass"
                 >> beam.CombinePerKey(TopCombineFn(self.limit_per_class + 1)).with_output_types(tuple[str, _Hash])
                 | "FindLimitOfClass"
-                >> beam.MapTuple(lambda label, lowest: (label, _first_not_taken(lowest, self.limit_per_class or 0)))
+                >> beam.MapTuple(lambda label, lowest: (label, _find_cutoff(lowest, self.limit_per_class or 0)))
             )
         if self.limit is not None:
-            take_below = AsSingleton(
+            cutoff = AsSingleton(
                 images
-                | "HashForLimit" >> beam.FlatMap(self._hash_for_limit, class_takes).with_output_types(_Hash)
+                | "HashForLimit" >> beam.FlatMap(self._hash_for_limit, class_cutoffs).with_output_types(_Hash)
                 | "KeepLowest" >> beam.CombineGlobally(TopCombineFn(self.limit + 1)).with_output_types(list[_Hash])
-                | "FindLimit" >> beam.Map(_first_not_taken, self.limit).with_output_types(_Hash)
+                | "FindLimit" >> beam.Map(_find_cutoff, self.limit).with_output_types(_Hash)
             )
         class_bounds: Any = {}
         if self.splits.stratify:
             class_bounds = AsDict(
                 images
                 | "HashGroups"
-                >> beam.FlatMap(self._group_hash, take_below, class_takes).with_output_types(tuple[str, str])
+                >> beam.FlatMap(self._group_hash, cutoff, class_cutoffs).with_output_types(tuple[str, str])
                 | "GatherGroups" >> beam.GroupByKey()
                 | "FindMainClass" >> beam.MapTuple(_find_main_class).with_output_types(tuple[str, _Hash])
                 | "GroupClasses" >> beam.GroupByKey()
                 | "RankClasses" >> beam.MapTuple(self._rank_class).with_output_types(tuple[str, _Hash])
             )
-        return start | "Select" >> beam.Map(_select, take_below, class_takes, class_bounds).with_output_types(
+        return start | "Select" >> beam.Map(_select, cutoff, class_cutoffs, class_bounds).with_output_types(
             SplitCutoffs
         )
 
     def _hash_by_class(self, ref: ImageRef) -> tuple[str, int]:
         return ref.label, -hash_key(self.seed, ref.key).take
 
-    def _hash_for_limit(self, ref: ImageRef, class_takes: Mapping[str, int]) -> Iterable[int]:
+    def _hash_for_limit(self, ref: ImageRef, class_cutoffs: Mapping[str, int]) -> Iterable[int]:
         take = hash_key(self.seed, ref.key).take
-        if not SplitCutoffs(class_takes=class_takes).find_limit(ref.label, take):
+        if not SplitCutoffs(class_cutoffs=class_cutoffs).find_limit(ref.label, take):
             yield -take
 
-    def _group_hash(self, ref: ImageRef, take_below: int, class_takes: Mapping[str, int]) -> Iterable[tuple[str, str]]:
+    def _group_hash(self, ref: ImageRef, cutoff: int, class_cutoffs: Mapping[str, int]) -> Iterable[tuple[str, str]]:
         hashes = hash_key(self.seed, ref.key, ref.group)
-        if not SplitCutoffs(take_below, class_takes=class_takes).find_limit(ref.label, hashes.take):
+        if not SplitCutoffs(cutoff, class_cutoffs=class_cutoffs).find_limit(ref.label, hashes.take):
             yield f"{hashes.split:016x}", ref.label
 
     def _rank_class(self, label: str, groups: Iterable[_Group]) -> tuple[str, tuple[list[int], dict[int, str]]]:
-        """A class's bounds, and the splits of those of its groups that hold other classes too."""
+        """A class's bounds, and the split of each of its groups that also contains other classes."""
         listed = list(groups)
         bounds = bounds_by_rank([group.hash for group in listed for _ in range(group.images)], self.splits)
-        names = (*self.splits.names, "")  # "": what the fractions leave out
+        names = (*self.splits.names, "")  # "": the images that the fractions leave out
         moved = {group.hash: names[bisect_right(bounds, group.hash)] for group in listed if group.is_mixed}
         return label, (bounds, moved)
 
 
-def _first_not_taken(lowest: list[int], limit: int) -> int:
-    """The hash after the `limit` lowest, which are given negated, the lowest first; 2**64 if there are no more."""
+def _find_cutoff(lowest: list[int], limit: int) -> int:
+    """The hash after the `limit` lowest; 2**64 if there are no more. `lowest` are negated hashes, the lowest first."""
     return -lowest[limit] if len(lowest) > limit else HASH_RANGE
 
 
 def _find_main_class(number: str, labels: Iterable[str]) -> tuple[str, _Group]:
-    """The class that most of a group's images have, and how many."""
+    """The class of most of a group's images, and the group."""
     counts = Counter(labels)
     label, images = min(counts.items(), key=lambda item: (-item[1], item[0]))
     return label, _Group(int(number, 16), images, len(counts) > 1)
@@ -124,10 +124,10 @@ def _find_main_class(number: str, labels: Iterable[str]) -> tuple[str, _Group]:
 
 def _select(
     _: SplitCutoffs,
-    take_below: int,
-    class_takes: Mapping[str, int],
+    cutoff: int,
+    class_cutoffs: Mapping[str, int],
     ranked: Mapping[str, tuple[Sequence[int], Mapping[int, str]]],
 ) -> SplitCutoffs:
     bounds = {label: own for label, (own, _) in ranked.items()}
     moved = {number: split for _, groups in ranked.values() for number, split in groups.items()}
-    return SplitCutoffs(take_below, bounds, moved, dict(class_takes))
+    return SplitCutoffs(cutoff, bounds, moved, dict(class_cutoffs))

@@ -1,8 +1,8 @@
-"""GroupDuplicates: images with the same bytes, or that look alike, share a split, or one of them stays.
+"""GroupDuplicates: keeps images with the same bytes, or that look alike, in one split, or drops all but one.
 
-Every image is read once more for it, before anything is planned, unless its source or an earlier dataset gives digests.
-To find images that look alike, each is decoded too. Difference hashes are cut into six bands: if two of them differ in
-at most five bits, they share a band, so only hashes that share one are compared.
+For this, every image is read once more before anything is planned, unless its source or an earlier dataset provides
+digests. To find images that look alike, each is also decoded. Difference hashes are cut into six bands: if two of them
+differ in at most five bits, they share a band, so only hashes that share one are compared.
 """
 
 import hashlib
@@ -29,14 +29,14 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.planning.plan import ReusableDataset
-from recordmill.transforms.publishing.duplicates import are_telling, find_near_pairs
+from recordmill.transforms.publishing.duplicates import are_distinctive, find_near_pairs
 from recordmill.transforms.records.convert_image import reencode_image
 from recordmill.transforms.records.earlier_datasets import find_known_digests
 from recordmill.transforms.records.image_functions import FunctionError, make_hooks
 from recordmill.transforms.shards.processors import available_processors
 
 READERS = 16
-"""Images read at once by one worker thread: what is waited for is the store, not a processor."""
+"""Images that one worker thread reads at once: they wait for the store, not for a processor."""
 
 CHUNK = 256
 
@@ -44,13 +44,13 @@ BANDS = (0, 11, 22, 33, 44, 54, 64)
 """The first bit of each band of a difference hash, and the end."""
 
 MOST_JOINED, LARGEST_SHARE = 10, 0.01
-"""Images, and share of all images, that look-alikes may join; more than both fail the run."""
+"""Images, and share of all images, that may be joined as look-alikes; a run that exceeds both fails."""
 
 MOST_COMPARISONS = 1_000_000_000
-"""Hashes of one band that are compared at most; where that does not do, all in the band count as look-alikes."""
+"""The most comparisons within one band; if they do not suffice, all hashes in the band count as look-alikes."""
 
 EXAMPLES = 3
-"""Images of a chain that are named."""
+"""Images of a chain that an error names."""
 
 _LOOK = "dhash:"
 
@@ -61,8 +61,8 @@ class Look:
 
     Attributes:
         hash: the hash.
-        group: one of their groups.
-        images: how many they are.
+        group: one of the images' groups.
+        images: the number of images.
         keys: the first of their keys.
     """
 
@@ -82,17 +82,17 @@ def name_content(
     decoding: AbstractContextManager[Any] | None = None,
     reuse: tuple[ReusableDataset, ...] = (),
 ) -> str:
-    """Names what an image holds; the empty string if it is excluded, or cannot be read, which is reported later.
+    """Identifies an image's content; the empty string if it is excluded, or unreadable, which is reported later.
 
     Args:
         ref: the image.
         settings: what the dataset is.
         exclusions: what will be left out.
-        decoding: entered while pixels are in memory; None where they do not matter.
+        decoding: entered while pixels are in memory; None if they do not matter.
         reuse: earlier datasets, which may know the digest.
 
     Returns:
-        The SHA-256 of its bytes; or, where they are decoded and show anything, the hash that its sidecar row will have.
+        The SHA-256 of its bytes; if pixels matter and show anything, the hash that its sidecar row will have.
     """
     digest = ref.sha256.lower()
     if not digest and reuse and decoding is None:
@@ -108,24 +108,24 @@ def name_content(
     if exclusions.digests and exclusions.find(ref.key, hashlib.sha256(content.data).hexdigest()):
         return ""
     if decoding is not None and content.image is not None:
-        # A reduced image has a slightly different hash: where the whole one will be decoded, it is here.
+        # Decoding at reduced size gives a slightly different hash, so decode in full if conversion will.
         needs_pixels = ExampleLayout(settings).needs_pixels or settings.images.moments
-        with decoding, suppress(Rejected, FunctionError):  # a function that fails will do so again
+        with decoding, suppress(Rejected, FunctionError):  # a function that fails will fail again
             images, hooks = replace(settings.images, moments=False), make_hooks(ref, settings.images, settings.keep)
             look = reencode_image(content.image, images, needs_pixels, encode=False, hooks=hooks).difference_hash or 0
-            if are_telling(np.array(look, np.uint64)):
+            if are_distinctive(np.array(look, np.uint64)):
                 return f"{_LOOK}{look}"
     return f"sha256:{hashlib.sha256(content.data).hexdigest()}"
 
 
 def link_groups(linked: Iterable[Sequence[Any]]) -> dict[Any, Any]:
-    """Joins groups that are linked, directly or by way of others.
+    """Joins groups that are linked, directly or through others.
 
     Args:
         linked: groups that belong together: texts or numbers.
 
     Returns:
-        For each of those groups the first, by code point, of all that it is joined with.
+        For each of these groups, the first (by code point) of all that it is joined with.
     """
     parents: dict[Any, Any] = {}
 
@@ -142,13 +142,13 @@ def link_groups(linked: Iterable[Sequence[Any]]) -> dict[Any, Any]:
 
 
 def link_looks(band: tuple[int, int], looks: Iterable[Look]) -> Iterator[tuple[Look, Look]]:
-    """Links the hashes that share a band and are near each other, as few times as will do.
+    """Links the hashes that share a band and are near each other, with as few links as possible.
 
-    Images of one hash link it to itself. Pairs that share an earlier band, or whose group is the same, are left out.
+    A hash of several images is linked to itself. Pairs that share an earlier band or have the same group are left out.
 
     Args:
-        band: its number, and its bits.
-        looks: all hashes with it.
+        band: its number and its bits.
+        looks: all hashes with that band.
     """
     ordered = sorted(looks, key=lambda look: look.hash)
     if band[0] == 0:
@@ -157,7 +157,7 @@ def link_looks(band: tuple[int, int], looks: Iterable[Look]) -> Iterator[tuple[L
     near = find_near_pairs(hashes, len(hashes) ** 2, MOST_COMPARISONS)
     pairs = near.pairs if near.complete else np.arange(len(hashes)).repeat(2)[1:-1].reshape(-1, 2)
     for number in range(band[0]) if near.complete else ():
-        pairs = pairs[_cut(hashes[pairs[:, 0]] ^ hashes[pairs[:, 1]], number) != 0]
+        pairs = pairs[_band_of(hashes[pairs[:, 0]] ^ hashes[pairs[:, 1]], number) != 0]
     apart = (pair for pair in pairs.tolist() if ordered[pair[0]].group != ordered[pair[1]].group)
     yield from ((ordered[first], ordered[place]) for place, first in link_groups(apart).items() if place != first)
 
@@ -166,7 +166,7 @@ def find_long_chain(links: Iterable[tuple[Look, Look]], images: int) -> dict[str
     """Why the run fails if look-alikes would join too many images, by the key of the image that reports it.
 
     Args:
-        links: hashes that are near each other.
+        links: pairs of hashes that are near each other.
         images: the number of all images.
     """
     looks = {look.hash: look for link in links for look in link}
@@ -188,11 +188,11 @@ def find_long_chain(links: Iterable[tuple[Look, Look]], images: int) -> dict[str
 
 @dataclass
 class GroupDuplicates(beam.PTransform):
-    """Sees to it that no image of a PCollection of batches is in two splits, or in the dataset twice.
+    """Keeps duplicates in a PCollection of batches from ending up in two splits, or in the dataset twice.
 
     Attributes:
         settings: what the dataset is; `duplicates` says what to do with images with the same bytes, and
-            `images.near_duplicates` with those that look alike.
+            `images.near_duplicates` with images that look alike.
         exclusions: what will be left out.
         reuse: earlier datasets, whose digests of unchanged images are used.
     """
@@ -202,7 +202,7 @@ class GroupDuplicates(beam.PTransform):
     reuse: tuple[ReusableDataset, ...] = ()
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[ReferenceBatch]:
-        """PCollection[ReferenceBatch] -> PCollection[ReferenceBatch], of as many references, or notices of them."""
+        """PCollection[ReferenceBatch] -> PCollection[ReferenceBatch]; dropped references become notices."""
         together = self.settings.kept_together
         name = partial(name_content, settings=self.settings, exclusions=self.exclusions, reuse=self.reuse)
         if self.settings.duplicates == "drop":
@@ -215,7 +215,7 @@ class GroupDuplicates(beam.PTransform):
         by_content = named | "GroupByContent" >> beam.GroupByKey()
         near = (
             by_content
-            | "CutHashes" >> beam.FlatMapTuple(_cut_hash).with_output_types(tuple[tuple[int, int], Look])
+            | "CutHashes" >> beam.FlatMapTuple(_cut_into_bands).with_output_types(tuple[tuple[int, int], Look])
             | "GroupByBand" >> beam.GroupByKey()
             | "LinkLooks" >> beam.FlatMapTuple(link_looks).with_output_types(tuple[Look, Look])
         )
@@ -223,8 +223,8 @@ class GroupDuplicates(beam.PTransform):
         chain = AsSingleton(near | "GatherLooks" >> ToList() | "FindChain" >> beam.Map(find_long_chain, images))
         joined = (
             by_content
-            | "LinkGroups" >> beam.FlatMapTuple(_links).with_output_types(list[str])
-            | "GatherLinks" >> ToList()  # few: only duplicates in several groups link them
+            | "LinkGroups" >> beam.FlatMapTuple(_find_links).with_output_types(list[str])
+            | "GatherLinks" >> ToList()  # few: only duplicates in several groups give links
             | "JoinGroups" >> beam.Map(_join, AsIter(near)).with_output_types(dict[str, str])
         )
         set_group = beam.Map(_set_group, AsSingleton(joined), chain).with_output_types(ReferenceBatch)
@@ -232,7 +232,7 @@ class GroupDuplicates(beam.PTransform):
 
 
 def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[ReferenceBatch]:
-    """The first by key stays; the others are left out, with a warning where one of them is of another class."""
+    """Keeps the first by key and leaves out the others; gives a warning if one of them is of another class."""
     if not digest:
         yield from batches
         return
@@ -260,24 +260,24 @@ def _own_group(content: str, ref: ImageRef) -> str:
     return f"group:{ref.group}" if ref.group else content
 
 
-def _links(content: str, batches: Iterable[ReferenceBatch]) -> Iterator[list[str]]:
+def _find_links(content: str, batches: Iterable[ReferenceBatch]) -> Iterator[list[str]]:
     groups = {_own_group(content, ref) for batch in batches for ref in batch.refs} if content else set()
     if len(groups) > 1:
         yield sorted(groups)
 
 
-def _cut(look: Any, number: int) -> Any:
-    """One of the bands of a hash, or of an array of them."""
+def _band_of(look: Any, number: int) -> Any:
+    """The bits of one band of a hash, or of each hash in an array."""
     first, end = BANDS[number : number + 2]
     return look >> first & (1 << end - first) - 1
 
 
-def _cut_hash(content: str, batches: Iterable[ReferenceBatch]) -> Iterator[tuple[tuple[int, int], Look]]:
+def _cut_into_bands(content: str, batches: Iterable[ReferenceBatch]) -> Iterator[tuple[tuple[int, int], Look]]:
     if content.startswith(_LOOK):
         refs = [ref for batch in batches for ref in batch.refs]
         group, keys = min(_own_group(content, ref) for ref in refs), sorted(ref.key for ref in refs)
         look = Look(int(content.removeprefix(_LOOK)), group, len(refs), keys[: EXAMPLES + 1])
-        yield from (((number, _cut(look.hash, number)), look) for number in range(len(BANDS) - 1))
+        yield from (((number, _band_of(look.hash, number)), look) for number in range(len(BANDS) - 1))
 
 
 def _set_group(
@@ -293,9 +293,9 @@ def _set_group(
 
 
 class _NameContents(beam.DoFn):
-    """Pairs each reference with what it is grouped by, and all else with the empty string, which groups nothing.
+    """Pairs each reference with the name of its content, and all else with the empty string, which groups nothing.
 
-    Nothing groups what `exclude` names: it is left out when it is converted, and must not affect other images.
+    Images that `exclude` names are not grouped: conversion leaves them out, and they must not affect other images.
     """
 
     def __init__(self, name: Callable[..., str], by_look: bool = False) -> None:

@@ -1,6 +1,6 @@
-"""ListReferences: the inputs become references, one an image, and every other thing found there is named.
+"""ListReferences: turns the inputs into references, one per image, and into notices of everything else found there.
 
-Listing happens in the pipeline, not in the launcher: no list of files is part of the job's graph.
+Listing happens in the pipeline, not in the launcher, so the job's graph contains no list of files.
 """
 
 import os
@@ -28,17 +28,17 @@ from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.shards.progress import PROGRESS
 
 BATCH_SIZE = 1024
-"""References in a batch at most: some 200 KB."""
+"""The most references in a batch: about 200 KB."""
 
 
 class NothingReferredError(Exception):
-    """A source lost a file: a mistake of the source, by which the ledger would be short of it."""
+    """A source yielded nothing for a file: a bug in the source, by which the ledger would lose the file."""
 
 
 def list_images(source_input: Input, source: SourceSettings, settings: ListingSettings) -> Iterator[Listed]:
-    """Yields the references of one input, and a notice of everything else that is there.
+    """Yields the references of one input, and a notice of everything else in it.
 
-    An input that does not exist is a `fatal` notice. Parts of a store are listed side by side.
+    An input that does not exist gives a `fatal` notice. Parts of a store are listed concurrently.
     """
     tally = Tally()
     yield from list_part(Part(source_input), source, settings, tally)
@@ -47,13 +47,13 @@ def list_images(source_input: Input, source: SourceSettings, settings: ListingSe
 
 @dataclass(slots=True)
 class Tally:
-    """What of a part of an input decides about the whole.
+    """Facts about one part of an input, from which `conclude` judges the whole input.
 
     Attributes:
         first_folders: the first folders of its files.
         naming_files: files that name images.
         is_there: whether anything was found.
-        why: why it cannot be read.
+        why: why it cannot be read, if so.
     """
 
     first_folders: set[str] = field(default_factory=set)
@@ -63,7 +63,7 @@ class Tally:
 
 
 def list_part(part: Part, source: SourceSettings, settings: ListingSettings, tally: Tally) -> Iterator[Listed]:
-    """Yields the references of a part of an input, and notices; counts in the tally."""
+    """Yields the references and notices of one part of an input, and adds to its tally."""
     source_input = part.input
     folder, found = _find(part, settings, tally)
     prefix = folder.rstrip("/") + "/"
@@ -87,7 +87,7 @@ def list_part(part: Part, source: SourceSettings, settings: ListingSettings, tal
 def conclude(
     source_input: Input, source: SourceSettings, settings: ListingSettings, tallies: Collection[Tally]
 ) -> Iterator[Listed]:
-    """Notices about a whole input, from the tallies of its parts."""
+    """Yields notices about a whole input, from the tallies of its parts."""
     whole = ImageRef(source_input.path, source_input.path)
     first_folders = set[str]().union(*(tally.first_folders for tally in tallies))
     naming_files = sum(tally.naming_files for tally in tallies)
@@ -98,7 +98,7 @@ def conclude(
         yield missing.notice("fatal", "missing_input", f"the input cannot be read ({why})")
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)
-    if folders := _splits_not_given(first_folders - {""}, settings):
+    if folders := _find_likely_splits(first_folders - {""}, settings):
         what = f"the first folders are {', '.join(folders)}, which could be splits"
         as_splits = f"splits.from_folders={{{', '.join(f'{name}: {name}' for name in folders)}}}"
         as_classes = f"labels.classes=[{', '.join(folders)}]"
@@ -110,8 +110,8 @@ def conclude(
             yield whole.replace(key=source_input.name).notice("warning", "split_words", detail)
 
 
-def _splits_not_given(first_folders: set[str], settings: ListingSettings) -> list[str]:
-    """The first folders, if all of them have names of splits and no setting says what they are."""
+def _find_likely_splits(first_folders: set[str], settings: ListingSettings) -> list[str]:
+    """The first folders, if all of them are named like splits and no setting says what they are."""
     words = {name.lower() for name in first_folders}
     known = settings.from_folders or settings.from_source or settings.classes_known
     return sorted(first_folders) if words <= SPLIT_NAMES.keys() and not known else []
@@ -120,7 +120,7 @@ def _splits_not_given(first_folders: set[str], settings: ListingSettings) -> lis
 def _list_file(
     file: ImageRef, path: str, source: SourceSettings, settings: ListingSettings
 ) -> Generator[Listed, None, bool]:
-    """The references of one file; returns whether it names the images of some, rather than being one."""
+    """Yields the references of one file; returns whether the file names images rather than being one."""
     if settings.from_folders:
         folder, _, below = path.partition("/")
         split = settings.from_folders.get(folder) if below else None
@@ -136,7 +136,7 @@ def _list_file(
         found = True
         if type(each) is ImageRef:
             names_images = names_images or each.uri != file.uri
-            yield _place(each, file.split, settings)
+            yield _assign_split(each, file.split, settings)
         else:
             yield each
     if not found:
@@ -144,8 +144,8 @@ def _list_file(
     return names_images
 
 
-def _place(ref: ImageRef, folders_split: str, settings: ListingSettings) -> ImageRef:
-    """The reference with its split and group; where words from the source are to decide, its word must be a split's."""
+def _assign_split(ref: ImageRef, folders_split: str, settings: ListingSettings) -> ImageRef:
+    """Sets a reference's split and group; gives a notice if the split is unknown or there is no group."""
     if settings.from_source:
         split = settings.from_source.get(ref.split)
         if split is None:
@@ -165,10 +165,10 @@ def _place(ref: ImageRef, folders_split: str, settings: ListingSettings) -> Imag
 
 
 def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Iterable[ImageRef]]:
-    """The folder that paths are below, and what is there: all that the part holds, or the one file named."""
+    """The folder that paths are relative to, and its entries: everything in the part, or the one file named."""
     root = part.input.path
     if storage.is_local(root):
-        tally.is_there = True  # else the walk says so
+        tally.is_there = True  # if it is not, the walk gives a notice
         if not os.path.isfile(root):
             ignore = partial(why_ignored, settings)
             walks = (walk_folder(root, ignore, folder, part.without - {folder}) for folder in part.folders)
@@ -177,7 +177,7 @@ def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Ite
         status = os.stat(root)
         return folder or ".", [ImageRef(name, "", status.st_size, str(status.st_mtime_ns))]
     file = None
-    with suppress(PermissionError):  # a right to list may be there
+    with suppress(PermissionError):  # listing may be allowed all the same
         file = storage.describe(root)
     if file is None:
         if part != Part(part.input):
@@ -201,7 +201,7 @@ def _find_remote_entries(part: Part, settings: ListingSettings, tally: Tally) ->
             if part.end and path >= part.end:
                 break
             tally.is_there = True
-            if not path or path.endswith("/"):  # the placeholder of an "empty folder", which object stores do not have
+            if not path or path.endswith("/"):  # the placeholder for an empty folder, which object stores do not have
                 continue
             at, reason = _ignored_at(path, settings)
             if not reason:
@@ -228,8 +228,8 @@ class ListReferences(beam.PTransform):
 
     Attributes:
         source: what the files mean.
-        settings: what of the inputs is read.
-        spread: whether parts of an input are listed by different workers.
+        settings: which files of the inputs are read.
+        spread: whether different workers list parts of an input.
     """
 
     source: SourceSettings
@@ -255,7 +255,7 @@ class ListReferences(beam.PTransform):
         return _batch(list_images(source_input, self.source, self.settings))
 
     def _list_part(self, part: Part) -> Iterator[Any]:
-        """The batches of a part of an input; on the output `tallies`, its tally by the input's name."""
+        """Yields the batches of a part of an input, and on the output `tallies` its tally by the input's name."""
         tally = Tally()
         yield from _batch(list_part(part, self.source, self.settings, tally))
         yield TaggedOutput("tallies", (part.input.name, (part.input, tally)))

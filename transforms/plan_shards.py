@@ -1,6 +1,6 @@
 """PlanShards and ShuffleReferences: the summary becomes a plan, and every reference goes to its shard.
 
-A few images are converted to foresee what all will take: bytes, processor time and memory.
+A few images are converted to predict what the whole run will take: bytes, processor time and memory.
 """
 
 import tempfile
@@ -45,29 +45,29 @@ from recordmill.transforms.shards.shard_files import Fingerprint, WrittenShard
 ShardId = tuple[str, int]
 
 PRICED_FROM = 1_000
-"""References from which on a run is worth predicting its price; `--plan` always does."""
+"""The fewest references for which a run predicts its price; `--plan` always does."""
 
 HELD_REFERENCES = (16_384, 131_072)
-"""References that a worker's thread sorts by shard at once, at least and at most: 8 and 64 MB of them."""
+"""The fewest and the most references that a worker's thread sorts by shard at once: 8 and 64 MB."""
 
 HELD_PER_SHARD = 64
-"""References of each shard among them, so that batches stay batches however many shards there are."""
+"""References per shard among them, so that batches do not shrink when there are many shards."""
 
 _WRITTEN_BYTES, _MOST_TIMES = 4 * 2**20, 8
-"""Bytes of the sample that are written to see what that costs, and how many times at most."""
+"""Bytes of the sample that are written to measure the cost, and how often it is repeated at most."""
 
 _REFERENCE_SECONDS = 60e-6
-"""CPU to sort, shuffle and order a reference, and to pass an image between threads."""
+"""CPU time to sort, shuffle and order a reference, and to pass an image between threads."""
 
 _PROCESS_SECONDS, _END_SECONDS = 0.4, 0.7
-"""CPU of a further process, and of what a run does once: stages of the runner, companion files, report."""
+"""CPU time of a further process, and of work done once per run: stages of the runner, companion files, report."""
 
 _REFERENCE_BYTES, _IN_PROGRESS_BYTES = 870, 100 * 2**20
-"""Memory of DirectRunner for each reference (docs/scale.md), and of images in progress."""
+"""Memory of DirectRunner per reference (docs/scale.md), and of images in progress."""
 
 
 def _is_sampled_alike(earlier: EarlierRecord) -> bool:
-    """Whether an image would be stored as it is if JPEGs did not keep their sampling."""
+    """Whether an earlier image would be stored as it is if JPEGs did not keep their subsampling."""
     if not earlier.written.changes or sniff(encoded := earlier.encoded) != "JPEG":
         return True
     return read_jpeg_header(encoded).subsampling == "4:2:0"
@@ -75,12 +75,12 @@ def _is_sampled_alike(earlier: EarlierRecord) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SampledImage:
-    """An image of a sample.
+    """A converted image of a sample.
 
     Attributes:
         ref: the image.
-        converted: what it became.
-        seconds: CPU to read and convert it.
+        converted: the outcome.
+        seconds: CPU time to read and convert it.
     """
 
     ref: ImageRef
@@ -89,16 +89,16 @@ class SampledImage:
 
     @property
     def stored_bytes(self) -> int:
-        """Of its record, with framing."""
+        """Bytes of its record with framing, if it has one."""
         return self.converted.size() + FRAMING_BYTES if self.converted.record is not None else 0
 
 
 Sample = Sequence[SampledImage]
-"""Some images, and what they took."""
+"""Some images, converted."""
 
 
 def growth_of(sample: Sample) -> float:
-    """Bytes of a record for each byte of its source."""
+    """Bytes of records per byte of their sources."""
     rows = ((each, each.converted.row) for each in sample)
     kept = [each for each, row in rows if not isinstance(row, RejectedRow) or row.left_out]
     before = sum(each.ref.expected_bytes for each in kept)
@@ -111,8 +111,8 @@ def has_reencoded(sample: Sample) -> bool:
     return any("reencoded" in row.changes for row in rows if isinstance(row, SidecarRow))
 
 
-def foresee_seconds(sample: Sample, summary: Summary) -> float:
-    """CPU seconds to convert all images: by regression on the sizes of the files."""
+def predict_seconds(sample: Sample, summary: Summary) -> float:
+    """CPU seconds to convert all images, by regression on the file sizes of the sample."""
     found, sizes = np.array([(each.seconds, each.ref.expected_bytes) for each in sample]).T
     whole, apart = sum(split.bytes for split in summary.splits.values()), sizes - sizes.mean()
     slope = max(0.0, float(apart @ found / (apart @ apart))) if apart.any() else 0.0
@@ -123,7 +123,7 @@ def foresee_seconds(sample: Sample, summary: Summary) -> float:
 def convert_sample(
     summary: Summary, settings: DatasetSettings, reuse: Sequence[ReusableDataset] = (), as_before: bool = False
 ) -> Sample:
-    """Converts the summary's sample, which is chosen by hash: the same images give the same sizes.
+    """Converts the summary's sample, which is chosen by hash, so the same images give the same sizes.
 
     The functions of `images.function` and `keep` are called twice for each image.
 
@@ -131,7 +131,7 @@ def convert_sample(
         summary: what was listed.
         settings: what the dataset is.
         reuse: earlier datasets whose images may be stored again.
-        as_before: whether JPEGs lose their sampling, as in version 0.1.
+        as_before: whether JPEGs lose their subsampling, as in version 0.1.
     """
     asked = settings
     if as_before and settings.images.subsampling == "auto":
@@ -151,26 +151,26 @@ def convert_sample(
 
     refs = sorted((ref for _, _, ref in summary.sample), key=lambda ref: order_of(settings.seed, ref.key))
     references = ((ref, RowOrigin(source_digest_of(ref))) for ref in refs)
-    joined = join_earlier(reuse, references, settings.seed)  # of least hashes, so that few sidecars are read
-    with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:  # stores are waited for
+    joined = join_earlier(reuse, references, settings.seed)  # the sample has the lowest hashes: few sidecars are read
+    with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:  # many threads, since they wait for stores
         return list(pool.map(convert, joined, lambda each: each.ref.expected_bytes, lambda _: 0))
 
 
 def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, processes: int) -> Price:
-    """What a run will cost, with what it has cost so far; `sample` is not empty.
+    """Predicts the cost of a run, including its cost so far; `sample` must not be empty.
 
     Raises:
         OSError: the sample cannot be written to the temporary folder.
     """
     references, spent = summary.references, PROGRESS.cpu_seconds()
     batch = ReferenceBatchCoder(ReferenceBatch).encode(ReferenceBatch.of([each.ref for each in sample]))
-    seconds, share = _write([each.converted for each in sample], settings.compression)
+    seconds, share = _measure_writing([each.converted for each in sample], settings.compression)
     whole = sum(split.bytes for split in summary.splits.values())
-    # By the ratio: where few files are much larger than the others, regression is further off for bytes.
+    # A plain ratio: if a few files are much larger than the others, regression is less accurate for bytes.
     source_bytes = sum(each.ref.expected_bytes for each in sample)
     ratio = sum(each.stored_bytes for each in sample) / max(1, source_bytes)
     rest = (
-        foresee_seconds(sample, summary)
+        predict_seconds(sample, summary)
         + references * (seconds + _REFERENCE_SECONDS)
         + (processes - 1) * _PROCESS_SECONDS
         + _END_SECONDS
@@ -185,8 +185,8 @@ def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, proce
     )
 
 
-def _write(images: Sequence[ConvertedImage], compression: str) -> tuple[float, float]:
-    """CPU seconds to write an image to a shard and to read it back, and bytes in the shard for each of its record."""
+def _measure_writing(images: Sequence[ConvertedImage], compression: str) -> tuple[float, float]:
+    """CPU seconds to write an image to a shard and read it back, and bytes of the shard per byte of its records."""
     some, size = list[ConvertedImage](), 0
     for image in images:
         if size < _WRITTEN_BYTES:
@@ -196,7 +196,7 @@ def _write(images: Sequence[ConvertedImage], compression: str) -> tuple[float, f
     with tempfile.TemporaryDirectory(prefix="recordmill-sample-") as folder:
         began = time.thread_time()
         mark = Fingerprint("0" * 64, "0" * 64)
-        copies = (replace(image) for image in some)  # writing lets go of their records
+        copies = (replace(image) for image in some)  # writing clears their records
         shard = WrittenShard(folder, "sample", 0, mark, compression, 0)
         shard.write(copies)
         report = shard.finish({})
@@ -208,14 +208,14 @@ def _write(images: Sequence[ConvertedImage], compression: str) -> tuple[float, f
 def estimate_growth(
     summary: Summary, settings: DatasetSettings, shown: bool = False, reuse: Sequence[ReusableDataset] = ()
 ) -> tuple[float, Sample | None]:
-    """Bytes of a record for each byte of its source, from converting the summary's sample; and the sample, if any.
+    """Estimates bytes of records per byte of their sources, from the summary's sample; returns the sample, too, if any.
 
-    Without functions of `images.function` and `keep`, it is 1.0 where bytes are stored untouched, or where it decides
-    no number of shards and is not even `shown`. It is 1.0, too, where no image of the sample can be converted.
-    JPEGs that keep their sampling are taken for smaller than they are, as version 0.1 made them: the estimate decides
-    the number of shards, and that the plan's id.
+    Unless `images.function` or `keep` names a function, it is 1.0 if bytes are stored untouched, or if it neither
+    decides the number of shards nor is `shown`. It is also 1.0 if no image of the sample can be converted. JPEGs that
+    keep their subsampling count with the smaller size that version 0.1 gave them: the estimate decides the number of
+    shards, and so the plan's id.
 
-    Images are converted also where only the price of the run depends on it.
+    The sample is converted even if only the price of the run depends on it.
     """
     decides = settings.hooks or (settings.images.reencode != "never" and (shown or not settings.shards.ignores_growth))
     if not decides and not shown and summary.references < PRICED_FROM:
@@ -225,14 +225,14 @@ def estimate_growth(
     except FunctionError:
         if decides:
             raise
-        return 1.0, None  # the run will say so
+        return 1.0, None  # the run will report it
     return growth_of(sample) if decides else 1.0, sample
 
 
 def plan_dataset(
     summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, recipe: Recipe, run: RunSettings
 ) -> Plan:
-    """Plans the dataset, as if the output were empty."""
+    """Plans the dataset as if the output were empty."""
     growth, sample, price = 1.0, None, None
     if summary.boxes and not run.names_convention and not ExampleLayout(settings).stores_boxes:
         problem = explain_unstored_boxes(f"the input has {format_count(summary.boxes, 'box')}")
@@ -254,20 +254,20 @@ def plan_dataset(
 
 
 def count_held(shards: int) -> int:
-    """How many references to sort at once for this number of shards."""
+    """The number of references to sort at once for this number of shards."""
     least, most = HELD_REFERENCES
     return min(max(least, HELD_PER_SHARD * shards), most)
 
 
 def assign_shard(ref: ImageRef, plan: Plan, splitter: ImageSplitter) -> ShardId | None:
-    """The shard of a reference; None for what is ignored or left out.
+    """The shard of a reference; None if it is ignored or left out.
 
-    What was rejected when it was listed goes along, so that the sidecars hold every rejected thing.
+    Things that were rejected when listed get a shard, too, so that the sidecars list everything rejected.
     """
     if not isinstance(ref, Notice):
         hashes, split, left_out = splitter.place(ref)
         return None if left_out else (split, range_of(plan.starts[split], hashes.order))
-    if ref.status == "fatal":  # which no plan of ours converts
+    if ref.status == "fatal":  # our own plans do not convert then
         raise ValueError(f"{ref.uri}: {ref.detail}")
     if ref.status != "rejected":
         return None
@@ -281,7 +281,7 @@ class PlanShards(beam.PTransform):
 
     Attributes:
         settings: what the dataset is.
-        recipe: what the plan's id stands for.
+        recipe: everything that the plan's id stands for.
         run: where and how this run works.
         selection: the `SplitCutoffs`, as a side input.
     """
@@ -300,7 +300,7 @@ class PlanShards(beam.PTransform):
 
 @dataclass
 class ShuffleReferences(beam.PTransform):
-    """Groups a PCollection of batches of references by shard: the one shuffle, and only references are in it.
+    """Groups a PCollection of batches of references by shard: the one shuffle, of references only.
 
     Attributes:
         settings: what the dataset is.
@@ -311,7 +311,7 @@ class ShuffleReferences(beam.PTransform):
     plan: Any
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[Any]:
-        """PCollection[ReferenceBatch] -> PCollection[((split, index), batches)]; empty unless it is to convert."""
+        """PCollection[ReferenceBatch] -> PCollection[((split, index), batches)]; empty unless the plan converts."""
         return (
             batches
             | "AssignShards" >> beam.ParDo(_AssignShards(self.settings), self.plan)
@@ -320,7 +320,7 @@ class ShuffleReferences(beam.PTransform):
 
 
 class _AssignShards(beam.DoFn):
-    """Sorts the references of a bundle by shard, some thousands at a time."""
+    """Sorts the references of a bundle by shard, several thousand at a time."""
 
     def __init__(self, settings: DatasetSettings) -> None:
         self._settings = settings
@@ -339,12 +339,12 @@ class _AssignShards(beam.DoFn):
                 self._by_shard[shard].append(ref)
         self._held += len(batch)
         if self._held >= count_held(plan.shard_count):
-            yield from self._let_go()
+            yield from self._flush()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        yield from map(GlobalWindows.windowed_value, self._let_go())
+        yield from map(GlobalWindows.windowed_value, self._flush())
 
-    def _let_go(self) -> Iterator[tuple[ShardId, ReferenceBatch]]:
+    def _flush(self) -> Iterator[tuple[ShardId, ReferenceBatch]]:
         for shard, refs in self._by_shard.items():
             yield shard, ReferenceBatch.of(refs)
         self.start_bundle()

@@ -1,4 +1,4 @@
-"""PublishDataset: finished shards become a dataset, all at once, or nothing changes."""
+"""PublishDataset: turns finished shards into a dataset, all at once or not at all."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -34,7 +34,7 @@ from recordmill.transforms.planning.output_state import (
 )
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.run_settings import RunSettings
-from recordmill.transforms.publishing.acted_settings import tell_acted
+from recordmill.transforms.publishing.acted_settings import add_acted
 from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset, note_background
 from recordmill.transforms.publishing.companions.remarks import find_remarks
 from recordmill.transforms.publishing.contract import find_breaches
@@ -46,11 +46,11 @@ from recordmill.transforms.publishing.ledger import (
     check_boxes,
     check_labels,
     check_limits,
-    foresee_boxes,
-    foresee_ledger,
     lost_classes,
     lost_labels,
     lost_splits,
+    predict_boxes,
+    predict_ledger,
 )
 from recordmill.transforms.publishing.marker import (
     StagedDataset,
@@ -75,24 +75,24 @@ def publish(
     write_report: WriteReport,
     copies: Iterable[Copies],
 ) -> Outcome:
-    """Does what the plan says with the finished shards, and writes the outcome file.
+    """Carries out the plan with the finished shards, and writes the outcome file.
 
-    What users can fix, and a ledger that does not add up, becomes a failed outcome; anything else is raised.
+    Problems that users can fix, and a ledger that does not add up, become a failed outcome; other errors are raised.
 
     Args:
-        finished: what all shards add up to.
-        plan: what was planned.
+        finished: the sum of all shards' reports.
+        plan: the plan.
         settings: what the dataset is.
         run: where and how this run works.
         write_report: writes the report of the dataset in a folder.
-        copies: the images of the shards whose bytes occur several times.
+        copies: the images whose bytes occur several times, by shard.
     """
     PROGRESS.enter("publishing")
     whole, run = run, run.at(plan.version)
     try:
         _claim_version(plan, whole)
         if plan.action == "convert":
-            plan = replace(plan, run_notes=[*plan.run_notes, *_note_damages(finished)])
+            plan = replace(plan, run_notes=[*plan.run_notes, *_note_damaged(finished)])
             outcome = _join_others(plan, settings, run) or _publish_converted(finished, copies, plan, settings, run)
         else:
             outcome = _end_without_converting(plan, settings, run)
@@ -101,9 +101,9 @@ def publish(
     except OSError as error:
         outcome = _failed(explain_output_error(error, run.output), plan, run)
     if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
-        # Files that were gone are where another run has moved them.
+        # If files were missing, another run may have moved them into place.
         outcome = _join_others(plan, settings, run) or outcome
-    outcome = tell_acted(outcome, settings)
+    outcome = add_acted(outcome, settings)
     if plan.price and outcome.status in ("planned", "published"):
         outcome = replace(outcome, numbers={**outcome.numbers, "price": {"predicted": to_json(plan.price)}})
     if plan.action == "convert" and outcome.status == "failed":
@@ -129,7 +129,7 @@ def publish(
 
 
 def _claim_version(plan: Plan, run: RunSettings) -> None:
-    """Claims the version that is to become the current one: until it is, nothing else keeps others from deleting it."""
+    """Claims the version that will become the current one: until then, only this keeps other runs from deleting it."""
     if not plan.version or run.preview or plan.action not in ("convert", "finish", "keep"):
         return
     pointer = find_pointer(run.output)
@@ -137,13 +137,13 @@ def _claim_version(plan: Plan, run: RunSettings) -> None:
         claim_output(run.at(plan.version).output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
 
 
-def _own_claim(plan: Plan, run: RunSettings) -> str:
-    """The run whose claim goes when a dataset is in place; with versions it stays until the pointer is."""
+def _claim_to_release(plan: Plan, run: RunSettings) -> str:
+    """The run whose claim goes when the dataset is in place; with versions none, as the pointer must be set first."""
     return "" if plan.version else run.run_id
 
 
 def _add_report(outcome: Outcome, run: RunSettings, write_report: WriteReport) -> Outcome:
-    """Makes the report of the dataset that is in place, if it is a new one or has none; a failure is a note."""
+    """Makes the report of the dataset in place if that is new or has none; a failure becomes a note."""
     try:
         if outcome.status == "published" or not holds_report(run.output):
             if run.preview:
@@ -158,7 +158,7 @@ def _add_report(outcome: Outcome, run: RunSettings, write_report: WriteReport) -
 
 
 def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
-    """Points to the version that is complete now."""
+    """Makes the version that is now complete the current one."""
     try:
         pointed = point_to(output, version)
     except OSError as error:
@@ -169,24 +169,24 @@ def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
 
 
 def _end_without_converting(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
-    """What there is to do where nothing is to be converted."""
+    """Handles plans that need no conversion."""
     notes = tuple(plan.notes)
     if plan.action == "preview":
         return _preview(plan, settings)
     if plan.action == "keep":
         return _keep(plan.sentence, plan, settings, run)
     if plan.action == "finish":
-        marker = publish_staged(run.output, plan.plan_id, _own_claim(plan, run))
+        marker = publish_staged(run.output, plan.plan_id, _claim_to_release(plan, run))
         notes = (*marker.notes, *(marker.run.notes or ()))
         return Outcome("published", plan.sentence, DONE, plan.plan_id, marker.numbers(), notes)
     return Outcome("refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED, plan.plan_id, notes=notes)
 
 
 def _preview(plan: Plan, settings: DatasetSettings) -> Outcome:
-    """What a run would come to, with its exit code."""
-    ledger, examples = foresee_ledger(plan.summary, plan.label_map)
+    """Predicts the outcome of a run, with its exit code."""
+    ledger, examples = predict_ledger(plan.summary, plan.label_map)
     numbers = preview_numbers(plan, settings)
-    boxes = foresee_boxes(plan.summary, plan.label_map) if settings.boxes.invalid != "reject" else FinishedShards()
+    boxes = predict_boxes(plan.summary, plan.label_map) if settings.boxes.invalid != "reject" else FinishedShards()
     if problem := check_limits(ledger, [], settings, examples) or check_boxes(boxes, settings, plan.label_map):
         sentence = f"as it stands the run would fail: {problem}"
         return Outcome("planned", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
@@ -206,7 +206,7 @@ def _publish_converted(
     ledger = balance_ledger(plan.summary, finished)
     if failure := _compare_with_limits(finished, ledger, plan, settings, run):
         return failure
-    plan = replace(plan, notes=[*plan.notes, *list_losses(finished, plan, settings)])
+    plan = replace(plan, notes=[*plan.notes, *note_losses(finished, plan, settings)])
     sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
     if run.writer == "beam":
         numbers = _move_written(finished, ledger, plan, settings, run)
@@ -232,19 +232,19 @@ def _publish_converted(
     stage_dataset(dataset, describe_dataset(dataset), plan, run, (*plan.run_notes, *notes))
     if same := _keep_same_version(plan, run):
         return same
-    published = publish_staged(run.output, plan.plan_id, _own_claim(plan, run))
+    published = publish_staged(run.output, plan.plan_id, _claim_to_release(plan, run))
     if settings.expect.compares and before is None:
         notes.append("no previous dataset was found: expect compared nothing with one")
     if unused := len(run.exclusions) - len({line for report in reports for line in report.excluded}):
         fit = "fits" if unused == 1 else "fit"
-        notes.append(f"{format_count(unused, 'line')} of {settings.exclude} {fit} nothing")  # the marker names no list
+        notes.append(f"{format_count(unused, 'line')} of {settings.exclude} {fit} nothing")  # not in the marker
     return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), (*plan.notes, *notes))
 
 
 def _compare_with_limits(
     finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings, run: RunSettings
 ) -> Outcome | None:
-    """How a run ends that has rejected or dropped too much; None if it has not. Lists what was rejected."""
+    """The outcome if the run has rejected or dropped too much; else None. Writes the list of rejected things."""
     such = {reason: each.text for reason, each in finished.such.items()} | list_rejected(finished.reports, plan, run)
     lost = lost_classes(plan.summary, finished.rows.classes, plan.label_map)
     problem = (
@@ -264,12 +264,12 @@ def _compare_with_limits(
 
 
 def _keep_same_version(plan: Plan, run: RunSettings) -> Outcome | None:
-    """Keeps the version that was to be made again, if the staged dataset has the same files; None if it has others."""
+    """Keeps the previous version of the same plan if the staged dataset has the same files; None if they differ."""
     plan_id, number = split_version(plan.version) or ("", 1)
     name = version_name(plan_id, number - 1) if number > 1 else ""
     folder = storage.join(run.output.removesuffix(plan.version), name)
     old, (new, _) = find_marker(folder) if name else None, read_pending(run.output, plan.plan_id)
-    if old is None or replace(new, run=old.run) != old or _lasting_digests(new) != _lasting_digests(old):
+    if old is None or replace(new, run=old.run) != old or _comparable_digests(new) != _comparable_digests(old):
         return None
     if find_fault(folder, old):
         return None
@@ -280,13 +280,13 @@ def _keep_same_version(plan: Plan, run: RunSettings) -> Outcome | None:
     return Outcome("kept", sentence, DONE, plan.plan_id, {**old.numbers(), "version": name}, tuple(plan.notes))
 
 
-def _lasting_digests(marker: Marker) -> dict[str, str]:
-    """Those of all files but the one about the versions of the sources' files."""
+def _comparable_digests(marker: Marker) -> dict[str, str]:
+    """The digests of all files except for the one about the versions of the source files."""
     return {name: digest for name, digest in (marker.run.digests or {}).items() if name != VERSIONS}
 
 
-def _note_damages(finished: FinishedShards) -> Iterator[str]:
-    """A note on each earlier dataset with files that workers found missing or damaged."""
+def _note_damaged(finished: FinishedShards) -> Iterator[str]:
+    """Yields a note on each earlier dataset with files that workers found missing or damaged."""
     files = sorted(each for report in finished.reports for each in report.damaged)
     for folder, own in groupby({(each.folder, each.name): each for each in files}.values(), attrgetter("folder")):
         damaged = [f"{each.name} is {'missing' if each.is_missing else 'damaged'}" for each in own]
@@ -294,7 +294,7 @@ def _note_damages(finished: FinishedShards) -> Iterator[str]:
 
 
 def _describe_reuse(finished: FinishedShards, plan: Plan) -> Iterator[str]:
-    """Notes on what was taken from earlier runs and datasets."""
+    """Notes on shards and images from earlier runs and datasets."""
     reports, records = finished.reports, format_count(finished.rows.records, "record")
     if resumed := sum(report.reused for report in reports):
         yield f"{resumed} of {len(reports)} shards had been finished by an earlier run"
@@ -307,7 +307,7 @@ def _describe_reuse(finished: FinishedShards, plan: Plan) -> Iterator[str]:
 
 
 def note_renamed(old: Marker | None, new: Marker) -> str:
-    """One sentence if `cuts: fixed` gives shards other names, since other ranges of hashes are empty than before."""
+    """One sentence if `cuts: fixed` renames shards, because other ranges of hashes are empty than before."""
     if old is None or any(each.plan.recipe["shards"].get("cuts") != "fixed" for each in (old, new)):
         return ""
     counts = {
@@ -324,8 +324,8 @@ def note_renamed(old: Marker | None, new: Marker) -> str:
     return ""
 
 
-def list_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings) -> Iterator[str]:
-    """Notes on splits that were listed and are empty, on labels that no Example has, and on a class with the id 0."""
+def note_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings) -> Iterator[str]:
+    """Yields notes on listed splits that are now empty, on labels in no Example, and on a class with the id 0."""
     fate = "rejected or left out" if finished.rows.left_out else "rejected"
     for name in lost_splits(plan.summary, finished):
         yield f"split {name} is empty: its {settings.unit}s were {fate}"
@@ -342,7 +342,7 @@ def list_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings)
 def _move_written(
     finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings, run: RunSettings
 ) -> dict[str, Any]:
-    """Gives the files that Beam wrote their names in the output, all of them or none; returns the run's numbers."""
+    """Moves the files that Beam wrote into the output, all of them or none; returns the run's numbers."""
     shards, folder = name_shards(finished.reports, settings), staging_folder(run.output, plan.plan_id)
     marker = build_marker(plan, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None))
     check_names(marker)
@@ -362,13 +362,13 @@ def _move_written(
 
 
 def _join_others(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome | None:
-    """Keeps what another run of the same plan has published since this one looked, or is publishing; None if none is.
+    """Keeps the dataset if another run of the same plan has published it meanwhile, or is publishing it; else None.
 
-    A dataset that is complete in staging is put in place together with that run: each step may be done by both. What
-    is not there any more is in place by then, so that the output is read last.
+    A dataset that is complete in staging is put in place together with that run: either may do any step. The output is
+    read last, because files that are gone from staging are in place by then.
     """
-    with suppress(OSError, ValueError):  # there is none; or why it cannot be published, which that run tells
-        publish_staged(run.output, plan.plan_id, _own_claim(plan, run))
+    with suppress(OSError, ValueError):  # if it cannot be published, the other run reports that
+        publish_staged(run.output, plan.plan_id, _claim_to_release(plan, run))
     marker = find_marker(run.output)
     if marker is None or marker.plan.id != plan.plan_id or marker.run.id == plan.found_run:
         return None
@@ -378,7 +378,7 @@ def _join_others(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Out
 
 
 def _keep(sentence: str, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
-    """The dataset is there already; what a cut clean-up, or a second run, has left in staging goes.
+    """Keeps the dataset in the output; deletes what an interrupted clean-up or a second run has left in staging.
 
     The limits apply as if it had been converted now: they may have changed, and an earlier version may be chosen again.
     """
@@ -389,14 +389,14 @@ def _keep(sentence: str, plan: Plan, settings: DatasetSettings, run: RunSettings
     before = find_marker(run.against or plan.previous or run.output)
     failure = failure or _compare_with_contract(marker, before, plan, settings)
     if not run.preview:
-        remove_staging(run.output, plan.plan_id, run.run_id if failure else _own_claim(plan, run))
+        remove_staging(run.output, plan.plan_id, run.run_id if failure else _claim_to_release(plan, run))
     return failure or Outcome("kept", sentence, DONE, plan.plan_id, marker.numbers(), notes)
 
 
 def _compare_with_contract(
     marker: Marker, before: Marker | None, plan: Plan, settings: DatasetSettings
 ) -> Outcome | None:
-    """How a run ends whose dataset is not as `expect` says; None if it is."""
+    """The outcome of a run whose dataset does not meet `expect`; None if it does."""
     if not (breaches := find_breaches(marker, before, settings.expect)):
         return None
     breaches.append("nothing was published: correct the input, or change expect and run again")
@@ -412,7 +412,7 @@ def _failed(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
 
 @dataclass
 class PublishDataset(beam.PTransform):
-    """Publishes the shards of a PCollection of reports, or what `--writer=beam` has written.
+    """Publishes the shards of a PCollection of reports, or the files that `--writer=beam` has written.
 
     Attributes:
         settings: what the dataset is.
@@ -427,7 +427,7 @@ class PublishDataset(beam.PTransform):
     write_report: WriteReport
 
     def expand(self, reports: beam.PCollection[Any]) -> beam.PCollection[Outcome]:
-        """PCollection[ShardReport or FinishedShards] -> PCollection[Outcome] of exactly one element, come what may."""
+        """PCollection[ShardReport or FinishedShards] -> PCollection[Outcome] of exactly one element in any case."""
         copies = () if self.run.writer == "beam" else AsIter(reports | FindCopies(self.run.output, self.plan))
         publishing = beam.Map(publish, self.plan, self.settings, self.run, self.write_report, copies)
         return (

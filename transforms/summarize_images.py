@@ -1,8 +1,7 @@
-"""SummarizeImages: all references become one `Summary`.
+"""SummarizeImages: combines all references into one `Summary`.
 
-Which of the files that a listing ignores are used all the same, since references name them: a file and the reference
-that names it may be met by different workers. Digests of both meet in buckets, and one worker adds up a bucket: no
-process holds the digests of more than one.
+A file that the listing ignores is used all the same if a reference names it, but different workers may see the two.
+Digests of both are grouped in buckets, and one worker settles a bucket: no process holds the digests of more than one.
 """
 
 import os
@@ -30,26 +29,26 @@ from recordmill.transforms.planning.summary import Summary
 BUCKETS = 64
 
 MOST_HELD = 65_536
-"""Digests that one worker's thread holds before it lets them go."""
+"""Digests that a worker's thread collects before it emits them."""
 
 DIGEST_BYTES = 16
-"""Enough that no two files of a collection ever have one digest by chance."""
+"""Enough to rule out that two files of a collection have the same digest by chance."""
 
 IMAGE_NAME = re.compile(
     r"\.(avif|bmp|dib|gif|heic|heif|jfif|jp2|jpe|jpeg|jpg|mpo|pbm|pgm|png|pnm|ppm|tif|tiff|webp)$", re.IGNORECASE
 )
-"""How the names of image files end, whether or not they can be converted."""
+"""The extensions of image files, whether or not they can be converted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Digests:
-    """Digests of files of one bucket, one after the other.
+    """Digests of some files of one bucket.
 
     Attributes:
-        reason: why they were ignored; the empty string for those that references name.
+        reason: why the files were ignored; the empty string for files that references name.
         are_images: whether they are images, by their names.
-        digests: `DIGEST_BYTES` each.
-        keys: those of files that should describe an image, and empty ones of others, in the same order; compressed.
+        digests: `DIGEST_BYTES` for each, one after the other.
+        keys: in the same order, keys of files that should describe an image, and empty ones of others; compressed.
     """
 
     reason: str
@@ -59,17 +58,17 @@ class Digests:
 
 
 def find_used(bucket: Iterable[Digests]) -> Summary:
-    """What a summary lacks: how the counts of ignored files change, since references name some of a bucket's files.
+    """Corrections to a summary's counts of ignored files, for the files of a bucket that references name.
 
-    Those that are named count as their references alone. Of the others, images that should have been named get a
-    reason of their own, and files that should describe one are unpaired. A file that was listed twice counts twice.
+    A named file counts only as its references. Of the others, images that should have been named get a reason of their
+    own, and files that should describe an image are unpaired. A file that was listed twice counts twice.
     """
     parts = list(bucket)
-    named = {digest for part in parts if not part.reason for digest in _cut(part.digests)}
+    named = {digest for part in parts if not part.reason for digest in _split_digests(part.digests)}
     changes: Counter[str] = Counter()
     alone: list[str] = []
     for part in (part for part in parts if part.reason):
-        digests = list(_cut(part.digests))
+        digests = list(_split_digests(part.digests))
         used = sum(map(named.__contains__, digests))
         changes[part.reason] -= used
         if part.are_images and part.reason == "taken_only_by_name":
@@ -81,7 +80,7 @@ def find_used(bucket: Iterable[Digests]) -> Summary:
     return found
 
 
-def _cut(digests: bytes) -> Iterator[bytes]:
+def _split_digests(digests: bytes) -> Iterator[bytes]:
     return (digests[at : at + DIGEST_BYTES] for at in range(0, len(digests), DIGEST_BYTES))
 
 
@@ -89,7 +88,7 @@ coders.registry.register_coder(Digests, coders.PickleCoder)
 
 
 def merge_summaries(summaries: Iterable[Summary]) -> Summary:
-    """Adds summaries up; commutative and associative, so that every runner gets the same one."""
+    """Adds summaries up; commutative and associative, so every runner gets the same result."""
     total = Summary()
     for summary in summaries:
         total.merge(summary)
@@ -120,7 +119,7 @@ class SummarizeImages(beam.PTransform):
             | "SummarizeBundles" >> beam.ParDo(_SummarizeBundle(self.seed, self.splits), self.selection)
             | "MergeSummaries" >> beam.CombineGlobally(merge_summaries)
         )
-        if self.source.other_files == "not_included":  # no reference is made of several files
+        if self.source.other_files == "not_included":  # no reference consists of several files
             return summary
         used = (
             batches
@@ -133,7 +132,7 @@ class SummarizeImages(beam.PTransform):
 
 
 class _SummarizeBundle(beam.DoFn):
-    """One summary a bundle."""
+    """Makes one summary per bundle."""
 
     def __init__(self, seed: int, splits: SplitSettings) -> None:
         self._seed = seed
@@ -150,19 +149,19 @@ class _SummarizeBundle(beam.DoFn):
 
 
 class DigestFiles(beam.DoFn):
-    """The digests of files that references name, and of those that were ignored, by bucket."""
+    """Computes digests, by bucket, of files that references name and of files that were ignored."""
 
     def __init__(self, source: SourceSettings) -> None:
         self._source = source
 
     def start_bundle(self) -> None:
-        """Begins with none."""
+        """Begins a bundle."""
         self._held = 0
         self._found: defaultdict[tuple[int, str, bool], tuple[bytearray, list[str]]]
         self._found = defaultdict(lambda: (bytearray(), []))
 
     def process(self, batch: ReferenceBatch) -> Iterator[tuple[int, Digests]]:
-        """Takes in what was listed; gives everything when much is held."""
+        """Adds the digests of a batch; emits all of them if there are many."""
         for ref in (*batch.refs, *batch.notices):
             if ref.status == "ignored":
                 of_an_image = ref.reason == self._source.other_files and self._source.should_describe(ref.key)
@@ -171,21 +170,21 @@ class DigestFiles(beam.DoFn):
                 for uri in self._source.uses(ref):
                     self._add(uri, "", are_images=False)
         if self._held >= MOST_HELD:
-            yield from self._let_go()
+            yield from self._flush()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Gives the rest."""
-        yield from map(GlobalWindows.windowed_value, self._let_go())
+        """Emits the rest."""
+        yield from map(GlobalWindows.windowed_value, self._flush())
 
     def _add(self, uri: str, reason: str, are_images: bool, key: str = "") -> None:
-        path = os.path.abspath(uri) if storage.is_local(uri) else uri  # data may name the whole path
+        path = os.path.abspath(uri) if storage.is_local(uri) else uri  # data may contain absolute paths
         digest = blake2b(path.encode(), digest_size=DIGEST_BYTES).digest()
         digests, keys = self._found[digest[0] % BUCKETS, reason, are_images]
         digests += digest
         keys.append(key)
         self._held += 1
 
-    def _let_go(self) -> Iterator[tuple[int, Digests]]:
+    def _flush(self) -> Iterator[tuple[int, Digests]]:
         for (bucket, reason, are_images), (digests, keys) in self._found.items():
             yield bucket, Digests(reason, are_images, bytes(digests), zlib.compress("\0".join(keys).encode()))
         self.start_bundle()

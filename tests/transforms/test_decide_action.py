@@ -9,7 +9,7 @@ from make_marker import marker_json
 from recordmill import storage
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.storage.dataset_files import find_marker
-from recordmill.transforms.claim_output import Leftover, OutputState, decide_action, make_room, read_output
+from recordmill.transforms.claim_output import Leftover, OutputState, clear_leftovers, decide_action, read_output
 from recordmill.transforms.planning.output_state import find_fault
 
 SHARDS = [{"name": f"train-{n}.tfrecord", "sidecar": f"sidecars/train-{n}.jsonl", "bytes": 1000 + n} for n in (0, 1)]
@@ -179,7 +179,7 @@ def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset
         "of another configuration or input: the command",
     )
     then = "that started it resumes from there, --discard deletes it"
-    assert make_room(state) == [
+    assert clear_leftovers(state) == [
         gone.format("aaa", "its dataset was in place already"),
         gone.format("empty", "it had finished no shard"),
         f"{dataset}/.staging-finished stays, with 3 finished shards {stays} {then}",

@@ -32,13 +32,13 @@ def check_selection(splits, limit, expected):
 
 
 def expected_selection(splits, limit):
-    take_below = sorted(hash_key(5, ref.key).take for ref in IMAGES)[limit] if limit else HASH_RANGE
+    cutoff = sorted(hash_key(5, ref.key).take for ref in IMAGES)[limit] if limit else HASH_RANGE
     by_class = {}
     for ref in IMAGES:
-        if hash_key(5, ref.key).take < take_below:
+        if hash_key(5, ref.key).take < cutoff:
             by_class.setdefault(ref.label, []).append(hash_key(5, ref.key).split)
     bounds = {label: bounds_by_rank(numbers, splits) for label, numbers in by_class.items()}
-    return SplitCutoffs(take_below, bounds if splits.stratify else {})
+    return SplitCutoffs(cutoff, bounds if splits.stratify else {})
 
 
 def places(splits, selection):

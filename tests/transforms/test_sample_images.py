@@ -11,9 +11,9 @@ from recordmill.schemas.settings.images import ImageSettings
 from recordmill.transforms.plan_shards import (
     SampledImage,
     convert_sample,
-    foresee_seconds,
     growth_of,
     has_reencoded,
+    predict_seconds,
     price_run,
 )
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
@@ -45,7 +45,7 @@ def sample_of(sizes, seconds):
 )
 def test_seconds_follow_the_sizes_of_the_files(sizes, values, total):
     summary = Summary(splits={"train": SplitSummary(Counter(cat=100), 1_000)})
-    assert foresee_seconds(sample_of(sizes, values), summary) == pytest.approx(total)
+    assert predict_seconds(sample_of(sizes, values), summary) == pytest.approx(total)
 
 
 def test_of_a_sample_of_all_images_the_bytes_are_exact(pictures):

@@ -19,7 +19,7 @@ from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.summarize_images import SummarizeImages, merge_summaries
 
 SPLITS = SplitSettings(fractions={"train": 0.7, "test": 0.3})
-HALF = SplitCutoffs(take_below=HASH_RANGE // 2)
+HALF = SplitCutoffs(cutoff=HASH_RANGE // 2)
 REFS = [
     *(ImageRef(f"cat/{index}", "", size=index, label="cat") for index in range(100)),
     ImageRef("a", "a").notice("rejected", "no_class"),

@@ -119,7 +119,7 @@ def test_only_text_files_of_boxes_should_describe_an_image(text_files, first):
         buckets[bucket].append(found)
     settled = merge_summaries([Summary(unpaired=Counter(image=1)), *map(find_used, buckets.values())])
     assert settled.unpaired == {"image": 1, "text file": 2}
-    assert settled.unpaired_such == {"text file": first}
+    assert settled.unpaired_examples == {"text file": first}
 
 
 def test_few_digests_are_held():

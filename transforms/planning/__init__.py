@@ -1,1 +1,1 @@
-"""What is decided before any image is converted: splits, order, shards, and what an output already holds."""
+"""Decisions made before any image is converted: splits, order, shards, and how to treat the output's contents."""

@@ -1,6 +1,6 @@
-"""Who is at work in an output folder, and what is wrong with its files.
+"""Finds out which runs are at work in an output folder, and whether its files are intact.
 
-Each run leaves a claim in its plan's staging folder while it is at work, and takes it back.
+Each run keeps a claim in its plan's staging folder while it is at work.
 """
 
 import os
@@ -23,10 +23,10 @@ _MOST_TRIES = 10
 
 
 def claim_output(output: str, plan_id: str, run_id: str, shards: int = 0, references: int = 0) -> None:
-    """Leaves a run's claim in its plan's staging folder, and removes the report of the plan's last failed run.
+    """Writes a run's claim to its plan's staging folder, and removes the outcome of the plan's last failed run.
 
-    Each run first leaves its claim and then looks for others: of two plans that start at once at least one sees the
-    other. The claim says how many shards and references there are, for those who follow the run.
+    A run writes its claim before it looks for others: of two plans that start at once, at least one sees the other. The
+    claim says how many shards and references there are, for commands that follow the run.
 
     Raises:
         OSError: the claim cannot be written.
@@ -34,7 +34,7 @@ def claim_output(output: str, plan_id: str, run_id: str, shards: int = 0, refere
     staging = staging_folder(output, plan_id)
     since, process = datetime.now(UTC).isoformat(timespec="seconds"), os.getpid()
     claim = {"plan": plan_id, "run": run_id, "host": socket.gethostname(), "process": process, "since": since}
-    content = orjson.dumps({**claim, "shards": shards, "references": references, "born": _birth_of(process)})
+    content = orjson.dumps({**claim, "shards": shards, "references": references, "born": _start_time_of(process)})
     for tries_left in reversed(range(_MOST_TRIES)):
         try:
             storage.make_folder(staging)
@@ -47,7 +47,7 @@ def claim_output(output: str, plan_id: str, run_id: str, shards: int = 0, refere
 
 
 def release_claim(output: str, plan_id: str, run_id: str) -> None:
-    """Takes a run's claim back, and the staging folder with it where nothing else is in there.
+    """Deletes a run's claim, and the staging folder if nothing else is in it.
 
     Raises:
         OSError: it cannot be deleted.
@@ -59,11 +59,11 @@ def release_claim(output: str, plan_id: str, run_id: str) -> None:
 
 
 def release_claims(output: str, run_id: str) -> None:
-    """Takes a run's claim back whatever its plan is: what a run leaves that ends without its last step.
+    """Deletes a run's claims, whatever its plan, after it has ended without its last step.
 
-    What `--writer=beam` has written, in a folder that is named after the run, is deleted: no run resumes it.
+    The files of `--writer=beam`, in a folder named after the run, are deleted, too: no run resumes them.
     """
-    with suppress(OSError):  # the run has failed already, and a claim of a process that is gone counts for nothing
+    with suppress(OSError):  # the run has failed already, and claims of processes that are gone do not count
         storage.remove_folder(staging_folder(output, run_id))
         for folder in work_folders(output):
             for name in staging_names(storage.folder_names(folder)):
@@ -71,9 +71,9 @@ def release_claims(output: str, run_id: str) -> None:
 
 
 def remove_staging(output: str, plan_id: str, run_id: str) -> None:
-    """Takes a run's claim back and deletes the staging folder, unless another run of this machine is at work there.
+    """Deletes a run's claim, and the staging folder unless another run on this machine is at work there.
 
-    Of two runs that end at once, at least one finds no other and deletes it.
+    Of two runs that end at once, at least one finds no other and deletes the folder.
 
     Raises:
         OSError: it cannot be deleted.
@@ -85,15 +85,14 @@ def remove_staging(output: str, plan_id: str, run_id: str) -> None:
 
 
 def find_busy(output: str, stagings: Iterable[str], elsewhere: bool = False) -> str:
-    """The sentence that tells of a run at work in one of an output's staging folders; empty where none is found.
+    """A sentence on a run that is at work in one of an output's staging folders; empty if none is found.
 
-    A run takes its claim back when it ends. Only for this machine's processes is it known whether
-    they are still there.
+    A run deletes its claim when it ends. For processes of this machine, it is also checked whether they still exist.
 
     Args:
         output: the folder.
         stagings: the names of staging folders in it.
-        elsewhere: whether the claim of another machine counts; its process cannot be checked.
+        elsewhere: whether claims of other machines count; their processes cannot be checked.
     """
     for name in stagings:
         for claim in _read_claims(storage.join(output, name)):
@@ -116,13 +115,13 @@ def _claim_path(staging: str, run_id: str) -> str:
 
 
 def _read_claims(staging: str) -> Iterator[dict[str, Any]]:
-    """The claims in a staging folder; those that cannot be read are left out."""
+    """The claims in a staging folder, except for unreadable ones."""
     names = (name for name in storage.folder_names(staging) if name.startswith(CLAIM_PREFIX))
     return filter(None, (read_object(storage.join(staging, name)) for name in names))
 
 
 def read_object(path: str) -> dict[str, Any]:
-    """The object in a file; an empty one where there is none."""
+    """The JSON object in a file; an empty one if there is none."""
     with suppress(FileNotFoundError, orjson.JSONDecodeError):
         value: Any = orjson.loads(storage.read_range(path))
         return value if isinstance(value, dict) else {}
@@ -130,7 +129,7 @@ def read_object(path: str) -> dict[str, Any]:
 
 
 def _is_at_work(claim: dict[str, Any]) -> bool:
-    """Whether the process of a claim is one of this machine's, and still there."""
+    """Whether the process of a claim is still running on this machine."""
     process = claim.get("process")
     if claim.get("host") != socket.gethostname() or not isinstance(process, int):
         return False
@@ -140,12 +139,12 @@ def _is_at_work(claim: dict[str, Any]) -> bool:
         return False
     except PermissionError:  # another user's
         pass
-    born, stated = _birth_of(process), claim.get("born")
-    return not (born and stated) or born == stated  # else the number is another process's by now
+    started, claimed = _start_time_of(process), claim.get("born")
+    return not (started and claimed) or started == claimed  # otherwise another process has the number now
 
 
-def _birth_of(process: int) -> str:
-    """When a process began, in ticks of this machine's clock; the empty string where the system does not say."""
+def _start_time_of(process: int) -> str:
+    """When a process started, in ticks of this machine's clock; the empty string if the system does not say."""
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[19]  # proc(5): the name, in brackets, may hold anything
@@ -156,7 +155,7 @@ def _birth_of(process: int) -> str:
 def find_fault(output: str, marker: Marker) -> str:
     """What is wrong with the files that a marker lists, in a few words; the empty string if nothing is.
 
-    Shards are compared by size, and other files by SHA-256, unless people may edit them.
+    Shards are checked by size, and other files by SHA-256 unless people may edit them.
     """
     expected: dict[str, int | str | None] = {shard.name: shard.bytes for shard in marker.shards}
     expected |= {shard.sidecar: shard.sidecar_sha256 or None for shard in marker.shards}

@@ -1,6 +1,6 @@
-"""The plan: what is made of a summary, decided once for the whole run.
+"""The plan: derived from a summary, once for the whole run.
 
-Notes on the classes come before anything is converted: on those that are hardly the ones that were meant.
+Notes on classes that are probably not the intended ones are made before anything is converted.
 """
 
 import math
@@ -30,18 +30,18 @@ from recordmill.transforms.planning.summary import SplitSummary, Summary
 
 
 def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> list[str]:
-    """The notes; the same for the same images, as they become part of the marker."""
+    """Makes the notes; the same for the same images, as they become part of the marker."""
     return [
-        *_note_unmet(summary, settings, label_map),
+        *_note_empty_classes(summary, settings, label_map),
         *_note_raised(label_map, settings),
         *_note_folders(summary, settings),
-        *_note_alike(label_map),
+        *_note_similar_names(label_map),
         *_note_numbers(label_map, settings),
     ]
 
 
-def _note_unmet(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> Iterator[str]:
-    """The classes that were listed and that nothing has, where labels are known by now."""
+def _note_empty_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> Iterator[str]:
+    """Notes classes in `labels.classes` without images, if labels are known by now."""
     if settings.source.late_labels or summary.boxes or summary.labels <= {""}:
         return
     met = {label_map.name_for(label) for label in summary.labels}
@@ -52,7 +52,7 @@ def _note_unmet(summary: Summary, settings: DatasetSettings, label_map: LabelMap
 
 
 def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str]:
-    """That classes have other ids than the source's numbers."""
+    """Notes that class ids differ from the source's numbers."""
     ids = label_map.ids
     moved = [(name, number) for name, number in label_map.numbers.items() if ids.get(name, number) != number]
     if settings.labels.ids == "raised" and moved:
@@ -64,7 +64,7 @@ def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str
 
 
 def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
-    """That a class's folder holds folders, which may be the classes: one level too high is easily named."""
+    """Notes that a class's folder contains folders: they may be the classes, if the input is one level too high."""
     source = settings.source
     if not isinstance(source, ClassFolders | Archives) or source.class_from != "first_folder":
         return
@@ -72,7 +72,7 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     tops = set()
     keys = [ref.key for _, _, ref in summary.sample]
     images = [key for key in keys if key.lower().endswith(IMAGE_ENDINGS)]
-    for path in (key.split("/")[:-1] for key in images or keys):  # what is not an image is rejected when it is read
+    for path in (key.split("/")[:-1] for key in images or keys):  # other files are rejected when they are read
         label = next((each for each in path if each in summary.labels), "")
         at = path.index(label) if label else -1
         below[label].add(path[at + 1] if label and at + 1 < len(path) else "")
@@ -95,8 +95,8 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         yield f"the images of class {label} are in folders of their own, {shown}{more}: {advice}"
 
 
-def _note_alike(label_map: LabelMap) -> Iterator[str]:
-    """That classes differ in nothing but case and blanks, as folders of several people do."""
+def _note_similar_names(label_map: LabelMap) -> Iterator[str]:
+    """Notes that class names differ only in case and blanks, as in folders of several people."""
     alike: dict[str, list[str]] = {}
     for name in sorted(label_map.ids):
         alike.setdefault(" ".join(name.split()).casefold(), []).append(name)
@@ -107,7 +107,7 @@ def _note_alike(label_map: LabelMap) -> Iterator[str]:
 
 
 def _note_numbers(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str]:
-    """That classes which are numbers have ids in the order of their texts, where 10 comes before 2."""
+    """Notes that numeric class names have ids in text order, in which 10 comes before 2."""
     names = list(label_map.ids)
     is_found = settings.labels.ids == "names" and not settings.labels.classes and not label_map.numbers
     if is_found and all(map(is_integer_label, names)):
@@ -119,9 +119,9 @@ def _note_numbers(label_map: LabelMap, settings: DatasetSettings) -> Iterator[st
 MOST_PER_SHARD = 1_000_000
 """References that one shard may hold: they are sorted in memory."""
 
-OUTSIDE = frozenset({"max_rejected", "expect", "analyze", "report", *(each.name for each in fields(About))})
-"""Settings that change no byte of a shard. A run that failed because of a limit continues with a higher one, and what
-people want to know, or what is learnt from the finished dataset, can be added later."""
+OUTSIDE_PLAN_ID = frozenset({"max_rejected", "expect", "analyze", "report", *(each.name for each in fields(About))})
+"""Settings that change no byte of a shard. So a run that exceeded a limit can continue with a higher one, and a
+description, or anything computed from the finished dataset, can be added later."""
 
 Action = Literal["convert", "preview", "finish", "keep", "refuse", "fail"]
 
@@ -133,9 +133,8 @@ class ReusableDataset:
     Attributes:
         folder: its folder.
         run: the id of the run that made it; another run may replace it.
-        same_source: whether the same settings read its sources, so that a source that is unchanged gives the same.
-        same_images: whether its stored images are those that a conversion would store, so that other records can hold
-            them.
+        same_source: whether the same settings read its sources, so an unchanged source gives the same content.
+        same_images: whether a conversion would store the same images, so other records can contain them.
         same_files: whether the same records give the same file.
     """
 
@@ -148,28 +147,28 @@ class ReusableDataset:
 
 @dataclass(slots=True)
 class Plan:
-    """What is to be done.
+    """A dataset to be made, and the action to take in the output.
 
     Attributes:
-        plan_id: names the dataset's contents: equal ids, equal bytes.
-        action: `convert`; `preview`, writing nothing; `finish` a switch that was cut; `keep` what is already there;
+        plan_id: identifies the dataset's contents: equal ids, equal bytes.
+        action: `convert`; `preview`, writing nothing; `finish` a publication that was cut; `keep` the dataset there;
             `refuse`; or `fail`.
-        sentence: why, where the action is not `convert`.
-        selection: how images are placed.
+        sentence: why, unless the action is `convert`.
+        selection: how images are assigned to splits.
         starts: the first order hash of each shard, by split.
         label_map: class ids.
         summary: what was listed, without its histograms.
         notes: messages for the user: what was lowered, moved or guessed.
         recipe: everything that the plan id stands for.
         config_text: the settings as YAML: the content of `config.yaml`.
-        about: what people want to know of the dataset.
+        about: a description of the dataset for people.
         estimated_bytes: expected size of the files, by split.
-        found_run: the id of the run that made the dataset that the output held; empty where it held none.
-        version: the name of the folder below the output in which the dataset is; empty for the output itself.
+        found_run: the id of the run that made the dataset found in the output, if any.
+        version: the name of the dataset's folder below the output; empty for the output itself.
         previous: the folder of the dataset that this one replaces; empty for the output.
         reuse: earlier datasets whose images may be stored again.
         run_notes: messages about this run alone, not about the dataset.
-        price: what the run is expected to cost; None if that was not worth finding out.
+        price: the expected cost of the run; None if predicting it was not worth it.
     """
 
     plan_id: str = ""
@@ -193,7 +192,7 @@ class Plan:
 
     @property
     def shard_count(self) -> int:
-        """How many shards all splits have together; those that turn out to be empty count."""
+        """The number of shards in all splits, including those that turn out to be empty."""
         return sum(map(len, self.starts.values()))
 
 
@@ -204,13 +203,13 @@ def make_plan(
 
     Args:
         summary: what was listed.
-        selection: how images are placed so far; empty splits are filled here.
+        selection: how images are assigned so far; empty splits are filled here.
         settings: what the dataset is.
         recipe: the settings as plain values and as text.
-        growth: estimated bytes of a record for each byte of its source.
+        growth: estimated bytes of records per byte of their sources.
 
     Returns:
-        A plan to `convert`, or one to `fail` with a sentence where the listing makes no dataset.
+        A plan to `convert`, or to `fail` with a sentence if the listing gives no dataset.
     """
     notes = list(summary.warnings)
     numbers = class_numbers(summary, settings)
@@ -221,11 +220,11 @@ def make_plan(
     if not problem:
         selection, problem = _fill_splits(summary, selection, settings, notes)
     if settings.splits.stratify and not problem:
-        notes += _deviations(summary, settings)
+        notes += _note_deviations(summary, settings)
     notes += _note_losses(summary, settings)
     starts: dict[str, list[int]] = {}
     sizes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
-    # Of splits that are given, those without images get no shard.
+    # Given splits without images get no shard.
     filled = [name for name in settings.splits.names if name in summary.splits or not settings.splits.given]
     for name in filled if not problem else ():
         split = summary.splits.get(name, SplitSummary())  # a split that was empty now holds one group
@@ -234,7 +233,7 @@ def make_plan(
         if split.references > MOST_PER_SHARD * len(starts[name]):
             files = f"{split.references:,} {settings.unit}s into {len(starts[name])} files"
             problem = f"split {name} would put {files}: raise shards.count"
-    if not problem and not summary.references:  # rejected things alone: they still need a shard to be listed by
+    if not problem and not summary.references:  # only rejected things: they need a shard whose sidecar lists them
         starts = {settings.splits.names[0]: [0]}
     full_recipe = describe_settings(settings, recipe, hash_json(label_map.ids), hash_json(starts))
     full_recipe["listing"] = _describe_listing(summary)
@@ -255,9 +254,9 @@ def make_plan(
 
 
 def _cut_split(name: str, split: SplitSummary, size: int, settings: DatasetSettings) -> tuple[list[int], str]:
-    """The first hash of each shard, and a note where there are fewer shards than wanted."""
+    """The first hash of each shard, and a note if there are fewer shards than wanted."""
     shards, is_fixed = settings.shards, settings.shards.cuts == "fixed"
-    size = split.bytes if is_fixed else size  # the estimate differs from night to night
+    size = split.bytes if is_fixed else size  # the estimate changes from one update to the next
     wanted = shards.count or max(1, math.ceil(size / shards.target_bytes))
     if is_fixed:
         wanted = 1 << (wanted - 1).bit_length()  # the next power of two
@@ -272,12 +271,12 @@ def _cut_split(name: str, split: SplitSummary, size: int, settings: DatasetSetti
 
 
 def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]:
-    """The source's numbers of its classes: what its settings tell, and what was announced when files were listed."""
+    """The source's numbers of its classes, from its settings and from files that were listed."""
     return {**settings.source.classes(), **summary.numbers}
 
 
 def describe_settings(settings: DatasetSettings, recipe: Recipe, label_ids: str = "", cuts: str = "") -> dict[str, Any]:
-    """Everything that decides the dataset's bytes, except for what was listed.
+    """Everything that decides the dataset's bytes, except for the listing.
 
     Args:
         settings: what the dataset is.
@@ -285,16 +284,16 @@ def describe_settings(settings: DatasetSettings, recipe: Recipe, label_ids: str 
         label_ids: the digest of the class ids, once they are known.
         cuts: the digest of the first hashes of all shards, once they are known.
     """
-    kept = {key: value for key, value in recipe.values.items() if key not in OUTSIDE}
-    plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker it is compared with
-    plain.get("source", {}).pop("root", None)  # a place: the same images are the same dataset wherever they are
+    kept = {key: value for key, value in recipe.values.items() if key not in OUTSIDE_PLAN_ID}
+    plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker to compare
+    plain.get("source", {}).pop("root", None)  # only a location: the same images are the same dataset anywhere
     versions = imaging_versions(settings.images.formats)
     if settings.compression == "gzip":
         versions["zlib"] = zlib.ZLIB_RUNTIME_VERSION
     layout = ExampleLayout(settings)
     return {
         **plain,
-        "split_order": list(settings.splits.names),  # the same fractions in another order are other ranges of hashes
+        "split_order": list(settings.splits.names),  # the order decides the ranges of hashes
         "feature_schema": to_json(feature_schema(layout.features)),
         "format_names": dict(layout.convention.format_names),
         "file_names": [layout.file_name(name, 0, 1, 1) for name in settings.splits.names],
@@ -312,7 +311,7 @@ def _describe_listing(summary: Summary) -> dict[str, Any]:
 
 
 def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
-    """Notes on boxes and images that will be in no Example: without a place, an annotation or a split."""
+    """Notes boxes and images that will be in no Example: they have no feature, no annotation or no split."""
     layout = ExampleLayout(settings)
     if summary.boxes and not layout.stores_boxes:
         what = f"{format_count(summary.boxes, 'box')} {'is' if summary.boxes == 1 else 'are'} in no Example"
@@ -324,7 +323,7 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         yield f"{format_count(count, 'image')} {has} no annotation{unused}: {it} ignored"
     if len(summary.unpaired) == 2:
         lone, bare = (
-            f"{format_count(summary.unpaired[what], what)} without {other} ({summary.unpaired_such[what]})"
+            f"{format_count(summary.unpaired[what], what)} without {other} ({summary.unpaired_examples[what]})"
             for what, other in (("text file", "an image"), ("image", "a text file"))
         )
         remedy = "where they belong together, rename the files or their folder, or the boxes are lost"
@@ -336,7 +335,7 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
 
 
 def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
-    """Why no dataset can be made of what was listed; the empty string if one can."""
+    """Why no dataset can be made from the listing; the empty string if one can."""
     unit = settings.unit
     if summary.problems:
         more = f" (and {summary.problems_found - 1} more)" if summary.problems_found > 1 else ""
@@ -360,7 +359,7 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
 def _fill_splits(
     summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, notes: list[str]
 ) -> tuple[SplitCutoffs, str]:
-    """Sees to it that no split that was asked for is empty."""
+    """Fills empty splits, or says why that is impossible."""
     names, unit = settings.splits.names, settings.unit
     empty = [name for name in names if name not in summary.splits]
     if not empty or not summary.references:
@@ -368,9 +367,9 @@ def _fill_splits(
     if settings.splits.given:
         key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
         what = f"no {unit} was found for split {empty[0]}"
-        if summary.rejected:  # the split's own may be among them
-            such = f"{summary.rejected.total():,} rejected, such as {min(summary.rejected_such.values())}"
-            return selection, f"{what}, and {such}: correct that, or remove the split from {key}"
+        if summary.rejected:  # images of the split may be among them
+            rejected = f"{summary.rejected.total():,} rejected, such as {min(summary.rejected_examples.values())}"
+            return selection, f"{what}, and {rejected}: correct that, or remove the split from {key}"
         notes.extend(f"no {unit} was found for split {name}, which {key} names" for name in empty)
         return selection, ""
     if settings.splits.stratify:
@@ -389,8 +388,8 @@ def _fill_splits(
     return replace(selection, moved=moved), ""
 
 
-def _deviations(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
-    """A note where stratified splits are off a class's share by more than an image, since groups are kept whole."""
+def _note_deviations(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
+    """Notes that a stratified split misses a class's share by more than two images, because groups are kept whole."""
     fractions = settings.splits.fractions
     whole = {label: count / sum(fractions.values()) for label, count in summary.classes.items()}
     off = [

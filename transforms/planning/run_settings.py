@@ -10,26 +10,26 @@ from recordmill.schemas.exclusions import Exclusions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """Where and how a run works: nothing here but `exclusions` changes a byte of the dataset.
+    """Where and how a run works: only `exclusions` changes any byte of the dataset.
 
     Attributes:
-        run_id: names the run.
+        run_id: identifies the run.
         output: the output folder.
         outcome_file: where the job writes how it ended.
-        inputs: folders by input name (empty: the only one, without a name).
+        inputs: folders by input name (empty for the only input, without a name).
         against: the folder of the dataset with which `expect` compares.
         reuse: folders of earlier datasets whose images may be stored again.
-        exclusions: what the file in `exclude` names; the plan stands for its digest.
+        exclusions: the contents of the file in `exclude`; the plan id includes its digest.
         versions: whether the dataset has a folder of its own below the output.
         overwrite: whether another dataset in the output may be replaced.
-        preview: whether to plan only.
-        names_convention: whether the user, or the layout, names a convention: only then may it have no place for boxes.
+        preview: whether only to plan.
+        names_convention: whether the user or the layout names a convention: only then may it be one without boxes.
         writer: what writes the files: `recordmill`, or Beam's `WriteToTFRecord` (`beam`).
-        threads: images decoded at once in one process; 0 for one a processor.
-        processes: how many processes convert images, this one included.
-        fewest_for_processes: references below which this one converts them alone.
-        notes: what was found out before the job, for the user.
-        facts: what else the marker's `run` part says: runner, versions, start.
+        threads: images decoded at once in one process; 0 for one per processor.
+        processes: the number of processes that convert images, including this one.
+        fewest_for_processes: with fewer references, this process converts all of them.
+        notes: messages for the user from before the job.
+        facts: other values for the marker's `run` part: runner, versions, start.
     """
 
     run_id: str

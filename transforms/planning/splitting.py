@@ -1,4 +1,4 @@
-"""Splits: which of train, test, ... an image belongs to, decided by hashes, by the source, or by rank in its class."""
+"""Splits: assigns images to train, test, ... by hash, by rank within the class, or as the source says."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
@@ -11,54 +11,54 @@ from recordmill.schemas.settings.dataset import SplitSettings
 
 
 def split_bounds(settings: SplitSettings) -> list[int]:
-    """Upper ends, exclusive, of the splits' ranges of hashes, in the order of `settings.names`."""
+    """The exclusive upper ends of the splits' ranges of hashes, in the order of `settings.names`."""
     return [min(HASH_RANGE, round(share * HASH_RANGE)) for share in accumulate(settings.fractions.values())]
 
 
 @dataclass(frozen=True, slots=True)
 class SplitCutoffs:
-    """What must be known of all images before any one can be placed; empty for plain hash and given splits.
+    """Hashes at which to cut, found from all images; empty for plain splits by hash and given splits.
 
     Attributes:
-        take_below: images whose `take` hash is at least this are left out by `limit`.
-        class_bounds: for stratified splits, upper ends of the splits' ranges of hashes by class.
-        moved: splits of single hashes: where a split would have stayed empty, and in stratified splits of groups that
-            hold several classes; the empty string for one that is left out.
-        class_takes: the same as `take_below` for `limit_per_class`, by label.
+        cutoff: images whose `take` hash is at least this are left out by `limit`.
+        class_bounds: for stratified splits, the upper ends of the splits' ranges of hashes, by class.
+        moved: the splits of hashes that do not follow the ranges: those that fill a split and, if stratified, those of
+            groups with several classes; the empty string for a hash that is left out.
+        class_cutoffs: the same as `cutoff` for `limit_per_class`, by label.
     """
 
-    take_below: int = HASH_RANGE
+    cutoff: int = HASH_RANGE
     class_bounds: Mapping[str, Sequence[int]] = field(default_factory=dict)
     moved: Mapping[int, str] = field(default_factory=dict)
-    class_takes: Mapping[str, int] = field(default_factory=dict)
+    class_cutoffs: Mapping[str, int] = field(default_factory=dict)
 
     def find_limit(self, label: str, take: int) -> str:
         """The limit that leaves out an image with this label and hash; the empty string if none does."""
-        if take >= self.class_takes.get(label, HASH_RANGE):
+        if take >= self.class_cutoffs.get(label, HASH_RANGE):
             return "limit_per_class"
-        return "limit" if take >= self.take_below else ""
+        return "limit" if take >= self.cutoff else ""
 
 
 class ImageSplitter:
-    """Says each image's place: its split, or why it is left out.
+    """Assigns each image to its split, or says why it is left out.
 
     Attributes:
         seed: the dataset's seed.
-        selection: what was known beforehand.
-        middles: the middle of each split's range of hashes; empty where hashes decide no split.
+        selection: the cutoffs.
+        middles: the middle of each split's range of hashes; empty unless splits are plain ranges of hashes.
     """
 
     def __init__(self, seed: int, settings: SplitSettings, selection: SplitCutoffs) -> None:
         self.seed = seed
         self._stratify = settings.stratify
-        self._names, self._bounds = (*settings.names, ""), split_bounds(settings)  # "": what the fractions leave out
+        self._names, self._bounds = (*settings.names, ""), split_bounds(settings)  # "": the fractions leave it out
         self.selection = selection
         by_hash = not settings.given and not settings.stratify
         middles = [(low + high) // 2 for low, high in pairwise([0, *self._bounds])]
         self.middles = list(zip(settings.names, middles, strict=True)) if by_hash else []
 
     def place(self, ref: ImageRef) -> tuple[KeyHashes, str, str]:
-        """The numbers of one image, its split, and the reason where it is left out, one of `LEFT_OUT`."""
+        """The hashes of an image, its split, and, if it is left out, the reason, one of `LEFT_OUT`."""
         hashes = hash_key(self.seed, ref.key, ref.group)
         if limit := self.selection.find_limit(ref.label, hashes.take):
             return hashes, "", limit
@@ -73,13 +73,13 @@ def bounds_by_rank(numbers: Sequence[int], settings: SplitSettings) -> list[int]
     """The ranges of hashes that give one class its exact shares.
 
     Args:
-        numbers: the split hashes of the class's images; those of one group are equal.
+        numbers: the split hashes of the class's images; images of the same group have the same hash.
         settings: the shares.
 
     Returns:
-        Upper ends as in `split_bounds`: between them are `round(n * share)` images, counted cumulatively. An
-        end within a group moves to the nearer of the group's own ends, so that a split's count differs from its share
-        by no more than the largest group.
+        Upper ends as in `split_bounds`, with `round(n * share)` images between them, counted cumulatively. An end
+        within a group moves to the nearer edge of the group, so a split's count differs from its share by no more than
+        the largest group.
     """
     ranked = sorted(numbers)
     ends = [round(len(ranked) * share) for share in accumulate(settings.fractions.values())]
@@ -101,14 +101,14 @@ def fill_empty_splits(
     """Gives each empty split the group of images whose hash is nearest to its range.
 
     Args:
-        counts: images by split, as the hashes have it.
-        nearest: for each split the (distance, hash) of the distinct hashes nearest to it, ascending; at most
-            one more than there are splits.
+        counts: images by split, according to the hashes.
+        nearest: for each split the (distance, hash) of the distinct hashes nearest to it, ascending; at most one more
+            than there are splits.
         settings: the splits.
 
     Returns:
-        Splits by hash, for `SplitCutoffs.moved`; no split is emptied for another. An empty split for which no hash can
-        be spared is left out of the result.
+        Splits by hash, for `SplitCutoffs.moved`; no split is emptied to fill another. An empty split for which no hash
+        can be spared is left out of the result.
     """
     names, bounds = settings.names, split_bounds(settings)
     home = {number: bisect_right(bounds, number) for near in nearest.values() for _, number in near}

@@ -1,6 +1,6 @@
-"""The summary of a listing: one small row, the same in whatever order its parts are added.
+"""The summary of a listing: small, and the same in whatever order its parts are added.
 
-A histogram over 64-bit hashes that merges in any order and finds even cut points.
+Its histograms of 64-bit hashes can be merged in any order, and find even cut points.
 """
 
 from bisect import bisect_left, bisect_right, insort
@@ -26,7 +26,7 @@ class HashHistogram(Totals):
     """Bytes by hash range.
 
     Attributes:
-        shift: low bits of a hash that a bin ignores; 0 while exact.
+        shift: how many low bits of a hash are ignored; 0 while exact.
         bins: bytes by `hash >> shift`.
     """
 
@@ -41,7 +41,7 @@ class HashHistogram(Totals):
             self._coarsen(self.shift + 1)
 
     def merge(self, other: Self) -> None:
-        """Adds another histogram's counts to this one; the other is left as it is."""
+        """Adds another histogram's counts to this one; the other is not changed."""
         if other.shift > self.shift:
             self._coarsen(other.shift)
         down = self.shift - other.shift
@@ -68,28 +68,28 @@ class HashHistogram(Totals):
             parts: how many ranges are wanted; at least 1.
 
         Returns:
-            The first hash of each range, ascending, the first of them 0: as many as wanted, or one an occupied bin
-            where there are fewer bins.
+            The first hash of each range, ascending, starting with 0: as many as wanted, or one per occupied bin if
+            there are fewer of them.
         """
         places = sorted(self.bins)
         parts = max(1, min(parts, len(places)))
         before = [0, *accumulate(self.bins[place] for place in places)]  # the weight below each place
         starts, index = [0], 0
         for part in range(1, parts):
-            # A range ends where its share of the weight is reached, or where each later range needs a bin of its own.
+            # A range ends when its share of the weight is reached, or when each later range needs one of the bins left.
             due = bisect_left(before, -(-before[-1] * part // parts))
             index = max(index + 1, min(due, len(places) - parts + part))
             starts.append(places[index] << self.shift)
         return starts
 
     def cut_equally(self, parts: int) -> list[int]:
-        """Cuts all hashes into equal ranges, whatever their weight; those without a hash are joined to others.
+        """Cuts the hashes into ranges of equal width, whatever their weight; empty ones are joined to others.
 
         Args:
             parts: how many ranges are wanted; a power of two.
 
         Returns:
-            The first hash of each range, ascending, the first of them 0: no more than wanted.
+            The first hash of each range, ascending, starting with 0: no more than wanted.
         """
         width = max(HASH_RANGE // parts, 1 << self.shift)
         starts = sorted({(place << self.shift) // width * width for place in self.bins})
@@ -97,24 +97,24 @@ class HashHistogram(Totals):
 
 
 def range_of(starts: list[int], number: int) -> int:
-    """The index of the range, of those `HashHistogram.cut` gave, that a hash falls into."""
+    """The index of the range from `HashHistogram.cut` that a hash falls into."""
     return bisect_right(starts, number) - 1
 
 
 SAMPLE_SIZE = 32
-"""How many images are kept to estimate sizes from."""
+"""Images in the sample from which sizes are estimated."""
 
 MESSAGES_KEPT = 20
-"""How many warnings and problems are kept for the report."""
+"""The most warnings, and the most problems, that are kept."""
 
 
 MOST_NUMBERED = 100_000
-"""Classes of boxes that are counted by their numbers; a broken file could number millions."""
+"""Boxes with higher class numbers are counted together; a broken file could contain millions."""
 
 
 @dataclass(slots=True)
 class SplitSummary(Totals):
-    """What a split would hold: images by class, their bytes, and those by order hash."""
+    """The images of a split: their number by class, and their bytes, also by order hash."""
 
     classes: Counter[str] = field(default_factory=Counter)
     bytes: int = 0
@@ -122,38 +122,38 @@ class SplitSummary(Totals):
 
     @property
     def references(self) -> int:
-        """How many images."""
+        """The number of images."""
         return self.classes.total()
 
 
 @dataclass(slots=True)
 class Summary:
-    """What was listed.
+    """The totals of a listing.
 
     Attributes:
         listed: everything found: images, rejected and ignored things.
         ignored: things that are not part of the input, by reason.
-        rejected: things rejected where they were listed, by reason.
-        rejected_such: by reason the first of them by key, in words.
+        rejected: things rejected by the listing, by reason.
+        rejected_examples: for each reason the first of them by key, in words.
         left_out: images that `limit` or the fractions leave out, by reason.
         splits: the images to convert, by split.
         nearest: for each split the (distance, hash) of the distinct split hashes nearest to the middle of its range.
-        labels: every label met, also of images that are left out: a trial run of a few images has the full run's ids.
-        numbers: classes that sources announced by the numbers that they give them.
-        boxes: boxes of the images to convert, and of nothing else.
+        labels: all labels, even of images that are left out: a trial run of a few images has the full run's ids.
+        numbers: the numbers that sources announced for classes, by class.
+        boxes: boxes of the images to convert only.
         box_labels: these boxes by their label; numbers above `MOST_NUMBERED` are counted together.
-        first_boxes: for each such label the first box by key, as (key, place, words).
-        naming_files: files that name images, as annotations and manifests do.
-        digest: `schemas.reference_digest.digest_of` all that was listed and not ignored, added up.
-        planned_digest: the same of what goes to shards: images that are not left out, and rejected things.
-        versions: `version_digest_of` the same as in `digest`, added up.
-        newest: the last time, in nanoseconds, at which one of these files was modified; 0 if none has a time.
-        sample: (order hash, key and place, reference) of some images, chosen by hash.
+        first_boxes: for each of these labels the first box by key, as (key, place, words).
+        naming_files: files that name images, such as annotations and manifests.
+        digest: the sum of `schemas.digests.digest_of` of everything listed and not ignored.
+        planned_digest: the same for everything that goes to shards: images that are not left out, and rejected things.
+        versions: the sum of `version_digest_of` of the same things as in `digest`.
+        newest: the latest modification time of these files, in nanoseconds; 0 if none has one.
+        sample: (order hash, `repr` of the reference, reference) of some images, chosen by hash.
         warnings: messages for the user, sorted; the first few.
         problems: things that fail the run, sorted; the first few.
-        problems_found: how many there are.
+        problems_found: the number of all problems.
         unpaired: images without the text file that describes their boxes, and text files without an image.
-        unpaired_such: of both the first by key.
+        unpaired_examples: the first of each by key.
     """
 
     listed: int = 0
@@ -176,9 +176,9 @@ class Summary:
     warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     problems_found: int = 0
-    rejected_such: dict[str, str] = field(default_factory=dict)
+    rejected_examples: dict[str, str] = field(default_factory=dict)
     unpaired: Counter[str] = field(default_factory=Counter)
-    unpaired_such: dict[str, str] = field(default_factory=dict)
+    unpaired_examples: dict[str, str] = field(default_factory=dict)
 
     @property
     def classes(self) -> Counter[str]:
@@ -191,7 +191,7 @@ class Summary:
         return sum(split.references for split in self.splits.values())
 
     def add(self, batch: ReferenceBatch, splitter: ImageSplitter) -> None:
-        """Counts what is in a batch."""
+        """Counts the contents of a batch."""
         digests = self._count(batch.refs)
         self.labels.update(ref.label for ref in batch.refs)
         self.add_unpaired("image", [ref.key for ref in batch.refs if ref.lacks_file])
@@ -203,13 +203,13 @@ class Summary:
             self._announce(classes)
 
     def add_unpaired(self, what: str, keys: Sequence[str]) -> None:
-        """Counts files that lack the other of two."""
+        """Counts files without their counterpart."""
         if keys:
             self.unpaired[what] += len(keys)
-            _keep_first(self.unpaired_such, {what: min(keys)})
+            _keep_first(self.unpaired_examples, {what: min(keys)})
 
     def _count(self, refs: Sequence[ImageRef]) -> list[int]:
-        """Counts what is not ignored; gives the digests, added up in one go: it is done for every image."""
+        """Counts things that are not ignored, many at once because every image is counted; returns their digests."""
         digests = [digest_of(ref) for ref in refs]
         self.listed += len(digests)
         self.digest = add_digests(self.digest, *digests)
@@ -234,18 +234,18 @@ class Summary:
             case "rejected":
                 self.planned_digest = add_digests(self.planned_digest, *self._count([notice]))
                 self.rejected[reason] += 1
-                _keep_first(self.rejected_such, {reason: f"{notice.key} ({notice.detail:.500})"})
+                _keep_first(self.rejected_examples, {reason: f"{notice.key} ({notice.detail:.500})"})
             case "names_images":
                 self.naming_files += notice.count
             case "fatal":
                 self.problems_found += 1
                 _keep_lowest(self.problems, f"{notice.uri}: {notice.detail}", most=MESSAGES_KEPT)
-            case "warning":  # warnings become part of the marker, which names no place
-                place = notice.key.rstrip("/")  # empty, or the name of one of several, for an input itself
+            case "warning":  # warnings become part of the marker, which contains no locations
+                place = notice.key.rstrip("/")  # for a whole input, its name, or empty if there is only one
                 _keep_lowest(self.warnings, f"{place}: {notice.detail}".removeprefix(": "), most=MESSAGES_KEPT)
 
     def _announce(self, classes: ClassNames) -> None:
-        """Takes in classes that a source names; the same class has one number, and the same number one class."""
+        """Adds classes that a source names; a class with two numbers, or a number with two classes, is a problem."""
         self.labels.update(classes.names)
         if not classes.numbers:
             return
@@ -257,7 +257,7 @@ class Summary:
                 _keep_lowest(self.problems, f"{classes.uri}: {text}".removeprefix(": "), most=MESSAGES_KEPT)
 
     def _place(self, ref: ImageRef, splitter: ImageSplitter) -> bool:
-        """Counts an image to its split, or as left out; says whether it has a split."""
+        """Counts an image in its split, or as left out; returns whether it has a split."""
         hashes, split, left_out = splitter.place(ref)
         if left_out:
             self.left_out[left_out] += 1
@@ -272,14 +272,13 @@ class Summary:
             within.bytes += size
             within.histogram.add(hashes.order, size)
             if len(self.sample) < SAMPLE_SIZE or hashes.order <= self.sample[-1][0]:
-                # The text keeps two references of one key, an error reported later, from being compared themselves.
+                # Compared by text, because references with the same key (reported later) have no order.
                 _keep_lowest(self.sample, (hashes.order, repr(ref), ref), most=SAMPLE_SIZE)
             if not ref.split:
                 self._keep_nearest(hashes.split, splitter)
         return not left_out
 
     def _count_boxes(self, ref: ImageRef) -> None:
-        """Counts an image's boxes."""
         listed, dropped = list_boxes(ref)
         boxes = len(listed) + dropped
         self.boxes += boxes
@@ -309,8 +308,8 @@ class Summary:
         self.labels |= other.labels
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
         _keep_first(self.first_boxes, other.first_boxes)
-        _keep_first(self.rejected_such, other.rejected_such)
-        _keep_first(self.unpaired_such, other.unpaired_such)
+        _keep_first(self.rejected_examples, other.rejected_examples)
+        _keep_first(self.unpaired_examples, other.unpaired_examples)
         for split_name, split in other.splits.items():
             self.splits.setdefault(split_name, SplitSummary()).merge(split)
         for split_name, near in other.nearest.items():
@@ -324,17 +323,17 @@ _SUMS = (
     *("listed", "ignored", "rejected", "left_out", "boxes", "box_labels", "naming_files", "problems_found"),
     "unpaired",
 )
-"""What merged summaries simply add up."""
+"""The attributes that `merge` adds with `+`."""
 
 
 def _keep_first(kept: dict[Any, Any], others: Mapping[Any, Any]) -> None:
-    """Takes in others; of two under one key, the lower is kept."""
+    """Merges `others` into `kept`; under each key, the lower value stays."""
     for key, each in others.items():
         kept[key] = min(each, kept.get(key, each))
 
 
 def _keep_lowest(kept: list[Any], *items: Any, most: int) -> None:
-    """Adds items to a sorted list of distinct ones and cuts it to its lowest."""
+    """Adds items to a sorted list of distinct ones, and cuts it to the lowest `most`."""
     for item in items:
         if len(kept) >= most and item >= kept[-1]:
             continue

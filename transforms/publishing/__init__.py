@@ -1,1 +1,1 @@
-"""From finished shards to a dataset: the ledger, the marker, the switch, and what the sidecars add up to."""
+"""From finished shards to a dataset: the ledger, the marker, publication, and facts computed from sidecars."""

@@ -1,4 +1,4 @@
-"""On how many images settings acted, for those that leave a trace."""
+"""Counts the images on which settings acted, for settings that leave a trace."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,8 +9,8 @@ from recordmill.schemas.rejection import NOT_KEPT
 from recordmill.schemas.settings.dataset import DatasetSettings
 
 
-def tell_acted(outcome: Outcome, settings: DatasetSettings) -> Outcome:
-    """The outcome of a finished dataset with `acted` among its numbers, and a note for each setting that never acted.
+def add_acted(outcome: Outcome, settings: DatasetSettings) -> Outcome:
+    """Adds `acted` to the numbers of a finished dataset's outcome, and a note on each setting that acted on no image.
 
     Args:
         outcome: how the run ended.
@@ -30,7 +30,7 @@ def say_idle(key: str, images: int, unit: str) -> str:
 
 
 def count_acted(settings: DatasetSettings, changes: Mapping[str, int], left_out: Mapping[str, int]) -> dict[str, int]:
-    """On how many images each setting acted, for those that differ from their default and leave a trace.
+    """Counts the images on which each setting acted, for settings that leave a trace and differ from their default.
 
     Args:
         settings: what the dataset is.

@@ -9,15 +9,15 @@ from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.settings.dataset import Contract, ImageLimits
 
 MOST_BREACHES = 20
-"""Breaches that are listed; more are only counted."""
+"""The most breaches that are listed; others are only counted."""
 
 
 def find_breaches(marker: Marker, before: Marker | None, contract: Contract) -> list[str]:
-    """One sentence for each way in which a dataset is not as expected.
+    """One sentence for each breach of the contract.
 
     Args:
-        marker: of the dataset that is about to be published.
-        before: of the previous dataset; without it, nothing is compared with one.
+        marker: the marker of the dataset that is about to be published.
+        before: the marker of the previous dataset; without it, nothing is compared.
         contract: what the dataset must be like.
     """
     found = [
@@ -34,7 +34,7 @@ def _check_classes(marker: Marker, before: Marker | None, contract: Contract) ->
     as_before = contract.classes == "as_before"
     if not contract.classes or (as_before and before is None):
         return
-    expected, found = _filled(before) if before and as_before else {*contract.classes}, _filled(marker)
+    expected, found = _filled_classes(before) if before and as_before else {*contract.classes}, _filled_classes(marker)
     setting = "expect.classes (as_before)" if as_before else "expect.classes"
     if missing := sorted(expected - found):
         yield f"no {marker.counted_unit} is of the {_show(missing)}, which {setting} requires"
@@ -46,13 +46,12 @@ def _show(classes: list[str]) -> str:
     return f"{'class' if len(classes) == 1 else 'classes'} {show_names(classes)}"
 
 
-def _filled(marker: Marker) -> set[str]:
-    """The classes that anything is of."""
+def _filled_classes(marker: Marker) -> set[str]:
     return {name for name, count in marker.class_counts.items() if name and count}
 
 
 def _check_images(key: str, limits: ImageLimits, marker: Marker, before: Marker | None) -> Iterator[str]:
-    """Compares the counts that a key of `expect.images` names."""
+    """Checks the counts that a key of `expect.images` selects."""
     split_key, slash, class_key = key.partition("/")
     unit = marker.counted_unit if slash else marker.unit
     old_counts, counts = (_count(each, bool(slash)) for each in (before, marker))

@@ -1,8 +1,8 @@
-"""Images that a dataset holds twice: files of the same bytes, and pairs that look alike; no image is read for it.
+"""Duplicates within a dataset: images of the same bytes, and pairs that look alike. No image is read to find them.
 
-The same bytes have the same digest: workers group the digests of all shards, and fetch the rows of those that are there
-several times. Pairs that look alike have difference hashes within a small Hamming distance. They are found while the
-dataset is published, from one hash an image, without comparing all.
+Images of the same bytes have the same digest: workers group the digests of all shards, and fetch the rows of digests
+that occur several times. Pairs that look alike have difference hashes within a small Hamming distance. They are found
+during publication, from one hash per image, without comparing all pairs.
 """
 
 import errno
@@ -32,15 +32,15 @@ from recordmill.transforms.shards.record_columns import Column, Digests, as_numb
 Hashes = NDArray[np.uint64]
 
 MOST_BITS = 5
-"""Bits by which images that look alike may differ. On 120 photographs, of copies at half the size, at 224 rows, 20 %
-brighter, at quality 20, or as PNG, 98 to 100 % were within; of 7,140 pairs of strangers the closest had 12."""
+"""The most bits by which look-alikes differ. Of copies of 120 photographs at half the size, at 224 rows, 20 % brighter,
+at quality 20, or as PNG, 98 to 100 % differed in no more; of 7,140 pairs of strangers, the closest differed in 12."""
 
 MOST_PAIRS = 10_000
-"""Pairs that are listed at most."""
+"""The most pairs that are listed."""
 
-_FEW = 256  # hashes that are compared all with all: faster than sorting them some sixty times
-_MOST_COMPARISONS = 300_000_000  # some ten seconds: ten times what a million hashes without any pattern need
-_MOST_FOUND = 4_000_000  # pairs in memory, each of them perhaps some sixty times
+_FEW = 256  # so few hashes are all compared with each other: faster than sorting them about sixty times
+_MOST_COMPARISONS = 300_000_000  # about ten seconds: ten times what a million random hashes need
+_MOST_FOUND = 4_000_000  # pairs in memory, each of them perhaps about sixty times
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,32 +49,32 @@ class NearPairs:
 
     Attributes:
         pairs: of shape (pairs, 2), the lower place first; sorted by distance, then by place.
-        complete: whether these are all there are.
+        complete: whether no pairs are missing.
     """
 
     pairs: NDArray[np.int64]
     complete: bool
 
 
-def are_telling(hashes: Hashes) -> NDArray[np.bool_]:
+def are_distinctive(hashes: Hashes) -> NDArray[np.bool_]:
     """Whether hashes say what a picture looks like: all but those of a blank page or a plain gradient.
 
-    These are all zeros or all ones except for a few bits.
+    The latter are all zeros or all ones, except for a few bits.
     """
     ones = np.bitwise_count(hashes)
     return (ones > MOST_BITS) & (ones < 64 - MOST_BITS)
 
 
 def find_near_pairs(hashes: Hashes, most_pairs: int = MOST_PAIRS, comparisons: int = _MOST_COMPARISONS) -> NearPairs:
-    """Pairs of hashes that differ in at most `MOST_BITS` bits.
+    """Finds pairs of hashes that differ in at most `MOST_BITS` bits.
 
-    Of several equal hashes each is paired with the first of them alone, and that one with the others' first: that many
-    pictures of one colour make as many pairs, not their square.
+    Equal hashes are paired only with the first of them, which represents them in other pairs: n pictures of one colour
+    give n - 1 pairs.
 
     Args:
         hashes: one for each different picture.
-        most_pairs: pairs to give at most, the closest ones.
-        comparisons: hashes to compare at most; where that does not do, the result is not complete.
+        most_pairs: the most pairs to return, the closest ones.
+        comparisons: the most comparisons; if they do not suffice, the result is not complete.
     """
     unique, first, members = np.unique(hashes, return_index=True, return_inverse=True)
     others = np.setdiff1d(np.arange(len(hashes)), first)
@@ -86,16 +86,16 @@ def find_near_pairs(hashes: Hashes, most_pairs: int = MOST_PAIRS, comparisons: i
 
 
 def count_differing(hashes: Hashes, pairs: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """The differing bits of each pair of places."""
+    """The number of differing bits of each pair of places."""
     return np.bitwise_count(hashes[pairs[:, 0]] ^ hashes[pairs[:, 1]])
 
 
 def _find_different(unique: Hashes, comparisons: int) -> tuple[NDArray[np.int64], bool]:
-    """Pairs of places in an array of different hashes, and whether all were compared."""
+    """Finds pairs of places in an array of different hashes, and whether none are missing."""
     found, room = [np.zeros((0, 2), np.int64)], _MOST_FOUND
     if len(unique) <= min(_FEW, comparisons**0.5):
         return np.argwhere(np.triu(np.bitwise_count(unique[:, None] ^ unique) <= MOST_BITS, 1)), True
-    # A bit that all have in common, as pictures with a white margin do, would tell none apart.
+    # A bit that all have in common, like those of a white margin, would tell none apart.
     varying = np.bitwise_or.reduce(unique ^ unique[0])
     bits = np.flatnonzero(varying >> np.arange(64, dtype=np.uint64) & np.uint64(1)).astype(np.uint64)
     for third in np.array_split(bits, 3):
@@ -103,7 +103,7 @@ def _find_different(unique: Hashes, comparisons: int) -> tuple[NDArray[np.int64]
             band = unique & np.bitwise_or.reduce(np.uint64(1) << third[third != left_out], initial=np.uint64(0))
             order = np.argsort(band)
             ordered = band[order]
-            # Equal bands are neighbours: each place is compared with the next, then with the one after that, ...
+            # Equal bands are neighbours: each place is compared with the next, then with the one after it, ...
             places, step = np.arange(len(unique) - 1), 1
             while len(places := places[ordered[places] == ordered[places + step]]):
                 comparisons -= len(places)
@@ -118,13 +118,13 @@ def _find_different(unique: Hashes, comparisons: int) -> tuple[NDArray[np.int64]
 
 
 def find_closest_apart(hashes: Hashes, parts: NDArray[np.int64], comparisons: int = 10**9) -> NDArray[np.int64]:
-    """The places of the two hashes of different parts that differ least, of shape (1, 2); (0, 2) if there is one part.
+    """Finds the closest two hashes in different parts: their places, of shape (1, 2); (0, 2) if there is one part.
 
     Args:
         hashes: one for each picture.
         parts: the number of the part that each belongs to.
-        comparisons: hashes to compare at most, some seconds of work; where that does not do, hashes of the smallest
-            parts are compared with all.
+        comparisons: the most comparisons, a few seconds of work; if they do not suffice, only hashes of the smallest
+            parts are compared with all others.
     """
     sizes, best, least = np.bincount(parts), np.zeros((0, 2), np.int64), 65
     order = np.lexsort((parts, sizes[parts]))[: len(parts) - max(sizes, default=0)]  # all but the largest part
@@ -136,7 +136,7 @@ def find_closest_apart(hashes: Hashes, parts: NDArray[np.int64], comparisons: in
 
 
 MOST_LISTED = 1_000
-"""Images of one group that are listed by name; `count` says how many there are."""
+"""The most images of one group that are listed by name; `count` says how many there are."""
 
 GROUP_IMAGES = 4_000_000
 """Digests that a worker sorts at once, on average: 8 bytes each."""
@@ -144,17 +144,17 @@ GROUP_IMAGES = 4_000_000
 _CHUNK = 20_000
 
 Place = tuple[str, int]
-"""A shard's split and its place there."""
+"""A shard's split and index."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """A shard's images whose digests are there several times.
+    """A shard's images whose digests occur several times.
 
     Attributes:
-        place: the shard's split and its place there.
+        place: the shard's split and index.
         rows: the SHA-256 of each, and its key, split and class as JSON; in the order of the records.
-        is_gone: whether the shard is not in staging any more, because another run has published it.
+        is_gone: whether the shard is no longer in staging, because another run has published it.
     """
 
     place: Place
@@ -178,33 +178,33 @@ class FindCopies(beam.PTransform):
     plan: Any
 
     def expand(self, reports: beam.PCollection[ShardReport]) -> beam.PCollection[Copies]:
-        """PCollection[ShardReport] -> PCollection[Copies], at most one a shard."""
+        """PCollection[ShardReport] -> PCollection[Copies], at most one per shard."""
         return (
             reports
-            | "CutContents" >> beam.FlatMap(cut_contents, self.plan)
+            | "CutContents" >> beam.FlatMap(distribute_digests, self.plan)
             | "GroupByDigest" >> beam.GroupByKey()
             | "FindRepeated" >> beam.FlatMapTuple(lambda _, parts: find_repeated(parts))
             | "GroupCopies" >> beam.GroupByKey()
-            | "FetchCopies" >> beam.Map(self._fetch, self.plan).with_output_types(Copies)
+            | "FetchCopies" >> beam.Map(self._fetch_copies, self.plan).with_output_types(Copies)
         )
 
-    def _fetch(self, repeated: tuple[Place, Iterable[bytes]], plan: Plan) -> Copies:
-        """The rows of a shard whose digests are there several times."""
+    def _fetch_copies(self, repeated: tuple[Place, Iterable[bytes]], plan: Plan) -> Copies:
+        """Reads the rows of a shard whose digests occur several times."""
         place, digests = repeated
         folder = storage.join(self.output, plan.version) if plan.version else self.output
         sidecar = shard_path(staging_folder(folder, plan.plan_id), *place, "jsonl")
         wanted = np.sort(np.concatenate([as_numbers(each) for each in digests]))
         try:
             rows = [
-                (row.sha256, orjson.dumps((row.key, place[0], row.class_name))) for _, row in _fetch(sidecar, wanted)
+                (row.sha256, orjson.dumps((row.key, place[0], row.class_name))) for _, row in _get_rows(sidecar, wanted)
             ]
         except FileNotFoundError:
             return Copies(place, [], is_gone=True)
         return Copies(place, rows)
 
 
-def cut_contents(report: ShardReport, plan: Plan) -> Iterator[tuple[int, tuple[Place, bytes]]]:
-    """Distributes a shard's digests over groups of a bounded size; equal ones are in one group."""
+def distribute_digests(report: ShardReport, plan: Plan) -> Iterator[tuple[int, tuple[Place, bytes]]]:
+    """Distributes a shard's digests over groups of bounded size; equal ones are in the same group."""
     contents = as_numbers(report.contents)
     groups = 1 + plan.summary.references // GROUP_IMAGES
     numbers = contents % np.uint64(groups)
@@ -213,7 +213,7 @@ def cut_contents(report: ShardReport, plan: Plan) -> Iterator[tuple[int, tuple[P
 
 
 def find_repeated(parts: Iterable[tuple[Place, bytes]]) -> Iterator[tuple[Place, bytes]]:
-    """The digests of a group that are there several times, by the shards that have them."""
+    """Yields a group's digests that occur several times, by the shards that have them."""
     places, columns = zip(*parts, strict=True)
     digests = [as_numbers(column) for column in columns]
     ordered = np.sort(np.concatenate(digests))
@@ -226,20 +226,20 @@ def find_repeated(parts: Iterable[tuple[Place, bytes]]) -> Iterator[tuple[Place,
 def list_duplicates(
     path: str, staging: str, reports: Sequence[ShardReport], copies: Iterable[Copies], apart: bool
 ) -> DuplicateCounts:
-    """Writes the list of all duplicates, one line a group, sorted by SHA-256, then one line a pair, closest first.
+    """Writes the list of all duplicates: one line per group, sorted by SHA-256, then one per pair, closest first.
 
     Args:
         path: the file to write.
         staging: the folder of the shards.
         reports: of all shards, in their order.
-        copies: what `FindCopies` found in them, in any order.
+        copies: the results of `FindCopies`, in any order.
         apart: whether the last line is the closest pair of images in different splits.
 
     Returns:
         The numbers for the marker.
 
     Raises:
-        OSError: a shard's files cannot be read, or the list not written.
+        OSError: a shard's files cannot be read, or the list cannot be written.
     """
     temporary = storage.temporary_name(path)
     with storage.open_to_write(temporary) as lines:
@@ -253,7 +253,7 @@ def list_duplicates(
 
         same, alike = write(find_same_bytes(staging, copies)), None
         hashes = read_numbers(staging, reports, "hashes")
-        if len(hashes) == sum(report.records for report in reports):  # they were taken
+        if len(hashes) == sum(report.records for report in reports):  # the run computed them
             complete, pairs, closest = find_look_alikes(staging, reports, hashes, apart)
             alike = LookAlikes.of(write(pairs), MOST_BITS, complete)
             write(closest)
@@ -262,7 +262,7 @@ def list_duplicates(
 
 
 def find_same_bytes(staging: str, copies: Iterable[Copies]) -> Iterator[DuplicateGroup]:
-    """Groups of at least two images with the same SHA-256, sorted by it; their images are in the shards' order."""
+    """Yields groups of at least two images with the same SHA-256, sorted by it; images are in the shards' order."""
     rows = SortedRows()
     for each in copies:
         split, index = each.place
@@ -291,7 +291,7 @@ def find_same_bytes(staging: str, copies: Iterable[Copies]) -> Iterator[Duplicat
 
 
 def read_numbers(staging: str, reports: Iterable[ShardReport], column: Column) -> Digests:
-    """A column of all records of some shards."""
+    """Reads one column for all records of some shards."""
     columns = (read_column(staging, each.split, each.index, each.records, column) for each in reports)
     return as_numbers(b"".join(columns))
 
@@ -299,24 +299,24 @@ def read_numbers(staging: str, reports: Iterable[ShardReport], column: Column) -
 def find_look_alikes(
     staging: str, reports: Sequence[ShardReport], hashes: Digests, apart: bool
 ) -> tuple[bool, Iterator[DuplicateGroup], Iterator[DuplicateGroup]]:
-    """Pairs of images of different bytes whose difference hashes are close.
+    """Finds pairs of images with different bytes whose difference hashes are close.
 
-    Of images with the same bytes the first stands for all. Left out are pictures that look like a blank page or a plain
-    gradient: they have nothing to be compared by.
+    Of images with the same bytes, the first stands for all. Pictures that look like a blank page or a plain gradient
+    are left out: their hashes say nothing about them.
 
     Returns:
-        Whether these are all there are; the pairs; and, if asked for, the closest pair in different splits.
+        Whether no pairs are missing; the pairs; and, if asked for, the closest pair in different splits.
     """
     contents, first = np.unique(read_numbers(staging, reports, "contents"), return_index=True)
-    telling = are_telling(hashes[first])
-    contents, first = contents[telling], first[telling]
+    distinctive = are_distinctive(hashes[first])
+    contents, first = contents[distinctive], first[distinctive]
     hashes = hashes[first]
 
     def describe(kind: Literal["look_alike", "closest_apart"], pairs: NDArray[np.int64]) -> Iterator[DuplicateGroup]:
         wanted = contents[np.unique(pairs)]
         found: dict[int, Duplicate] = {}
         for report in reports if len(wanted) else ():
-            for place, row in _fetch(shard_path(staging, report.split, report.index, "jsonl"), wanted):
+            for place, row in _get_rows(shard_path(staging, report.split, report.index, "jsonl"), wanted):
                 found.setdefault(int(wanted[place]), Duplicate(row.key, report.split, row.class_name, row.sha256))
         for places, distance in zip(pairs.tolist(), count_differing(hashes, pairs).tolist(), strict=True):
             images = tuple(found[int(contents[place])] for place in places)
@@ -335,17 +335,17 @@ def find_look_alikes(
     return near.complete, describe("look_alike", near.pairs), describe("closest_apart", closest)
 
 
-def digests_of(sidecar: str) -> Iterator[tuple[list[SidecarRow], Digests]]:
-    """The records of a sidecar, some thousands at a time, and the first 64 bits of the SHA-256 of each one's image."""
+def read_digests(sidecar: str) -> Iterator[tuple[list[SidecarRow], Digests]]:
+    """Yields the rows of a sidecar's records, thousands at a time, and the first 64 bits of each image's SHA-256."""
     rows = (row for row in read_rows(sidecar) if isinstance(row, SidecarRow))
     while chunk := list(islice(rows, _CHUNK)):
         digests = bytes.fromhex("".join([row.sha256[:16] for row in chunk]))
         yield chunk, np.frombuffer(digests, ">u8").astype(np.uint64)
 
 
-def _fetch(sidecar: str, wanted: Digests) -> Iterator[tuple[int, SidecarRow]]:
-    """The images whose digests begin with one of these, ascending ones: the digest's place, and the row."""
-    for rows, digests in digests_of(sidecar):
+def _get_rows(sidecar: str, wanted: Digests) -> Iterator[tuple[int, SidecarRow]]:
+    """Yields rows whose digests begin with one of the ascending `wanted`: the place in `wanted`, and the row."""
+    for rows, digests in read_digests(sidecar):
         places = np.minimum(np.searchsorted(wanted, digests), len(wanted) - 1)
         for at in np.flatnonzero(wanted[places] == digests).tolist():
             yield int(places[at]), rows[at]

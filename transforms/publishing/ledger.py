@@ -1,6 +1,6 @@
-"""The ledger: everything listed is written, rejected, ignored or left out, exactly.
+"""The ledger accounts for everything listed: it is written, rejected, ignored or left out.
 
-The ledger of annotations: dropped boxes, images without a box, labels, and how many of them a run may lose.
+It also accounts for annotations (dropped boxes, images without boxes, labels), and checks how many a run may lose.
 """
 
 import shlex
@@ -37,17 +37,17 @@ _REMEDIES = {
 
 
 class LedgerError(Exception):
-    """The ledger does not add up: something was lost or written twice. It is a bug or an outage, never a bad image."""
+    """The ledger does not add up: something was lost or written twice, by a bug or an outage, never by a bad image."""
 
 
 def balance_ledger(summary: Summary, finished: FinishedShards) -> Ledger:
-    """Adds the ledger up from the listing on one side and the finished files on the other.
+    """Makes the ledger from the listing and the finished files, and checks one against the other.
 
-    The two sides must agree in number, and in the order-free digest of the references themselves: one lost and another
-    written twice would have the same number.
+    They must agree in the number of references and in their order-free digest: with one lost and another written twice,
+    the number would be the same.
 
     Raises:
-        LedgerError: the two sides differ.
+        LedgerError: they differ.
     """
     for one, other in pairwise(sorted(report.place for report in finished.reports)):
         if one == other:
@@ -64,17 +64,17 @@ def balance_ledger(summary: Summary, finished: FinishedShards) -> Ledger:
 
 
 def _ledger(summary: Summary, written: int, rejected: Mapping[str, int], left_out: Mapping[str, int]) -> Ledger:
-    """A ledger with its reasons sorted."""
+    """Makes a ledger with sorted reasons."""
     fates = (dict(sorted(counts.items())) for counts in (rejected, summary.ignored, left_out))
     return Ledger(summary.listed, written, *fates)
 
 
-def foresee_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[str, str]]:
+def predict_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[str, str]]:
     """The ledger of a run that has not begun, as far as it is known, and an example for each reason.
 
-    Known are what was rejected while it was listed, and the labels that have no class.
+    Rejections by the listing, and labels without a class, are known by then.
     """
-    rejected, examples = dict(summary.rejected), dict(summary.rejected_such)
+    rejected, examples = dict(summary.rejected), dict(summary.rejected_examples)
     unknown = {label for label in summary.classes if label and label_map.name_for(label) is None}
     if unknown:
         rejected["unknown_label"] = sum(summary.classes[label] for label in unknown)
@@ -84,7 +84,7 @@ def foresee_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[
 
 
 def balance_boxes(summary: Summary, finished: FinishedShards) -> dict[str, int]:
-    """Boxes by outcome, sorted: listed = written + dropped, by reason; see `count_dropped`.
+    """Counts boxes by outcome, sorted: listed = written + dropped, by reason; see `count_dropped`.
 
     Raises:
         LedgerError: they do not add up.
@@ -96,24 +96,24 @@ def balance_boxes(summary: Summary, finished: FinishedShards) -> dict[str, int]:
 
 
 def lost_classes(summary: Summary, written: Collection[str], label_map: LabelMap) -> list[str]:
-    """The classes that had images listed and are not among those that have some written, sorted."""
-    labels = (label for label in summary.classes if label)  # an image without one has no class to lose
+    """The classes with listed images and without written ones, sorted; `written` are those that have some."""
+    labels = (label for label in summary.classes if label)  # images without a label have no class
     listed = {name for label in labels if (name := label_map.name_for(label)) is not None}
     return sorted(listed.difference(written))
 
 
 def lost_splits(summary: Summary, finished: FinishedShards) -> list[str]:
-    """The splits that had images listed and have none written, sorted."""
+    """The splits with listed images and without written ones, sorted."""
     written = {name for name, rows in finished.splits.items() if rows.records}
     return sorted(name for name, split in summary.splits.items() if split.references and name not in written)
 
 
 def lost_labels(finished: FinishedShards, summary: Summary, stored: Collection[str]) -> int:
-    """How many labels are in no Example, since their images have several and there is a place for one.
+    """The number of labels in no Example, because their images have several and the convention stores one.
 
     Args:
         finished: the outcomes of the images.
-        summary: what was listed; boxes are reported when it is planned, not here.
+        summary: what was listed; lost boxes are noted when planning, not here.
         stored: the fields that Examples are filled from.
     """
     if summary.boxes or not (MANY_LABELS_FIELDS | BOX_FIELDS).isdisjoint(stored):
@@ -133,10 +133,10 @@ def check_limits(
 
     Args:
         ledger: the outcome of everything.
-        lost: the classes without anything written.
+        lost: the classes without written images.
         settings: what the dataset is.
-        examples: something rejected for each reason, in words; that of the most frequent reason is reported.
-        emptied: the splits without anything written. They count where images were left out while they were converted.
+        examples: a rejected thing for each reason, in words; the one for the most frequent reason is reported.
+        emptied: the splits without written images. They count only if `exclude` or `keep` left images out.
     """
     limits, unit, source = settings.max_rejected, settings.unit, settings.source
     rejected, ordered = sum(ledger.rejected.values()), most_frequent(ledger.rejected)
@@ -156,36 +156,36 @@ def check_limits(
     if ledger.written == 0:
         all_of_them = f"all {rejected:,} {unit}s were" if rejected != 1 else f"the only {unit} was"
         return f"nothing is left: {all_of_them} rejected ({reasons}){such_as}" + (f": {remedy}" if remedy else "")
-    ignore = "" if source.files else "name such files in ignore"  # else each is a file of its own
+    ignore = "" if source.files else "name such files in ignore"  # otherwise each file is one image
     if limits.are_passed(rejected, ledger.written):
         of = f"{rejected:,} of {rejected + ledger.written:,} {unit}s {'was' if rejected == 1 else 'were'} rejected"
         over = f"max_rejected.count ({limits.count}) and max_rejected.share ({limits.share:.2%})"
-        advice = _either(remedy, ignore, "raise one of the limits")
+        advice = _join_advice(remedy, ignore, "raise one of the limits")
         return f"{of} ({reasons}){such_as}, which is over {over}; {advice}"
     for kind, names in (("class", lost), ("split", emptied if kept_out else ())):
         if len(names) <= limits.lost_classes:
             continue
         fate = "rejected or left out" if kept_out else "rejected"
         what = f"all {unit}s of {format_count(len(names), kind)} were {fate} ({show_names(names)})"
-        advice = _either(ignore, f"relax {setting}" if kept_out else "", "raise it")
+        advice = _join_advice(ignore, f"relax {setting}" if kept_out else "", "raise it")
         return f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; {advice}"
     return ""
 
 
-def _either(*advice: str) -> str:
+def _join_advice(*advice: str) -> str:
     *first, last = filter(None, advice)
     return ", ".join(first) + (", or " if len(first) > 1 else " or " if first else "") + last
 
 
 MOST_CLASSES = 100
-"""Classes that the marker lists under one reason; `more` counts the boxes of all others."""
+"""The most classes that the marker lists under one reason; `more` counts the boxes of all others."""
 
 MOST_TO_KEEP = 20
-"""Classes that a flag to paste lists."""
+"""The most classes in a flag to paste."""
 
 
 def describe_annotations(totals: AnnotationTotals, has_boxes: bool) -> dict[str, Any]:
-    """The marker's keys on annotations; none for datasets without any.
+    """The marker's keys about annotations, if there are any.
 
     Args:
         totals: of all shards.
@@ -193,25 +193,25 @@ def describe_annotations(totals: AnnotationTotals, has_boxes: bool) -> dict[str,
     """
     described: dict[str, Any] = {}
     if has_boxes or totals.without_boxes:
-        without = ImagesWithoutBoxes(**totals.without_boxes, dropped=_cut(totals.emptied))
-        described |= {"dropped_boxes": _cut(totals.dropped), "images_without_boxes": without}
+        without = ImagesWithoutBoxes(**totals.without_boxes, dropped=_cap_classes(totals.emptied))
+        described |= {"dropped_boxes": _cap_classes(totals.dropped), "images_without_boxes": without}
     if labels := +totals.labels:
         described["labels_of_images"] = dict(sorted(labels.items()))
     return described
 
 
-def _cut(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    """The counts, sorted, of as many classes as a marker can list."""
-    cut = {}
+def _cap_classes(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """The counts by class, sorted, of no more classes than a marker lists."""
+    capped = {}
     for reason, counts in sorted(by_reason.items()):
         kept = sorted(most_frequent(counts)[:MOST_CLASSES])
         more = sum(counts.values()) - sum(counts[name] for name in kept)
-        cut[reason] = {name: counts[name] for name in kept} | ({"more": more} if more else {})
-    return cut
+        capped[reason] = {name: counts[name] for name in kept} | ({"more": more} if more else {})
+    return capped
 
 
-def foresee_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:
-    """What a run would do with its boxes, as far as that is known before it: it drops those of unknown classes."""
+def predict_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:
+    """Predicts a run's losses of boxes, as far as possible: it will drop those of unknown classes."""
     written, dropped, faulty = Counter[str](), Counter[str](), Counter[str]()
     examples = []
     for label, count in summary.box_labels.items():
@@ -234,10 +234,10 @@ def foresee_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:
 def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: LabelMap) -> str:
     """Why too many boxes were lost; the empty string if they were not.
 
-    Whatever the limits, not all boxes may be, nor all boxes of a class. A convention that stores none loses none.
+    Losing all boxes, or all boxes of a class, fails whatever the limits. A convention without boxes loses none.
 
     Args:
-        finished: what all shards add up to.
+        finished: the sum of all shards' reports.
         settings: what the dataset is.
         label_map: class ids.
     """
@@ -258,7 +258,7 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: 
     if classes:
         of = f"all boxes of {format_count(len(classes), 'class')} ({show_names(sorted(classes))})"
         return f"{of} were dropped {why}, which no limit allows: {add}{keep}"
-    return _find_passed("boxes", settings.max_rejected.boxes, lost, kept, f"dropped {why}", "correct such boxes")
+    return _check_loss("boxes", settings.max_rejected.boxes, lost, kept, f"dropped {why}", "correct such boxes")
 
 
 def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: str = "") -> str:
@@ -267,7 +267,7 @@ def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: s
     Args:
         totals: of all shards.
         settings: what the dataset is.
-        example: an image that was rejected for it, in words.
+        example: an image that was rejected for that, in words.
     """
     if not _stores(MANY_LABELS_FIELDS, settings):
         return ""
@@ -275,14 +275,14 @@ def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: s
     why = f"without an id (unknown_label){f', such as {example}' if example else ''}"
     integers = settings.labels.ids != "names"
     remedy = "set labels.ids=names" if integers else "add such labels to the source's names of classes"
-    return _find_passed("labels", settings.max_rejected.labels, lost, kept, why, remedy)
+    return _check_loss("labels", settings.max_rejected.labels, lost, kept, why, remedy)
 
 
 def _stores(fields: Set[str], settings: DatasetSettings) -> bool:
     return not fields.isdisjoint(ExampleLayout(settings).fields)
 
 
-def _find_passed(what: str, limits: LossLimits, lost: int, kept: int, why: str, remedy: str) -> str:
+def _check_loss(what: str, limits: LossLimits, lost: int, kept: int, why: str, remedy: str) -> str:
     if not limits.are_passed(lost, kept):
         return ""
     over = f"max_rejected.{what}.count ({limits.count}) and max_rejected.{what}.share ({limits.share:.2%})"
@@ -297,7 +297,7 @@ def _show_faulty(faulty: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def _keep_others(names: list[str], settings: DatasetSettings) -> str:
-    """The flags that leave out all other classes on purpose."""
+    """Advises flags that leave out all classes except for `names`."""
     if not 0 < len(names) <= MOST_TO_KEEP:
         return ", or list the classes to keep in labels.classes"
     values = [f"labels.classes={orjson.dumps(names).decode()}"]

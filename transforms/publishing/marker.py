@@ -1,4 +1,4 @@
-"""A dataset that is about to be published: its marker, the names of its shards, and what its describers are given."""
+"""A dataset that is about to be published: its marker, the names of its shards, and the input of the describers."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -52,13 +52,13 @@ class PublishedShard:
 
     @property
     def entry(self) -> ShardEntry:
-        """How the marker lists it."""
+        """The shard's entry in the marker."""
         report = self.report
         return ShardEntry(self.name, report.records, report.bytes, report.sha256, self.sidecar, report.sidecar_sha256)
 
 
 def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> list[PublishedShard]:
-    """Names the shards that have records, densely: `-of-N` counts what is there."""
+    """Names the shards that have records; empty ones are not counted in `-of-N`."""
     shards, layout = [], ExampleLayout(settings)
     filled = sorted((report for report in reports if report.records), key=attrgetter("place"))
     for split, grouped in groupby(filled, key=attrgetter("split")):
@@ -70,7 +70,7 @@ def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> li
 
 
 def check_names(marker: Marker) -> None:
-    """Makes sure that no two files or folders of a dataset have one name.
+    """Makes sure that no two files or folders of a dataset have the same name.
 
     Raises:
         ValueError: two have; the sentence says which.
@@ -82,8 +82,8 @@ def check_names(marker: Marker) -> None:
         )
 
 
-def name_sidecars_of_nothing(reports: Iterable[ShardReport]) -> dict[str, ShardReport]:
-    """The sidecars of shards that have no record: of what they were given everything was rejected or left out."""
+def name_sidecars_without_records(reports: Iterable[ShardReport]) -> dict[str, ShardReport]:
+    """Names the sidecars of shards without records, whose references were all rejected or left out."""
     empty = sorted((report for report in reports if not report.records), key=attrgetter("place"))
     return {f"{SIDECARS}/rejected-{number:05d}.jsonl": report for number, report in enumerate(empty)}
 
@@ -96,7 +96,7 @@ def build_marker(
     finished: FinishedShards,
     duplicates: DuplicateCounts,
 ) -> Marker:
-    """The marker without its `run` part: the same for the same dataset, wherever and however it was made."""
+    """Builds the marker without its `run` part: the same for the same dataset, wherever and however it was made."""
     rows, layout = finished.rows, ExampleLayout(settings)
     splits = {}
     for name in plan.starts:
@@ -121,7 +121,7 @@ def build_marker(
         duplicates=duplicates,
         input_bytes=rows.input_bytes,
         output_bytes=sum(split.bytes for split in splits.values()),
-        files=(*SIDE_FILES, *name_sidecars_of_nothing(finished.reports)),
+        files=(*SIDE_FILES, *name_sidecars_without_records(finished.reports)),
         index=INDEX,
         notes=tuple(plan.notes),
         about=None if plan.about == About() else plan.about,
@@ -129,13 +129,13 @@ def build_marker(
 
 
 def _describe_names(summary: Summary) -> NamedImages | None:
-    """How many images were found by being named, and by how many files."""
+    """How many images files name, and how many files; None without any."""
     images = summary.references + summary.left_out.total()
     return NamedImages(images, summary.naming_files) if summary.naming_files else None
 
 
 def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
-    """What a plan expects, in the shape of an outcome's numbers; sizes are estimates."""
+    """The expected numbers of a plan's outcome; sizes are estimates."""
     summary, splits = plan.summary, {}
     for name, starts in plan.starts.items():
         split = summary.splits.get(name, SplitSummary())
@@ -157,12 +157,12 @@ class StagedDataset:
     """A dataset whose shards are finished and not yet published.
 
     Attributes:
-        marker: what `recordmill.json` will say, without its `run` part; `files` still lacks those that describe.
+        marker: the marker without its `run` part; `files` still lacks the files that describe the dataset.
         settings: what the dataset is.
         shards: the shards under their final names, in the order of their splits' names.
-        reports: of all shards, also of those without records, whose sidecars list rejected images alone.
-        folder: where they are until they are published; see `path_of`.
-        images: what is worth knowing of all images.
+        reports: of all shards, even of those without records, whose sidecars list only rejected images.
+        folder: where the shards are until they are published; see `path_of`.
+        images: totals over all images.
         remarks: what is worth a look.
     """
 
@@ -176,12 +176,12 @@ class StagedDataset:
 
     @property
     def layout(self) -> ExampleLayout:
-        """What its Examples and files look like."""
+        """The layout of its Examples and files."""
         return ExampleLayout(self.settings)
 
     @property
     def sure_features(self) -> tuple[Feature, ...]:
-        """The features that every Example has: all but those that some Example lacks, such as a label."""
+        """The features that every Example has; a label, for instance, may be missing in some."""
         unlabelled = any("" in split.classes for split in self.marker.splits.values())
         features = self.layout.features
         missing = {key for report in self.reports for key in report.missing}
@@ -194,5 +194,5 @@ class StagedDataset:
         return shard_path(self.folder, report.split, report.index, kind)
 
     def read_column(self, report: ShardReport, column: Column) -> bytes:
-        """Numbers of the records of a shard."""
+        """Reads a column of a shard."""
         return read_column(self.folder, report.split, report.index, report.records, column)

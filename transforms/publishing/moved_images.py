@@ -1,6 +1,6 @@
-"""Images that have another split than in the dataset that is replaced: models may have been trained on its test images.
+"""Finds images in another split than in the replaced dataset: models may have been trained on its test images.
 
-Images are compared by their bytes, not their names, so that files renamed since are found too. Only sidecars are read.
+Images are compared by their bytes, not their names, so renamed files are found, too. Only sidecars are read.
 """
 
 from collections import Counter
@@ -14,28 +14,28 @@ from recordmill import storage
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.formatting import format_count
-from recordmill.transforms.publishing.duplicates import digests_of, read_numbers
+from recordmill.transforms.publishing.duplicates import read_digests, read_numbers
 from recordmill.transforms.shards.record_columns import Digests
 
 MOST_COMPARED = 10_000_000
-"""Images of both datasets together that are compared, in 8 bytes each."""
+"""The most images of both datasets together that are compared; each takes 8 bytes."""
 
 Contents = Mapping[str, Digests]
 """The first 64 bits of the SHA-256 of each image, by split."""
 
 
 def compare_splits(output: str, marker: Marker, staging: str, reports: Sequence[ShardReport], unit: str) -> str:
-    """One sentence on what of the dataset in the output will be in another split, or on why that is not known.
+    """One sentence on which images of the dataset in the output will be in another split, or on why that is not known.
 
     Args:
         output: the folder.
-        marker: of the dataset that it holds, and that is to be replaced.
+        marker: of the dataset in it, which will be replaced.
         staging: the folder of the dataset that will replace it.
         reports: of the shards there.
         unit: what records are called.
 
     Returns:
-        The sentence; the empty string where nothing has moved.
+        The sentence; the empty string if nothing has moved.
     """
     before, after = (sum(each.records for each in parts) for parts in (marker.splits.values(), reports))
     if before + after > MOST_COMPARED:
@@ -45,7 +45,7 @@ def compare_splits(output: str, marker: Marker, staging: str, reports: Sequence[
             name: _contents(storage.join(output, shard.sidecar) for shard in split.shards)
             for name, split in marker.splits.items()
         }
-    except (OSError, AttributeError, KeyError, TypeError, ValueError):  # the dataset may be replaced for that
+    except (OSError, AttributeError, KeyError, TypeError, ValueError):  # perhaps the reason for replacing it
         return f"whether {unit}s have moved between splits is not known: sidecars of the replaced dataset are damaged"
     by_split = groupby(sorted(reports, key=attrgetter("place")), attrgetter("split"))
     new = {split: read_numbers(staging, shards, "contents") for split, shards in by_split}
@@ -53,13 +53,13 @@ def compare_splits(output: str, marker: Marker, staging: str, reports: Sequence[
 
 
 def count_moved(old: Contents, new: Contents) -> Counter[tuple[str, str]]:
-    """How many contents were in one split and are in another, by the names of both.
+    """Counts contents that were in one split and are now in another, by the names of both.
 
-    What was in both already counts as one that has not moved.
+    Contents that were already in both count as not moved.
 
     Args:
-        old: of the dataset that is replaced.
-        new: of the one that replaces it.
+        old: the replaced dataset's.
+        new: the new dataset's.
     """
     before, after = ({split: np.unique(each) for split, each in contents.items()} for contents in (old, new))
     moved: Counter[tuple[str, str]] = Counter()
@@ -72,7 +72,7 @@ def count_moved(old: Contents, new: Contents) -> Counter[tuple[str, str]]:
 
 
 def describe_moved(moved: Mapping[tuple[str, str], int], unit: str) -> str:
-    """One sentence on what has moved, the most first; the empty string where nothing has."""
+    """One sentence on moved images, most frequent moves first; the empty string without any."""
     if not moved:
         return ""
     ordered = sorted(moved.items(), key=lambda item: (-item[1], item[0]))
@@ -83,5 +83,5 @@ def describe_moved(moved: Mapping[tuple[str, str], int], unit: str) -> str:
 
 
 def _contents(paths: Iterable[str]) -> Digests:
-    """The contents of the records in some sidecars."""
-    return np.concatenate([np.zeros(0, np.uint64), *(digests for path in paths for _, digests in digests_of(path))])
+    """Reads the contents of some sidecars."""
+    return np.concatenate([np.zeros(0, np.uint64), *(digests for path in paths for _, digests in read_digests(path))])

@@ -1,10 +1,10 @@
-"""The switch from an old dataset to a new one, in an order that a cut at any point leaves mendable.
+"""The switch from an old dataset to a new one, in an order that can be interrupted at any point.
 
-The new dataset is complete in staging before anything in the output is touched. Then: the old marker away, the old
-files away, the new ones in, the new marker last. Readers of the marker see all of the old, no marker, or
-all of the new. A run cut in between leaves its complete staging without a marker, and the next run finishes it. What a
-marker names is on the disk before the marker is, so that a power cut is the same as a kill. Where a file cannot be
-renamed, the new ones go back to staging: half of a dataset stays nowhere.
+The new dataset is complete in staging before anything in the output is touched. Then the old marker is deleted, then
+the old files; the new files are moved in, and the new marker comes last. Readers of the marker see all of the old
+dataset, no marker, or all of the new one. If a run is interrupted, the next one finishes the switch. Files are on the
+disk before the marker that names them, so a power cut is no worse than a kill. If a file cannot be renamed, the new
+ones go back to staging: no half dataset remains anywhere.
 """
 
 import errno
@@ -50,15 +50,15 @@ from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.output_state import remove_staging
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.run_settings import RunSettings
-from recordmill.transforms.publishing.marker import StagedDataset, check_names, name_sidecars_of_nothing
+from recordmill.transforms.publishing.marker import StagedDataset, check_names, name_sidecars_without_records
 from recordmill.transforms.shards.progress import PROGRESS
 
 
 def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> dict[str, str]:
-    """Writes `rejected.jsonl` in staging from the sidecars: one line a rejected thing, in the shards' order.
+    """Writes `rejected.jsonl` in staging from the sidecars: one line per rejected thing, in the order of the shards.
 
     Returns:
-        The first of each reason for people: its key and, in brackets, what is wrong with it.
+        The first of each reason, in words: its key and, in brackets, what is wrong with it.
     """
     first: dict[str, str] = {}
     staging = staging_folder(run.output, plan.plan_id)
@@ -93,14 +93,14 @@ def stage_dataset(
 ) -> None:
     """Completes the new dataset in staging; its marker, with the moves that publish it, is written last.
 
-    What may differ between runs of one plan has names of this run's own, since another one may stage or move at once.
+    Files that may differ between runs of one plan have this run's id in their names: another may work at the same time.
 
     Args:
         dataset: the new dataset.
         descriptions: the name below the output and the content of each file that describes it.
         plan: its plan.
         run: the run.
-        notes: what the marker says of the run.
+        notes: the marker's notes about the run.
 
     Raises:
         OSError: a file could not have its name in the output.
@@ -114,11 +114,11 @@ def stage_dataset(
     for shard in dataset.shards:
         moves.append([shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.name])
         moves.append([shard_name(shard.report.split, shard.report.index, "jsonl"), shard.sidecar])
-    for sidecar, report in name_sidecars_of_nothing(dataset.reports).items():
+    for sidecar, report in name_sidecars_without_records(dataset.reports).items():
         moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
     files = list(dataset.marker.files)
     for number, (name, content) in enumerate(descriptions):
-        # Staging has no folders, and knows the names of shards.
+        # Numbered, because staging has no folders, and shards have names of their own there.
         moves.append([f"{run.run_id}-description-{number:05d}", name])
         storage.write_file(storage.join(staging, moves[-1][0]), content)
         files.append(name)
@@ -166,20 +166,20 @@ def _old_files(output: str) -> tuple[str, ...]:
 
 
 def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
-    """Puts the dataset that is complete in staging in the place of whatever the output held; gives its marker.
+    """Replaces the contents of the output with the dataset that is complete in staging; returns its marker.
 
-    Can be cut and done again at any point, and done by two runs at once: a file that is no longer in staging is already
-    in its place, and an old file whose name a new one takes is left to be replaced. Where a file cannot get its name
-    nothing is touched, as far as that can be known before; else all is taken back, see `roll_back`.
+    Can be interrupted and repeated at any point, and done by two runs at once: a file that is no longer in staging is
+    already in place, and an old file is not deleted if a new one will replace it. If it is known in advance that a file
+    cannot get its name, nothing is touched; otherwise everything is taken back, see `roll_back`.
 
     Args:
         output: the folder.
         plan_id: the plan of the dataset.
-        run_id: the run that does it, whose claim goes with the staging folder.
+        run_id: the run that publishes, whose claim is deleted with the staging folder.
 
     Raises:
         OSError: a file cannot be renamed.
-        ValueError: what is to be published cannot be read.
+        ValueError: the marker in staging cannot be read.
     """
     marker, switch = read_pending(output, plan_id)
     targets = switch.targets.keys()
@@ -187,12 +187,12 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
     check_targets(storage.join(output, target) for target in sorted(targets - sidecars))
     storage.make_folder(storage.join(output, "sidecars"))
     check_targets(storage.join(output, target) for target in sorted(sidecars))
-    if find_marker(output) != marker:  # else this very switch was cut in its last step
+    if find_marker(output) != marker:  # else this very switch was interrupted in its last step
         storage.remove_files([storage.join(output, MARKER)])
     try:
         _replace_files(output, plan_id, marker, switch)
     except OSError:
-        with suppress(OSError):  # in an outage nothing goes back: as after a cut, the next run finishes it
+        with suppress(OSError):  # in an outage nothing is taken back, and the next run finishes the switch
             roll_back(output, plan_id)
         raise
     storage.remove_files([storage.join(staging_folder(output, plan_id), MARKER)])
@@ -201,7 +201,6 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
 
 
 def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) -> None:
-    """Old files away, new ones in, the marker last."""
     staging, targets = staging_folder(output, plan_id), switch.targets
     storage.remove_files(storage.join(output, name) for name in switch.removes if name not in targets)
     remove_stale(output, marker)
@@ -225,10 +224,10 @@ def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) ->
 
 
 def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
-    """The marker of the dataset that is complete in staging, and the moves that publish it.
+    """Reads the marker of the dataset that is complete in staging, and the moves that publish it.
 
     Raises:
-        FileNotFoundError: none is.
+        FileNotFoundError: there is none.
         ValueError: it cannot be read.
     """
     staging = staging_folder(output, plan_id)
@@ -240,16 +239,16 @@ def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
 
 
 def roll_back(output: str, plan_id: str) -> None:
-    """Leaves an output without the dataset that was being published, and without what that was to replace.
+    """Takes back the dataset that was being published, and deletes the rest of the one that it was replacing.
 
-    The finished shards are in staging then, and no dataset is complete there: a run of the same plan takes them up
-    again. Nothing is done where a marker stands in the output: either the switch has not touched it, or another run has
-    finished it. Can be cut at any point: until the end the dataset is complete in both places together, and the next
-    run finishes it.
+    Afterwards, the finished shards are in staging, without a marker: a run of the same plan resumes from them. Nothing
+    is done if the output has a marker: either the switch has not touched it, or another run has finished the switch.
+    Can be interrupted at any point: until the end the dataset is complete in both places together, and the next run
+    finishes it.
 
     Raises:
         OSError: the files cannot be renamed either.
-        ValueError: what was being published cannot be read.
+        ValueError: the marker in staging cannot be read.
     """
     _, switch = read_pending(output, plan_id)
     if storage.exists(storage.join(output, MARKER)):

@@ -1,1 +1,1 @@
-"""A reference becomes a record."""
+"""Converts references to records."""

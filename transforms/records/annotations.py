@@ -1,6 +1,6 @@
-"""What annotators say of an image besides its class: several labels, and boxes.
+"""Annotations of an image besides its class: several labels, and boxes.
 
-Boxes: from where annotators drew them to where they are on the image that is stored.
+Boxes are moved from where annotators drew them to their place on the stored image.
 """
 
 import math
@@ -21,17 +21,17 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import BoxSettings
 
 TOLERANCE = 1e-6
-"""How far a side may stick out, in parts of the image, and still count as inside: what rounding does."""
+"""How far a side may stick out and still count as inside, as a fraction of the image: this allows for rounding."""
 
 
 class DroppedBox(NamedTuple):
-    """A box that no Example has.
+    """A box that is in no Example.
 
     Attributes:
         reason: as in the counts of `place_boxes`.
-        class_name: its class; the number of one without a name.
-        place: where it stands among its image's boxes, from 1.
-        is_faulty: whether `max_rejected.boxes` limits it: the settings did not ask for its loss.
+        class_name: its class, or the class's number if it has no name.
+        place: its place among the image's boxes, from 1.
+        is_faulty: whether `max_rejected.boxes` counts it: no setting asks to drop it.
     """
 
     reason: str
@@ -46,21 +46,21 @@ def place_boxes(
     """Places an image's boxes on the stored image.
 
     Args:
-        given: what `boxes_of` gave.
-        geometry: how the stored image came about.
+        given: the result of `boxes_of`.
+        geometry: how the stored image was made from its source.
         settings: what to do with invalid boxes.
         label_map: class ids.
 
     Returns:
-        - `schemas.record_fields.BOX_FIELDS`, and the further values;
-        - counts: those of `NOT_DROPPED` and, for each reason, of dropped boxes: listed = written + dropped;
-        - each box that was dropped, except for shapes that the source dropped.
+        - `schemas.record_fields.BOX_FIELDS`, and further values per box;
+        - counts of `NOT_DROPPED` and, for each reason, of dropped boxes: listed = written + dropped;
+        - the boxes that were dropped, except for shapes that the source dropped.
 
     Raises:
-        Rejected: stage `encode`: `bad_boxes`, where `invalid` is `reject` and a box is; `size_mismatch`, where the
+        Rejected: stage `encode`: `bad_boxes` if `invalid` is `reject` and a box is invalid; `size_mismatch` if the
             boxes were drawn on an image of another shape.
     """
-    drawn_on, size = _frame(given, geometry, settings)
+    drawn_on, size = _find_drawn_size(given, geometry, settings)
     names, ids, kept, placed, dropped, most_areas = [], [], [], [], [], []
     shapes = given.get("boxes_shapes", {})
     counts: Counter[str] = Counter(shapes, listed=len(given["boxes"]) + shapes.get("other_shape", 0))
@@ -81,7 +81,7 @@ def place_boxes(
             continue
         is_clipped = bool(fault) or cut
         counts["clipped"] += is_clipped
-        most_areas.append(_pixels(inside, geometry.stored_size) if is_clipped else math.inf)
+        most_areas.append(_area_in_pixels(inside, geometry.stored_size) if is_clipped else math.inf)
         kept.append(index)
         placed.append(inside)
         names.append(name.encode())
@@ -99,25 +99,24 @@ def place_boxes(
     return {**fields, "box_labels": ids, "box_label_texts": names, **values}, +counts, dropped
 
 
-def _frame(
+def _find_drawn_size(
     given: Mapping[str, Any], geometry: Geometry, settings: BoxSettings
 ) -> tuple[Literal["displayed", "stored"], Sequence[int]]:
-    """Which way up the boxes' image was, and its width and height."""
-    stated = given["boxes_size"]
+    """The orientation of the image on which boxes were drawn, and its size."""
+    declared = given["boxes_size"]
     sizes = {"displayed": geometry.displayed_size, "stored": geometry.source_size}
-    if stated and all(stated):
-        fitting = [way for way, size in sizes.items() if tuple(stated) == size]
+    if declared and all(declared):
+        fitting = [way for way, size in sizes.items() if tuple(declared) == size]
         if not fitting:
             width, height = geometry.displayed_size
-            detail = f"boxes were drawn on {stated[0]} x {stated[1]} pixels, and the image has {width} x {height}"
+            detail = f"boxes were drawn on {declared[0]} x {declared[1]} pixels, and the image has {width} x {height}"
             raise Rejected("encode", "size_mismatch", detail)
         if len(fitting) == 1:
-            return fitting[0], stated  # type: ignore[return-value]
+            return fitting[0], declared  # type: ignore[return-value]
     return settings.drawn_on, sizes[settings.drawn_on]
 
 
-def _pixels(box: Box, size: Sequence[int]) -> float:
-    """The area of a box in fractions of an image of that size."""
+def _area_in_pixels(box: Box, size: Sequence[int]) -> float:
     left, top, right, bottom = box
     return (right - left) * size[0] * (bottom - top) * size[1]
 
@@ -134,17 +133,17 @@ def _find_fault(box: Sequence[float]) -> str:
 
 
 def _clip(box: Sequence[float]) -> tuple[Box, bool]:
-    """The part of a box that is on the image, and whether anything but rounding was cut off."""
+    """The part of a box that is on the image, and whether more than a rounding error was cut off."""
     left, top, right, bottom = (min(1.0, max(0.0, side)) for side in box)
     cut = any(abs(new - old) > TOLERANCE for new, old in zip((left, top, right, bottom), box, strict=True))
     return (left, top, right, bottom), cut
 
 
 MOST_UNKNOWN = 100
-"""Unknown classes that one shard counts by name; a broken file could number millions."""
+"""The most unknown classes that one shard counts by name; a broken file could contain millions."""
 
 OTHERS = "others"
-"""The name under which further unknown classes are counted."""
+"""The name under which other unknown classes are counted."""
 
 
 @dataclass(slots=True)
@@ -152,7 +151,7 @@ class AnnotationCounts:
     """How many of one image's annotations were written, dropped or rejected.
 
     Attributes:
-        boxes: see `place_boxes`; None where the image was not to have any.
+        boxes: see `place_boxes`; None if the source gives none.
         dropped: the boxes that were dropped.
         lacks_file: whether its file of boxes is missing.
         labels: see `AnnotationTotals.labels`.
@@ -164,13 +163,13 @@ class AnnotationCounts:
     labels: Counter[str] = field(default_factory=Counter)
 
     def as_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """The counts as plain values."""
         dropped = [tuple(box) for box in self.dropped]
         return {"boxes": self.boxes, "dropped": dropped, "lacks_file": self.lacks_file, "labels": self.labels}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The counts that `as_json` gave."""
+        """The counts from the values of `as_json`."""
         boxes = None if values["boxes"] is None else Counter(values["boxes"])
         dropped = [DroppedBox(*each) for each in values["dropped"]]
         return cls(boxes, dropped, values["lacks_file"], Counter(values["labels"]))
@@ -186,19 +185,19 @@ def resolve_annotations(
 ) -> AnnotationCounts | None:
     """Completes a record's fields in place.
 
-    `label_texts` become class names, with `labels`, their ids, next to them. What
-    `schemas.reference_boxes.boxes_of` gave becomes the fields of boxes, which have moved with the pixels.
+    `label_texts` become class names, and their ids are added as `labels`. The result of `boxes_of` is replaced by the
+    fields of boxes, which are moved with the pixels.
 
     Args:
-        fields: of the record, as its source gave them; texts as UTF-8.
+        fields: the record's fields, as its source gave them; texts as UTF-8.
         data: the source's bytes.
-        image: what is stored of them.
-        images: how that was made.
+        image: the image that will be stored.
+        images: the settings that it was made with.
         boxes: what to do with invalid boxes.
         label_map: class ids.
 
     Returns:
-        The counts; None where the image was to have neither.
+        The counts; None if the source gives neither.
 
     Raises:
         Rejected: stage `encode`: a label has no id (`unknown_label`), or the boxes are bad; see `place_boxes`.
@@ -224,13 +223,13 @@ def resolve_annotations(
 def count_rejected_labels(
     ref: ImageRef, reason: str, label_map: LabelMap, outcome: str = "with_rejected_images"
 ) -> Counter[str]:
-    """Counts the labels of a rejected image that may have several, or of one that was left out.
+    """Counts the labels of an image that may have several and was rejected or left out.
 
     Args:
         ref: the image.
         reason: why it was rejected.
         label_map: class ids.
-        outcome: how labels are counted that have an id.
+        outcome: the name under which labels with an id are counted.
     """
     texts = orjson.loads(ref.features).get("label_texts", ()) if '"label_texts"' in ref.features else ()
     unknown = [text for text in texts if reason == "unknown_label" and label_map.name_for(text) is None]
@@ -241,7 +240,7 @@ def count_rejected_labels(
 
 
 def add_image(totals: AnnotationTotals, key: str, counts: AnnotationCounts) -> None:
-    """Adds the counts of one image, written or rejected, with that key."""
+    """Adds the counts of the image with that key, written or rejected."""
     totals.labels.update(counts.labels)
     if counts.boxes is None:
         return
@@ -250,7 +249,7 @@ def add_image(totals: AnnotationTotals, key: str, counts: AnnotationCounts) -> N
     if is_empty:
         totals.without_boxes["all_dropped" if listed else "no_file" if counts.lacks_file else "no_objects"] += 1
         ledgers.append(totals.emptied)
-    if shapes := counts.boxes["other_shape"]:  # of whatever class: the source dropped them
+    if shapes := counts.boxes["other_shape"]:  # their class is not known: the source dropped them
         for ledger in ledgers:
             ledger.setdefault("other_shape", Counter())[""] += shapes
     for box in counts.dropped:
@@ -260,5 +259,5 @@ def add_image(totals: AnnotationTotals, key: str, counts: AnnotationCounts) -> N
         for ledger in [*ledgers, totals.faulty] if box.is_faulty else ledgers:
             ledger.setdefault(reason, Counter())[name] += 1
         if box.is_faulty:
-            such = BoxExample(key, box.place, f"box {box.place} of {listed} of {key} (class {name})")
-            totals.examples[reason] = min(such, totals.examples.get(reason, such))
+            example = BoxExample(key, box.place, f"box {box.place} of {listed} of {key} (class {name})")
+            totals.examples[reason] = min(example, totals.examples.get(reason, example))

@@ -1,6 +1,6 @@
-"""For the report: the first image with each change in a split's first shard, before and after.
+"""Examples for the report: the first image with each change in a split's first shard, before and after.
 
-The pictures are made next to the shard, where the source is available, and published in `report.json`.
+The pictures are made with the shard, when the source is available, and published in `report.json`.
 """
 
 import base64
@@ -20,13 +20,13 @@ from recordmill.transforms.records.convert_image import reencode_image
 from recordmill.transforms.records.image_functions import make_hooks
 
 
-def keep_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str], settings: DatasetSettings) -> None:
-    """Makes the examples and writes those that there are, as JSON; an image that cannot be shown is left out.
+def write_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str], settings: DatasetSettings) -> None:
+    """Makes the examples and writes them as JSON; an image that cannot be shown is left out.
 
     Args:
-        path: of the file.
-        refs: of the shard.
-        chosen: the key of an image by the change that it is an example of.
+        path: the file; without examples, it is deleted.
+        refs: the shard's references.
+        chosen: the key of the example for each change.
         settings: what the dataset is.
 
     Raises:
@@ -42,10 +42,10 @@ def keep_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str]
 
 
 def read_examples(paths: Iterable[str]) -> tuple[ChangeExample, ...]:
-    """The examples of several files, one a change: the first file's.
+    """Reads the examples of several files: for each change, the first one.
 
     Raises:
-        OSError: a file is there and cannot be read.
+        OSError: a file exists but cannot be read.
     """
     found: dict[str, ChangeExample] = {}
     for path in paths:
@@ -55,7 +55,7 @@ def read_examples(paths: Iterable[str]) -> tuple[ChangeExample, ...]:
 
 
 def _make_example(ref: ImageRef, settings: DatasetSettings) -> ChangeExample | None:
-    """An example of whatever was changed in one image; None where it cannot be shown."""
+    """Makes an example of the changes to one image; None if it cannot be shown."""
     try:
         content = settings.source.read(ref, settings.images.max_bytes)
         if not isinstance(content.image, bytes):
@@ -63,7 +63,7 @@ def _make_example(ref: ImageRef, settings: DatasetSettings) -> ChangeExample | N
         hooks = make_hooks(ref, settings.images, settings.keep)
         stored = reencode_image(content.image, settings.images, hooks=hooks)
         pictures = draw_before_and_after(content.image, stored)
-    except (Rejected, OSError):  # it may have gone meanwhile
+    except (Rejected, OSError):  # the source may have been deleted meanwhile
         return None
     if pictures is None:
         return None

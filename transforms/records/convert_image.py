@@ -1,4 +1,4 @@
-"""One reference becomes one record, with its row in the sidecar, or a row that says why not."""
+"""Converts one reference to a record and its row in the sidecar, or to a row that says why not."""
 
 import base64
 import hashlib
@@ -40,7 +40,7 @@ def reencode_image(
     """Prepares one image, encoded or decoded, as `imaging.prepare_image` and `prepare_pixels` do.
 
     Raises:
-        Rejected: stage `decode`, with the reason that the decoder found; or whatever a hook raises.
+        Rejected: stage `decode`, with the decoder's reason; or whatever a hook raises.
     """
     try:
         if isinstance(image, bytes):
@@ -66,8 +66,8 @@ def image_record(
         `encoded` (bytes), `format` (as the convention names it), `height`, `width`, `channels` (of the encoded image),
         `label` (id) and `label_text` (name; both None without a label), `filename` (base name), `source_id` (the same,
         unless the source gives one), `key`, `split`, `split_upper` (the same in upper case), and the reference's own
-        features; `sha256` (of `encoded`, in hex); and, where the convention asks for it, `pixels_base64` (url-safe
-        base64 of `encoded`). Texts are UTF-8 bytes.
+        features; `sha256` (of `encoded`, in hex); and, if the convention asks for it, `pixels_base64` (url-safe base64
+        of `encoded`). Texts are UTF-8 bytes.
     """
     fields = {
         "encoded": image.encoded,
@@ -101,7 +101,7 @@ def reference_record(ref: ImageRef, class_name: str | None, class_id: int | None
 
 
 def _as_bytes(value: Any) -> Any:
-    """Texts as UTF-8, which is what Examples hold; all other values as they are."""
+    """Texts as UTF-8 for Examples; all other values unchanged."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, dict):
@@ -110,7 +110,7 @@ def _as_bytes(value: Any) -> Any:
 
 
 WITHOUT_A_FILE = frozenset({"not_a_file", "outside_root", "vanished"})
-"""Reasons in a listing for which an image has no file. The size in its reference is that of the file that names it."""
+"""Reasons in a listing that say that an image has no file. Its reference has the size of the file that names it."""
 
 
 @dataclass(slots=True)
@@ -118,17 +118,17 @@ class ConvertedImage:
     """The outcome of one reference.
 
     Attributes:
-        record: the serialised Example; None where the image was rejected or left out.
+        record: the serialised Example; None if the image was rejected or left out.
         row: its row in the sidecar, without the place in the file; nothing in it depends on place or time.
-        annotations: counts of its boxes and labels; None where it was not to have any.
+        annotations: counts of its boxes and labels; None if its source gives none.
         missing: keys of optional features that the record lacks.
         has_position: whether the stored image has a GPS position in its metadata.
         seconds: how long it took to decode and encode.
         is_reused: whether the image was taken from an earlier dataset.
-        is_disputed: whether earlier datasets disagreed on it.
-        damaged: files of earlier datasets that were found damaged when it was looked for.
+        is_disputed: whether earlier datasets disagreed about it.
+        damaged: files of earlier datasets that were found damaged while looking for it.
         made_from: the digests of its source and of its reference.
-        excluded: the lines of `exclude` that it fits; see `Exclusions.find`.
+        excluded: the lines of `exclude` that match it; see `Exclusions.find`.
     """
 
     record: bytes | None
@@ -144,11 +144,11 @@ class ConvertedImage:
     excluded: tuple[str, ...] = ()
 
     def size(self) -> int:
-        """Bytes that it holds in memory, except for its row."""
+        """Bytes that it takes in memory, without its row."""
         return len(self.record or b"")
 
     def origin(self) -> RowOrigin:
-        """What a later run needs besides the row, so that it can copy both."""
+        """What a later run needs besides the row in order to copy the record."""
         if self.record is None or not (self.missing or self.has_position or self.annotations):
             return self.made_from
         annotations = self.annotations and self.annotations.as_json()
@@ -158,14 +158,14 @@ class ConvertedImage:
 
 @dataclass(slots=True)
 class LoadedImage:
-    """A reference with what was read of it.
+    """A reference with its content.
 
     Attributes:
         ref: the reference.
         split: the split that it goes to, for conventions that store it.
         content: its content.
-        class_name: its class; None for an image without one, as for `class_id`.
-        class_id: the id of its class.
+        class_name: its class; None for an image without one.
+        class_id: the id of its class, or None.
         sha256: the hex digest of its bytes, if it had to be computed; else the empty string.
         size: the number of its bytes.
     """
@@ -201,12 +201,12 @@ def convert_image(
         ref: the image, or something that was rejected when it was listed.
         layout: what the dataset and its Examples are.
         label_map: class ids.
-        decoding: entered while processors are busy, not while bytes are waited for.
+        decoding: entered for work on a processor, but not while waiting for bytes.
         split: the split that it goes to, for conventions that store it.
         earlier: the image in an earlier dataset. If the source is unchanged, its row and record are copied, or the
             stored image is used again.
-        origin: the digests of the source and of the reference; by default, the image is not to be reused.
-        twice: whether to call functions that decide what is stored twice, and fail if they give other answers.
+        origin: the digests of the source and of the reference; by default, later runs cannot reuse the image.
+        twice: whether to call functions that decide what is stored twice, and fail if their answers differ.
     """
     if earlier is not None and earlier.is_current and earlier.is_same:
         return copy_earlier(ref, earlier, label_map, origin.source)
@@ -240,7 +240,7 @@ def convert_image(
 
 
 def copy_earlier(ref: ImageRef, earlier: EarlierRecord, label_map: LabelMap, source: int) -> ConvertedImage:
-    """The outcome of an image whose source, reference and settings have not changed; `source` is its new digest."""
+    """The outcome for an image whose source, reference and settings have not changed; `source` is its new digest."""
     row, counts = earlier.row, earlier.origin.counts or {}
     if isinstance(row, RejectedRow):
         copied = reject_image(ref, earlier.rejection(row), label_map)
@@ -259,7 +259,7 @@ def copy_earlier(ref: ImageRef, earlier: EarlierRecord, label_map: LabelMap, sou
 
 
 def reject_image(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> ConvertedImage:
-    """The outcome of an image that is rejected or left out."""
+    """The outcome for an image that is rejected or left out."""
     size = ref.image_bytes
     if rejected.stage == "list" and rejected.reason in WITHOUT_A_FILE:
         size = UNKNOWN_SIZE
@@ -282,7 +282,7 @@ def reject_image(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> Conv
 
 
 def exclude_image(ref: ImageRef, image: ConvertedImage, exclusions: Exclusions, label_map: LabelMap) -> ConvertedImage:
-    """The outcome of an image, written or rejected; if `exclude` names it, it is left out, and its row says nothing."""
+    """Leaves an image out, written or rejected, if `exclude` names it; its row then says nothing about it."""
     lines = exclusions.find(ref.key, image.row.sha256)
     if not lines:
         return image
@@ -302,8 +302,8 @@ def load_image(
 ) -> LoadedImage:
     """Reads an image, and checks its class and its digest.
 
-    Nothing is read if an earlier record replaces the source. Its bytes are then those of the stored image, or empty if
-    that was changed. With any other earlier record the digest is computed, to be compared with it.
+    Nothing is read if an earlier record replaces the source: the content is then the stored image, or empty if that was
+    changed. For any other earlier record, the digest is computed in order to compare it.
 
     Raises:
         Rejected: it was rejected when it was listed, has no class id, or cannot be read.
@@ -337,11 +337,11 @@ def prepare_loaded(
     """Checks and re-encodes an image, and computes features from it; `twice` is as for `convert_image`.
 
     Returns:
-        The image, None where none is stored; and the computed features by name.
+        The image, None if none is stored; and the computed features by name.
 
     Raises:
         Rejected: it cannot be decoded, or is not acceptable.
-        LeftOut: it is not to be kept.
+        LeftOut: a filter of `keep` leaves it out.
     """
     settings, content, ref = layout.settings, loaded.content, loaded.ref
     stored = content.image if settings.decode == "images" else None
@@ -371,7 +371,7 @@ def build_record(
 
     Args:
         loaded: what was read.
-        image: what is stored of it, if anything is.
+        image: the image that will be stored, if any.
         computed: the features that functions computed.
         layout: what the dataset and its Examples are.
         label_map: class ids, for its annotations.
@@ -388,7 +388,7 @@ def build_record(
         fields = {**reference_record(ref, class_name, class_id, split), **digests, **content.fields, **computed}
         record = layout.encoder.encode(fields)
         row.record = hashlib.sha256(record).hexdigest()
-        return ConvertedImage(record, row, missing=_missing(layout, fields))
+        return ConvertedImage(record, row, missing=_find_missing(layout, fields))
     untouched = image.encoded is data or image.encoded == data
     stored_digest = image.sha256 or (digest if untouched else hashlib.sha256(image.encoded).hexdigest())
     fields = image_record(ref, image, class_name, class_id, layout.convention, stored_digest, split)
@@ -415,8 +415,8 @@ def build_record(
     else:
         row.record = hashlib.sha256(record).hexdigest()
     row.pixels = image.pixels
-    return ConvertedImage(record, row, annotations, _missing(layout, fields), image.has_position)
+    return ConvertedImage(record, row, annotations, _find_missing(layout, fields), image.has_position)
 
 
-def _missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:
+def _find_missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple([key for key, field in layout.optional_fields if fields.get(field) is None])

@@ -1,7 +1,7 @@
-"""Rows of earlier datasets in place of conversions: copied, or their images stored in other records.
+"""Reuses earlier datasets instead of converting: copies records with their rows, or stores their images in new records.
 
-Both an earlier dataset and a new shard are in the order of the same hashes of keys. Of an earlier dataset only those
-shards are read whose hashes overlap, and their records in the order of the file.
+Earlier datasets and new shards are in the order of the same hashes of keys. Of an earlier dataset, only shards with
+overlapping hashes are read, and their records in the order of the file.
 """
 
 import hashlib
@@ -54,24 +54,24 @@ _PLACING = frozenset({
     *("compression", "cuts", "duplicates", "exclude", "file_names", "ignore", "include", "index_files", "label_ids"),
     *("limit", "limit_per_class", "listing", "name", "shards", "split_order", "splits"),
 })  # fmt: skip
-"""Parts of a recipe that say which images there are and where they go, not what their records are."""
+"""Parts of a recipe that decide which images there are and where they go, but not their records."""
 
 _DECISIVE = ("images", "decode", "keep", "features", "versions", "plan_version")
-"""Parts of a recipe that decide whether and how an image is stored, and what its row says of its pixels."""
+"""Parts of a recipe that decide whether and how an image is stored, and what its row says about its pixels."""
 
 _BLOCK, _MOST_UNPACKING = 2**20, 2
 _MOST_HASH = 2**64 - 1
 
 
 def find_decisive(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a recipe that decide what a record is; its version of zlib does not."""
+    """The parts of a recipe that decide the contents of a record; its version of zlib does not."""
     decisive = {key: value for key, value in recipe.items() if key not in _PLACING}
     versions = decisive.get("versions", {})
     return {**decisive, "versions": {key: value for key, value in versions.items() if key != "zlib"}}
 
 
 class ReferenceDigests:
-    """Digests of all that decides a record and its row besides the bytes of its source.
+    """Digests of everything that decides a record and its row, except for the bytes of its source.
 
     Args:
         recipe: what the plan id stands for.
@@ -88,7 +88,7 @@ class ReferenceDigests:
     def digest(self, ref: ImageRef, split: str) -> int:
         """64 bits; 0 for a reference that cannot become a record.
 
-        Boxes and several labels have ids, too, so that all classes decide.
+        With boxes or several labels, the ids of all classes count.
         """
         try:
             own = find_class(ref.label, self._label_map)
@@ -103,18 +103,17 @@ class ReferenceDigests:
 
 
 class EarlierRecord(NamedTuple):
-    """What an earlier dataset says of an image.
+    """An image in an earlier dataset.
 
     Attributes:
         row: its row in the sidecar.
         origin: what it was made from.
         is_current: whether the source is known to be unchanged without reading it.
-        is_same: whether an unchanged source gives the same record and row; otherwise, only the stored image is the
-            same.
-        record: the serialised Example, which the row's digest has confirmed; empty if the image was rejected.
+        is_same: whether an unchanged source gives the same record and row; otherwise, only the same stored image.
+        record: the serialised Example, checked against the row's digest; empty if the image was rejected.
         encoded: the stored bytes of the image; empty if records have none.
         sha256: their digest, in hex.
-        is_disputed: whether another earlier dataset says otherwise.
+        is_disputed: whether another earlier dataset contradicts this one.
     """
 
     row: Row
@@ -127,26 +126,26 @@ class EarlierRecord(NamedTuple):
     is_disputed: bool = False
 
     def contradicts(self, other: "EarlierRecord") -> bool:
-        """Whether both claim to be of the same source, and say different things of it."""
+        """Whether both claim the same source, but their digests differ."""
         if (self.is_current, self.is_same) != (other.is_current, other.is_same):
             return False
         one, two = (each.row.record if isinstance(each.row, SidecarRow) else None for each in (self, other))
         return self.row.sha256 != other.row.sha256 or (self.is_same and one != two)
 
     def replaces_source(self, ref: ImageRef) -> bool:
-        """Whether a record can be made without the source: boxes of a changed image need its original size."""
+        """Whether a record can be made without the source; boxes of a changed image need its original size."""
         if not self.is_current or self.is_same:
             return self.is_current
         return not self.written.changes or '"boxes"' not in ref.features
 
     @property
     def written(self) -> SidecarRow:
-        """The row, which is that of a record unless it can be copied."""
+        """The row of a record: rows of rejected images are only ever copied."""
         return cast("SidecarRow", self.row)
 
     @staticmethod
     def rejection(row: RejectedRow) -> Rejected:
-        """Why an image was rejected or left out."""
+        """The reason why an image was rejected or left out."""
         if row.left_out is None:
             return Rejected(row.stage, str(row.rejected), row.detail, row.sha256 or "")
         left_out = LeftOut(row.left_out, row.detail)
@@ -155,7 +154,7 @@ class EarlierRecord(NamedTuple):
 
     def as_prepared(self, settings: ImageSettings) -> PreparedImage:
         """The image as a conversion would prepare it."""
-        row: Any = self.written  # of an image, so that it has a size
+        row: Any = self.written  # of an image, so it has a size
         is_raw = settings.store == "raw" and bool(row.changes)
         return PreparedImage(
             encoded=self.encoded,
@@ -173,10 +172,10 @@ class EarlierRecord(NamedTuple):
 
 
 def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tuple[ReusableDataset, ...], list[str]]:
-    """The datasets whose records or images can be used, and a note on each other one.
+    """Finds the datasets whose records or images can be reused; also returns a note on each that cannot.
 
     Args:
-        folders: datasets, or outputs that do not hold one yet.
+        folders: datasets, or outputs without one so far.
         recipe: see `describe_settings`.
     """
     new, usable, notes = to_json(find_decisive(recipe)), [], []
@@ -196,7 +195,7 @@ def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tu
 
 
 def _find_obstacle(marker: Marker, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Why the images of a dataset cannot be in other records; the empty string if they can."""
+    """Why the images of a dataset cannot be stored in new records; the empty string if they can."""
     if marker.index is None:
         return "it has format 1; the dataset that this run makes can be reused"
     if new["features"] or new.get("functions") or new.get("hooks"):
@@ -206,13 +205,13 @@ def _find_obstacle(marker: Marker, old: Mapping[str, Any], new: Mapping[str, Any
 
 
 class JoinedReference(NamedTuple):
-    """A reference with what earlier datasets have for it.
+    """A reference with its record in an earlier dataset.
 
     Attributes:
         ref: the reference.
         origin: what its new row is made from.
-        earlier: its row in the first dataset whose row fits best; None if there is none.
-        damaged: files that were found damaged since the reference before.
+        earlier: the row that fits best, from the first dataset that has one; None if none has.
+        damaged: files that were found damaged since the previous reference.
     """
 
     ref: ImageRef
@@ -226,14 +225,13 @@ def join_earlier(
 ) -> Generator[JoinedReference, None, None]:
     """Looks up references in earlier datasets.
 
-    A sidecar is read only if a reference may have its row there, and a shard only if a record of it is used: which
-    damaged files are found does not depend on which references are looked up together.
+    A sidecar is read only if it may contain the row of a reference, and a shard only if one of its records is used. So
+    the same damaged files are found however references are batched.
 
     Args:
-        datasets: those that `find_reusable` gave.
-        references: those of one shard, in its order, each with what its row is made from as far as that is known before
-            it is read.
-        seed: of the dataset; the earlier ones have the same.
+        datasets: from `find_reusable`.
+        references: a shard's references, in its order, with the origins of their rows as far as known before reading.
+        seed: the seed of the dataset; the earlier ones have the same.
     """
     if not datasets:
         yield from (JoinedReference(ref, origin, None, ()) for ref, origin in references)
@@ -265,7 +263,7 @@ def join_earlier(
 
 
 class UntouchedShard(NamedTuple):
-    """An earlier shard that a conversion would write again: its file, and the rows of all its references."""
+    """An earlier shard that a conversion would write again unchanged: its file, and the rows of all its references."""
 
     file: ShardEntry
     rows: list[EarlierRecord]
@@ -274,13 +272,13 @@ class UntouchedShard(NamedTuple):
 def find_untouched(
     dataset: ReusableDataset, refs: Sequence[ImageRef], seed: int, digest: Callable[[ImageRef], int]
 ) -> UntouchedShard | None:
-    """The shard of a dataset that was made from the same versions of the same references, and of no others.
+    """Finds the shard of a dataset that was made from the same versions of exactly these references.
 
     Args:
-        dataset: one that `find_reusable` gave.
-        refs: of one shard, in its order.
-        seed: of both datasets.
-        digest: of a reference, see `ReferenceDigests`.
+        dataset: one from `find_reusable`.
+        refs: a shard's references, in its order.
+        seed: the seed of both datasets.
+        digest: gives the digest of a reference, see `ReferenceDigests`.
     """
     first, last = (order_of(seed, each.key) for each in (refs[0], refs[-1]))
     for shard in (each for each in _open_dataset(dataset)[0] if each.first <= first and last <= each.last):
@@ -297,7 +295,7 @@ def find_untouched(
 
 
 class KnownDigests:
-    """The SHA-256 of the sources that earlier datasets were made from, in 48 bytes for each."""
+    """The SHA-256 of the sources of earlier datasets; each takes 48 bytes."""
 
     def __init__(self, datasets: Iterable[ReusableDataset], seed: int) -> None:
         self._seed = seed
@@ -313,7 +311,7 @@ class KnownDigests:
         self._digests = np.frombuffer(digests, "V32")[order]
 
     def find(self, ref: ImageRef) -> str:
-        """The hex digest of a reference's source, if that is known to be unchanged; otherwise the empty string."""
+        """The hex digest of a reference's source if that is known to be unchanged; otherwise the empty string."""
         if not (source := source_digest_of(ref)):
             return ""
         place = int(np.searchsorted(self._sources, np.uint64(source)))
@@ -327,7 +325,7 @@ _read_known_digests, _reading = lru_cache(1)(KnownDigests), Lock()
 
 
 def find_known_digests(datasets: tuple[ReusableDataset, ...], seed: int) -> KnownDigests:
-    """Those of these datasets, which have this seed; they are read once for all threads of a process."""
+    """The known digests of datasets with this seed; they are read once for all threads of a process."""
     with _reading:
         return _read_known_digests(datasets, seed)
 
@@ -341,8 +339,8 @@ class _EarlierShard:
         entry: the shard, as the marker describes it.
         compression: `none` or `gzip`.
         images: the features that hold the image, see `find_images`.
-        first: the least hash of a key that its sidecar may hold.
-        last: the greatest.
+        first: the lowest hash of a key that may be in its sidecar.
+        last: the highest.
         number: its place in the index.
     """
 
@@ -355,13 +353,13 @@ class _EarlierShard:
     number: int
 
     def may_hold(self, orders: Sequence[int]) -> bool:
-        """Whether any of these hashes, which ascend, is in its range."""
+        """Whether any of these ascending hashes is in its range."""
         return self.first <= orders[-1] and bisect_left(orders, self.first) < bisect_right(orders, self.last)
 
 
 @contextmanager
-def _noting(damaged: list[DamagedFile], folder: str, name: str) -> Iterator[str]:
-    """Gives the path of a file, and notes it if the block finds it missing or damaged; the block ends there."""
+def _noting_damage(damaged: list[DamagedFile], folder: str, name: str) -> Iterator[str]:
+    """Yields the path of a file; if the block finds that file missing or damaged, notes it and ends the block."""
     try:
         yield storage.join(folder, name)
     except (OSError, LoadError, DecodeError, ValueError, struct.error) as error:
@@ -370,17 +368,17 @@ def _noting(damaged: list[DamagedFile], folder: str, name: str) -> Iterator[str]
 
 @lru_cache(4)
 def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], tuple[DamagedFile, ...]]:
-    """A dataset's shards, none if another run has replaced it, or its index is damaged; and what is damaged."""
+    """A dataset's shards, and its damaged files; no shards if another run has replaced it, or its index is damaged."""
     folder, shards, damaged = dataset.folder, list[_EarlierShard](), list[DamagedFile]()
-    with _noting(damaged, folder, MARKER):
+    with _noting_damage(damaged, folder, MARKER):
         marker = read_marker(folder)
         if marker.run.id != dataset.run:
             return (), ()
         entries, compression, images = list_shards(marker), marker.plan.settings.compression, marker.images
         head, index = pack_head(entries), marker.index or ""
-        with _noting(damaged, folder, index) as path, storage.open_to_read(path) as file:
+        with _noting_damage(damaged, folder, index) as path, storage.open_to_read(path) as file:
             is_whole, digest, edges = file.read(len(head)) == head, hashlib.sha256(head), []
-            for entry in entries:  # all places of a large dataset together take gigabytes
+            for entry in entries:  # all places of a large dataset at once would take gigabytes
                 digest.update(places := file.read(PLACE_BYTES * entry.records))
                 edges.append((int.from_bytes(places[16:24], "little"), int.from_bytes(places[-8:], "little")))
             found = digest.hexdigest()  # which the markers of older datasets lack
@@ -388,7 +386,7 @@ def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], 
                 raise ValueError(index)
             borders = {entries.index(split.shards[0]) for split in marker.splits.values() if split.shards}
             for number, entry in enumerate(entries):
-                # What was rejected may have a hash between those of two shards' records.
+                # Hashes of rejected images may be between those of two shards' records.
                 first = 0 if number in borders else edges[number - 1][1]
                 last = _MOST_HASH if number + 1 in {*borders, len(entries)} else edges[number + 1][0]
                 shards.append(_EarlierShard(dataset, entry, compression, images, first, last, number))
@@ -397,7 +395,7 @@ def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], 
 
 @lru_cache(4)
 def _read_lines(path: str, sha256: str, *part: int) -> list[bytes]:
-    """The lines of a whole sidecar, or of a section of the versions: parts of a shard are converted one by one.
+    """The lines of a sidecar, or of a section of the versions; cached, as parts of a shard are converted one by one.
 
     Raises:
         OSError: they cannot be read.
@@ -410,34 +408,34 @@ def _read_lines(path: str, sha256: str, *part: int) -> list[bytes]:
 
 
 def _find_line(lines: Sequence[bytes], first: int, seed: int) -> int:
-    """The number of the first row whose key has at least this hash; all rows are in the order of the hashes."""
+    """The number of the first row whose key has at least this hash; rows are in the order of their hashes."""
 
     def order(number: int) -> int:
         keys = (orjson.loads(lines[place])["key"] for place in range(number, len(lines)))
-        key = next(filter(None, keys), "")  # what was excluded has none
+        key = next(filter(None, keys), "")  # excluded images have none
         return order_of(seed, key) if key else _MOST_HASH + 1
 
     return bisect_left(range(len(lines)), first, key=order)
 
 
 _unpacking: dict[str, tuple[GzipBytes, int]] = {}
-"""How far compressed shards were unpacked, by the SHA-256 of the file: parts are read one after the other."""
+"""Partly unpacked shards, and how far they were read, by the SHA-256 of the file: parts are read one by one."""
 
 
 class _OpenShard:
-    """Reads the records of a shard, in their order, in blocks."""
+    """Reads the records of a shard in order, in blocks."""
 
     def __init__(self, shard: _EarlierShard, damaged: list[DamagedFile]) -> None:
         self._shard = shard
-        self._noting = partial(_noting, damaged, shard.dataset.folder)
+        self._noting_damage = partial(_noting_damage, damaged, shard.dataset.folder)
         self._stored: StoredFile | None = None
         self._source: StoredFile | GzipBytes | None = None
         self._block, self._start = memoryview(b""), 0
 
     def rows(self, first: int, last: int, seed: int) -> Iterator[tuple[Row, RowOrigin]]:
-        """The rows of a range of hashes, with what they were made from; none if the sidecar is damaged."""
+        """Yields the rows of a range of hashes, with their origins; none if the sidecar is damaged."""
         entry, lines = self._shard.entry, list[bytes]()
-        with self._noting(entry.sidecar) as path:
+        with self._noting_damage(entry.sidecar) as path:
             lines = _read_lines(path, entry.sidecar_sha256)
         start, end = (_find_line(lines, order, seed) for order in (first, last + 1))
         for row, origin in zip(parse_rows(lines[start:end]), self._origins(start), strict=False):
@@ -445,16 +443,16 @@ class _OpenShard:
                 yield row, origin
 
     def _origins(self, first: int) -> Iterator[RowOrigin]:
-        """Those of all rows from this number on."""
+        """The origins of all rows from this number on."""
         origins: Iterator[RowOrigin] = repeat(UNKNOWN)
         place = SECTION_BYTES * self._shard.number
-        with self._noting(VERSIONS) as path:
+        with self._noting_damage(VERSIONS) as path:
             (section,) = parse_table(storage.read_range(path, place, SECTION_BYTES))
             origins = parse_origins(_read_lines(path, section.sha256.hex(), section.offset, section.length)[first:])
         return origins
 
     def compare(self, row: Row, origin: RowOrigin, now: RowOrigin) -> EarlierRecord | None:
-        """What a row is worth to a reference; None if it cannot be used, even if the source has not changed."""
+        """What a reference can reuse of a row; None if nothing, even with an unchanged source."""
         dataset = self._shard.dataset
         is_current = dataset.same_source and origin.source == now.source != 0
         is_same = origin.reference == now.reference != 0
@@ -463,11 +461,11 @@ class _OpenShard:
         return EarlierRecord(row, origin, is_current, is_same)
 
     def read(self, earlier: EarlierRecord) -> EarlierRecord | None:
-        """The same with its record; None if that is damaged."""
+        """The same with its record; None if the record is damaged."""
         if not isinstance(row := earlier.row, SidecarRow):
             return earlier
         whole = None
-        with self._noting(self._shard.entry.name) as path:
+        with self._noting_damage(self._shard.entry.name) as path:
             record, images = self._read(path, row.offset + HEADER_BYTES, row.length), self._shard.images
             image, rest = take_image(record, images) if images else (b"", b"")
             digests = RecordDigests.of(rest, hashlib.sha256(image).hexdigest())
@@ -494,7 +492,7 @@ class _OpenShard:
         return source
 
     def close(self) -> None:
-        """Closes the shard's file; where the next part of it begins is kept."""
+        """Closes the shard's file, but remembers where its next part begins."""
         if self._stored:
             self._stored.__exit__()
         if isinstance(self._source, GzipBytes):

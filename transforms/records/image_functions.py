@@ -1,6 +1,6 @@
-"""Functions that settings name, and filters: what a run does to single images besides preparing them.
+"""Functions that settings name, and filters: work on single images besides preparing them.
 
-Functions are found by their names, identified by their code, and called. Some need no code of the user's.
+Functions are found by name, identified by their code, and called. Some are built in.
 """
 
 import hashlib
@@ -29,11 +29,11 @@ from recordmill.schemas.settings.custom_convention import FeatureFunction
 from recordmill.schemas.settings.dataset import KeepSettings
 
 BINS = 8
-"""Of the colour histogram, for each channel."""
+"""Bins of the colour histogram, for each channel."""
 
 
 def mean_std(image: Pixels) -> list[float]:
-    """Mean of red, green and blue, then their standard deviations, 0 to 255; gray counts as three equal channels."""
+    """Means of red, green and blue, then their standard deviations, 0 to 255; gray counts as three equal channels."""
     taken = np.array(moments(np.ascontiguousarray(image)), dtype=np.float64) / (image.shape[0] * image.shape[1])
     means, squares = np.broadcast_to(taken, (3, 2)).T
     found = np.concatenate([means, np.sqrt(np.maximum(squares - means**2, 0))])
@@ -52,13 +52,13 @@ def color_histogram(image: Pixels) -> list[float]:
 
 
 def difference_hash(image: Pixels) -> bytes:
-    """64 bits in hex; few differ where images look alike: see `imaging.resize`."""
+    """64 bits in hex; few differ between images that look alike: see `imaging.resize`."""
     raster = np.ascontiguousarray(image)
     return f"{hash_of(raster if image.shape[2] != 3 else to_raster(to_image(raster))):016x}".encode()
 
 
 def pixels_sha256(image: Pixels) -> bytes:
-    """SHA-256 in hex of the pixels, row by row, the channels of each together."""
+    """SHA-256 in hex of the pixels, row by row, with interleaved channels."""
     pixels = image if image.shape[2] != 4 else copy_pixels(image)
     return hashlib.sha256(np.ascontiguousarray(pixels).data).hexdigest().encode()
 
@@ -71,12 +71,12 @@ def file_sha256(data: bytes, uri: str) -> bytes:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     each.__name__: each for each in (mean_std, color_histogram, difference_hash, pixels_sha256, file_sha256)
 }
-"""By the names that YAML gives them; of pixels (height, width, 1 or 3 channels, or 4 whose
-last one says nothing), or of a file's bytes and uri."""
+"""The built-in functions by their names in YAML. They take pixels (height, width, 1 or 3 channels, or 4 with an unused
+last one), or a file's bytes and uri."""
 
 
 MOST_OF_DETAIL = 500
-"""Letters of the reason that a function gives for rejecting an image."""
+"""The most characters kept of a function's reason for rejecting an image."""
 
 
 class FunctionError(Exception):
@@ -87,13 +87,13 @@ class FunctionError(Exception):
 
 
 def call_function(setting: str, name: str, key: str, *arguments: Any) -> Any:
-    """What the function of that name returns.
+    """Calls the function of that name.
 
     Args:
-        setting: the YAML key that names it, for people.
+        setting: the YAML key that names it, for messages.
         name: its name.
-        key: the record's name in the dataset, for people.
-        arguments: those of the function.
+        key: the record's name in the dataset, for messages.
+        arguments: its arguments.
 
     Raises:
         FunctionError: it failed.
@@ -112,7 +112,7 @@ def call_function(setting: str, name: str, key: str, *arguments: Any) -> Any:
 
 @cache
 def find_function(name: str) -> Callable[..., Any]:
-    """The function of that name.
+    """Finds the function of that name.
 
     Raises:
         ValueError: there is none.
@@ -136,14 +136,14 @@ def find_function(name: str) -> Callable[..., Any]:
 
 
 def _is_built_into_python(module: str) -> bool:
-    """Whether a module comes with the interpreter itself, not from a file: `os`, `builtins`."""
+    """Whether a module is part of the interpreter rather than a file: `os`, `builtins`."""
     return getattr(sys.modules.get(module), "__loader__", None) in (BuiltinImporter, FrozenImporter)
 
 
 def digest_code(name: str) -> str:
     """SHA-256 of the source of a function's module: changed code makes another dataset.
 
-    What that module imports is not in it. Empty for functions of Recordmill, which has a version.
+    Modules that it imports are not included. Empty for Recordmill's own functions: it has a version.
     """
     if ":" not in name:
         return ""
@@ -161,13 +161,13 @@ def digest_code(name: str) -> str:
 def compute_features(
     functions: Mapping[str, FeatureFunction], raster: Raster | None, data: bytes, key: str, uri: str
 ) -> dict[str, Any]:
-    """Values by feature.
+    """Computes values by feature.
 
     Args:
         functions: by feature.
-        raster: the decoded image; None where no function takes it.
+        raster: the decoded image; None if no function takes it.
         data: the file's bytes.
-        key: the record's name in the dataset, for people.
+        key: the record's name in the dataset, for messages.
         uri: where the file is.
 
     Raises:
@@ -177,18 +177,18 @@ def compute_features(
     for name, settings in functions.items():
         arguments: tuple[Any, ...] = (data, uri)
         if settings.takes == "image" and raster is not None:
-            # The user's own may write into it, and the next one is given the image again.
+            # A user's function may write into the array, and the next function gets the same image.
             arguments = (raster if settings.is_built_in else copy_pixels(raster),)
         given = call_function(f"features.{name}", settings.function, key, *arguments)
         try:
-            values[name] = _fit(given, settings.as_feature(name))
+            values[name] = _coerce(given, settings.as_feature(name))
         except FeatureValueError as error:
             what = f"what {settings.function} gave for {key} does not fit"
             raise FunctionError(f"features.{name}: {what}: {error}") from None
     return values
 
 
-def _fit(given: Any, feature: Feature) -> Value | list[Value]:
+def _coerce(given: Any, feature: Feature) -> Value | list[Value]:
     coerce = COERCE[feature.kind]
     if isinstance(given, np.ndarray):
         if feature.many and given.ndim != 1:
@@ -202,17 +202,17 @@ def _fit(given: Any, feature: Feature) -> Value | list[Value]:
 
 
 def make_hooks(ref: ImageRef, images: ImageSettings, keep: KeepSettings, twice: bool = False) -> Hooks:
-    """What is done to an image while it is prepared.
+    """Makes the hooks that are called while an image is prepared.
 
     Args:
         ref: the image.
-        images: the settings that may name a function.
-        keep: the filters of sizes are applied.
-        twice: whether to call the function twice, and fail if it returns other pixels.
+        images: may name a function.
+        keep: the filters; only those by size are applied.
+        twice: whether to call the function twice, and fail if it returns different pixels.
     """
     if keep.min_side is None and keep.max_aspect is None and not images.function:
         return NO_HOOKS
-    change = partial(_call, images, ref, twice) if images.function else None
+    change = partial(_apply_function, images, ref, twice) if images.function else None
     return Hooks(partial(_check_size, keep), change)
 
 
@@ -225,8 +225,8 @@ def _check_size(keep: KeepSettings, width: int, height: int) -> None:
         raise LeftOut("too_long", size)
 
 
-def _call(images: ImageSettings, ref: ImageRef, twice: bool, pixels: Pixels) -> Pixels:
-    """What `images.function` returns for these pixels."""
+def _apply_function(images: ImageSettings, ref: ImageRef, twice: bool, pixels: Pixels) -> Pixels:
+    """Calls `images.function`, and checks the result."""
     name, size = str(images.function), pixels.shape[:2]
     copies = [pixels.copy()] if twice else []
     returned = call_function("images.function", name, ref.key, pixels)
@@ -237,12 +237,12 @@ def _call(images: ImageSettings, ref: ImageRef, twice: bool, pixels: Pixels) -> 
         raise FunctionError(f"images.function: {name} returned, for {ref.key}, {problem}")
     for copy in copies:
         if not np.array_equal(returned, call_function("images.function", name, ref.key, copy)):
-            raise FunctionError(_differ("images.function", name, ref.key))
+            raise FunctionError(_explain_two_answers("images.function", name, ref.key))
     return np.ascontiguousarray(returned)
 
 
 def _find_problem(returned: object, images: ImageSettings) -> str:
-    """What is wrong with what a function returned, and what to do; the empty string if nothing is."""
+    """What is wrong with a returned value, and what to do; the empty string if nothing is."""
     if not isinstance(returned, np.ndarray):
         return f"a value of the type {type(returned).__name__}: return a numpy array"
     if returned.ndim != 3 or returned.shape[2] not in (1, 3):
@@ -260,10 +260,10 @@ def check_kept(raster: Raster, keep: KeepSettings, key: str, twice: bool = False
     """Applies the filters that need an image's pixels.
 
     Args:
-        raster: the pixels as they are stored, before they are encoded.
+        raster: the pixels that will be stored, before they are encoded.
         keep: the filters.
         key: the image's key.
-        twice: whether to call the function twice, and fail if it gives another answer.
+        twice: whether to call the function twice, and fail if its answers differ.
 
     Raises:
         LeftOut: the image does not meet a condition.
@@ -282,7 +282,7 @@ def check_kept(raster: Raster, keep: KeepSettings, key: str, twice: bool = False
                 what = f"a value of the type {type(answer).__name__}"
                 raise FunctionError(f"keep.function: {keep.function} returned, for {key}, {what}: return True or False")
         if len(set(answers)) > 1:
-            raise FunctionError(_differ("keep.function", keep.function, key))
+            raise FunctionError(_explain_two_answers("keep.function", keep.function, key))
         if not answers[0]:
             raise LeftOut("unwanted", keep.function)
 
@@ -294,12 +294,12 @@ def measure_sharpness(gray: Raster) -> float:
     edges = values[:-2, 1:-1] + values[2:, 1:-1] + values[1:-1, :-2] + values[1:-1, 2:] - 4 * inner
     if not edges.size:
         return 0.0
-    # In integers, so that every machine finds the same.
+    # In integers, so that every machine computes the same.
     total, squares = int(edges.sum(dtype=np.int64)), int(np.square(edges, dtype=np.int32).sum(dtype=np.int64))
     return (squares * edges.size - total * total) / edges.size**2
 
 
-def _differ(setting: str, name: str, key: str) -> str:
+def _explain_two_answers(setting: str, name: str, key: str) -> str:
     return f"{setting}: {name} gave two answers for {key}: its answer must depend on the image alone"
 
 

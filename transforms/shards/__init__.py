@@ -1,1 +1,1 @@
-"""From a reference to its record and its row: boxes and labels, work ahead, the files of a shard."""
+"""From records to the files of a shard: reading ahead, decoding threads, worker processes."""

@@ -18,18 +18,18 @@ _FIRST, _SECOND = (
     {"cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us"), "memory": ("memory.limit_in_bytes",)},
     {"cpu": ("cpu.max",), "memory": ("memory.max",)},
 )
-"""The files with the limits of control groups, versions 1 and 2. What a group uses now counts cached files, too."""
+"""Files with the limits of control groups, versions 1 and 2. (Their current usage would include cached files.)"""
 
 
 def available_processors() -> int:
-    """The processors that this process may use: those that it may run on, at most the quota of its control group."""
+    """The number of processors that this process may run on, or the quota of its control group if that is lower."""
     most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quotas = [quota / period for quota, period in _limits("cpu") if quota > 0 and period > 0]
     return max(1, math.ceil(min([most, *quotas])))
 
 
 def default_processes() -> int:
-    """How many processes may convert images: one for each processor, as far as there is memory for them."""
+    """The number of processes to convert images: one per processor, as far as memory allows."""
     free = [limit for (limit,) in _limits("memory")]
     with suppress(OSError):
         lines = (SYSTEM / "meminfo").read_text().splitlines()
@@ -38,12 +38,12 @@ def default_processes() -> int:
 
 
 def fewest_for_processes(settings: DatasetSettings) -> int:
-    """References below which other processes would take as long to begin as they save."""
+    """The number of references below which further processes would take as long to start as they save."""
     return 4_000 if settings.decodes_nothing else 1_000
 
 
 def _limits(controller: str) -> Iterator[list[int]]:
-    """The numbers of each limit that a controller sets, in this process's group and in those around it."""
+    """Yields the numbers of each limit that a controller sets for this process's group or a parent of it."""
     with suppress(OSError):
         for line in (SYSTEM / "self/cgroup").read_text().splitlines():
             _, controllers, group = line.split(":", 2)

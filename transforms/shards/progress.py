@@ -1,6 +1,6 @@
-"""How far this process has come: for the progress bar of a launcher that runs the work itself.
+"""The progress of this process: for the progress bar of a launcher that runs the work itself.
 
-Only ever shown. What is counted for the ledger comes out of the pipeline.
+For display only: the ledger's counts come out of the pipeline.
 """
 
 import os
@@ -19,14 +19,13 @@ class Progress:
 
     Attributes:
         listed: things found so far.
-        planned: how many to convert, once that is known.
-        done: how many were written or rejected so far, or found finished.
-        stage: what is being done, in a word.
+        planned: things to convert, once that is known.
+        done: things written, rejected, or found finished so far.
+        stage: the current work, in a word.
         unit: what is counted: image, file or row.
-        entered: when each stage began, by a monotonic clock; empty in a process that does not run the work from its
-            beginning on.
+        entered: when each stage began, by a monotonic clock; empty unless this process runs the work from the start.
         cpu_before: processor time of this process that belongs to other work.
-        cpu_of_workers: processor time of worker processes that have not been waited for, as they report it.
+        cpu_of_workers: processor time that worker processes have reported and the system does not count yet.
     """
 
     listed: int = 0
@@ -40,7 +39,7 @@ class Progress:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def reset(self, unit: str = "image", alone: bool = False) -> None:
-        """Back to the start, for a process that runs several pipelines; if it is `alone`, all it did is this run's."""
+        """Starts again, as a process may run several pipelines; if `alone`, its processor time so far is this run's."""
         with self._lock:
             self.cpu_before = 0.0 if alone else _cpu_seconds()
             self.listed = self.planned = self.done = 0
@@ -56,7 +55,7 @@ class Progress:
                 self.entered[stage] = time.monotonic()
 
     def seconds(self) -> dict[str, float]:
-        """How long each stage took, the last one until now; empty where this process did not do all of them."""
+        """How long each stage took, the last one until now; empty if this process did not do all of them."""
         with self._lock:
             ends = [*list(self.entered.values())[1:], time.monotonic()]
             return {name: end - began for (name, began), end in zip(self.entered.items(), ends, strict=False)}
@@ -66,7 +65,7 @@ class Progress:
         return _cpu_seconds() - self.cpu_before + self.cpu_of_workers
 
     def price(self, bytes_read: int, bytes_written: int) -> Price | None:
-        """What the run has cost so far; None where this process did not do all of it."""
+        """What the run has cost so far; None if this process did not do all of it."""
         if not (seconds := self.seconds()):
             return None
         return Price(
@@ -78,7 +77,7 @@ class Progress:
         )
 
     def add_done(self, things: int, cpu_seconds: float = 0.0) -> None:
-        """Counts things that are done, with the processor time of a worker process since it last reported any."""
+        """Counts things that are done, and the processor time of a worker process since its last report."""
         with self._lock:
             self.done += things
             self.cpu_of_workers += cpu_seconds
@@ -99,7 +98,7 @@ def _cpu_seconds() -> float:
 
 
 def peak_memory() -> int:
-    """The most memory that this process has held, in bytes; 0 where the system does not say."""
+    """The peak memory of this process, in bytes; 0 if the system does not say."""
     with suppress(ImportError):
         import resource
 

@@ -1,4 +1,4 @@
-"""Work done ahead of its consumer, in threads, in order, within bounds; and the threads that read and decode."""
+"""Threads that read and decode ahead of the consumer, in order, within bounds of memory."""
 
 import threading
 from collections import deque
@@ -14,20 +14,20 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 WINDOW_BYTES = 32 * 2**20
-"""Bytes of images that may be read and not yet written."""
+"""The most bytes of images that are read but not yet written."""
 
 REMOTE_READERS = 128
-"""Images under way at once where each read waits for a network; decoding stays bounded by `threads`."""
+"""Images read at once if reads wait for a network; decoding is still bounded by `threads`."""
 
 BATCH_BYTES = 2**20
 BATCH_ITEMS = 16
 
 
 class ReadAhead:
-    """A pool of threads that maps a function over items ahead of the consumer; consumers may share it.
+    """A pool of threads that maps a function over items ahead of the consumer; several consumers may share it.
 
-    The function's reading and decoding release the interpreter's lock, so that threads use all processors: decoding
-    and encoding with two of them gave 1.14 times what two processes of plain Pillow gave.
+    Reading and decoding release the interpreter's lock, so threads use all processors: two of them decoded and encoded
+    1.14 times as fast as two processes of plain Pillow.
     """
 
     def __init__(self, threads: int, batch_items: int = BATCH_ITEMS) -> None:
@@ -52,18 +52,18 @@ class ReadAhead:
         size_of: Callable[[Item], int],
         size_of_result: Callable[[Result], int],
     ) -> Generator[Result, None, None]:
-        """Yields the results in the order of the items; the function gives those of the first one or more of a run.
+        """Yields the results in the order of the items. Of a run of items, each call handles the first one or more.
 
-        New items are begun while those under way and the results that wait are within `WINDOW_BYTES`. How large a
-        result becomes is known when it is there: no more than `WINDOW_BYTES` and the results of one call in each thread
-        are ever held. What the function raises is raised here; the rest is then dropped.
+        New items are begun while those in progress and the waiting results together are within `WINDOW_BYTES`. The size
+        of a result is known only when it exists, so results may exceed that by those of one call in each thread. If the
+        function raises, the error is raised here and the rest is dropped.
         """
         batches = _batches(items, size_of, self._batch_items)
-        held = _Held()
+        held = _HeldBytes()
         waiting: deque[_Batch[Item, Result]] = deque()
 
         def run(batch: _Batch[Item, Result], at_least_one: bool = False) -> None:
-            batch.future = self._pool.submit(_work, batch, function, size_of_result, held, at_least_one)
+            batch.future = self._pool.submit(_run_batch, batch, function, size_of_result, held, at_least_one)
 
         try:
             upcoming = next(batches, None)
@@ -88,7 +88,7 @@ class ReadAhead:
                 batch.future.cancel()
 
     def _has_room(
-        self, waiting: "deque[_Batch[Item, Result]]", upcoming: "tuple[list[Item], int]", held: "_Held"
+        self, waiting: "deque[_Batch[Item, Result]]", upcoming: "tuple[list[Item], int]", held: "_HeldBytes"
     ) -> bool:
         under_way = held.bytes + sum(batch.size for batch in waiting if batch.items)
         return not waiting or (len(waiting) <= 2 * self._threads and under_way + upcoming[1] <= WINDOW_BYTES)
@@ -99,12 +99,12 @@ class ReadAhead:
 
 
 class DecodePool:
-    """The threads that read and decode, and the turns at decoding: one set for all bundles of a process.
+    """Threads that read and decode, and the semaphore for decoding: shared by all bundles of a process.
 
     The threads end when nothing refers to the pool any more.
 
     Attributes:
-        decoding: entered to decode, by as many at once as there are `threads`.
+        decoding: entered to decode, by no more than `threads` at once.
     """
 
     _shared: ClassVar[WeakValueDictionary[int, "DecodePool"]] = WeakValueDictionary()
@@ -122,7 +122,7 @@ class DecodePool:
             return cls._shared.setdefault(threads, cls(threads))
 
     def pool_for(self, uri: str) -> ReadAhead:
-        """The pool that reads a file: more threads where they wait for a network, begun when first asked for."""
+        """The pool that reads a file, with more threads if they wait for a network; started when first needed."""
         local = storage.is_local(uri)
         with self._lock:
             if local not in self._pools:
@@ -130,8 +130,8 @@ class DecodePool:
             return self._pools[local]
 
 
-class _Held:
-    """How many bytes of results are there and not consumed."""
+class _HeldBytes:
+    """The number of bytes of results that are not consumed yet."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -147,7 +147,7 @@ class _Held:
 
 @dataclass(slots=True, eq=False)
 class _Batch(Generic[Item, Result]):
-    """Items of `size` bytes in total, and the results of those that are done."""
+    """Items of `size` bytes in total, and results of those that are done."""
 
     items: deque[Item]
     size: int
@@ -155,18 +155,18 @@ class _Batch(Generic[Item, Result]):
     future: Future[None] = field(default_factory=Future)
 
     def has_stopped(self) -> bool:
-        """Whether there was no room for all of its results."""
+        """Whether its work has stopped because there was no room for more results."""
         return bool(self.items) and self.future.done() and self.future.exception() is None
 
 
-def _work(
+def _run_batch(
     batch: _Batch[Item, Result],
     function: Callable[[Sequence[Item]], Sequence[Result]],
     size_of_result: Callable[[Result], int],
-    held: _Held,
+    held: _HeldBytes,
     at_least_one: bool,
 ) -> None:
-    """Does a batch's items while there is room; stops rather than waits, so that no pool can be blocked."""
+    """Works on a batch's items while there is room; then stops instead of waiting, so it cannot block the pool."""
     while batch.items and (at_least_one or held.has_room()):
         for result in function(batch.items):
             held.add(size_of_result(result))
@@ -176,7 +176,7 @@ def _work(
 
 
 def _batches(items: Iterable[Item], size_of: Callable[[Item], int], most: int) -> Iterator[tuple[list[Item], int]]:
-    """Small items travel together: handing one over to a thread costs about what decoding a thumbnail does."""
+    """Batches small items: handing one over to a thread costs about as much as decoding a thumbnail."""
     batch: list[Item] = []
     total = 0
     for item in items:

@@ -1,6 +1,6 @@
-"""Numbers of each record of a shard, in staging: what publishing needs of every record without reading its row.
+"""Numbers that publishing needs for every record of a shard; reading them is faster than reading rows.
 
-A file holds one column after the other, and each column holds one entry per record, in the order of the records.
+A file in staging has one column after the other, each with one entry per record, in the order of the records.
 """
 
 from struct import Struct
@@ -18,7 +18,7 @@ Digests = NDArray[np.uint64]
 
 Column = Literal["places", "contents", "hashes"]
 """`places` are entries of the dataset's index (docs/format.md); `contents` are the first 64 bits of each image's
-SHA-256; `hashes` are difference hashes, where they were taken."""
+SHA-256; `hashes` are difference hashes, if they are computed."""
 
 _WIDTHS: dict[Column, int] = {"places": 24, "contents": 8, "hashes": 8}
 
@@ -46,7 +46,7 @@ class RecordColumns:
 
     @property
     def contents(self) -> bytes:
-        """The column of that name."""
+        """The column `contents`."""
         return bytes(self._columns["contents"])
 
     def as_bytes(self) -> bytes:
@@ -55,7 +55,7 @@ class RecordColumns:
 
 
 def read_column(staging: str, split: str, index: int, records: int, column: Column) -> bytes:
-    """A column of a shard with this number of records.
+    """Reads a column of a shard with this number of records.
 
     Raises:
         OSError: it cannot be read.

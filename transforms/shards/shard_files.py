@@ -1,7 +1,7 @@
-"""A shard's files: the TFRecord file, the sidecar that says what is in it, and the note that both are finished.
+"""A shard's files: the TFRecord file, the sidecar that describes its records, and a note that both are finished.
 
 They are written in the staging folder under temporary names and renamed when complete; the note comes last. A shard
-whose note fits its references was finished by an earlier run and is not written again.
+whose note matches its references was finished by an earlier run and is not written again.
 """
 
 import hashlib
@@ -30,18 +30,18 @@ from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.record_columns import RecordColumns, read_column
 
-_BESIDES = ("jsonl", "columns", "versions")
-"""The kinds of the files of a finished shard, besides its records and its note."""
+_OTHER_KINDS = ("jsonl", "columns", "versions")
+"""The kinds of a finished shard's files, except for its records and its note."""
 
 _ROWS_AT_ONCE = 256
 
 
 class Fingerprint(NamedTuple):
-    """What a shard was made of, in hex.
+    """Digests of a shard's input, in hex.
 
     Attributes:
         digest: of its references, wherever and whenever they were listed.
-        versions: of their files' sizes and times: a rewritten image gives another one.
+        versions: of their files' sizes and times: it changes when an image is rewritten.
     """
 
     digest: str
@@ -50,7 +50,7 @@ class Fingerprint(NamedTuple):
 
 def fingerprint(refs: Sequence[ImageRef]) -> Fingerprint:
     """The fingerprint of a shard's references."""
-    # Added one after the other: a shard may have a million references.
+    # Summed without a list of digests: a shard may have a million references.
     digest, versions = (add_digests(sum(map(each, refs))) for each in (digest_of, version_digest_of))
     return Fingerprint(f"{digest:064x}", f"{versions:064x}")
 
@@ -58,17 +58,17 @@ def fingerprint(refs: Sequence[ImageRef]) -> Fingerprint:
 def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> ShardReport | None:
     """The report of a shard that an earlier run finished from the same references; None if there is none.
 
-    A shard is not taken as finished either where an image could not be read for a reason that may be gone by now.
+    A shard does not count as finished if an image could not be read for a reason that may be gone by now.
     """
     try:
         done = orjson.loads(storage.read_range(shard_path(staging, split, index, "done.json")))
         if done.get("format") != MARKER_FORMAT:  # an earlier version finished it, and its sidecar lacks digests
             return None
         report = from_json(ShardReport, {**done["report"], "reused": True})
-    except (FileNotFoundError, MisfitError):  # there is no note, or not one of this version
+    except (FileNotFoundError, MisfitError):  # there is no note, or one of another version
         return None
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
-    there = there and all(storage.exists(shard_path(staging, split, index, kind)) for kind in _BESIDES)
+    there = there and all(storage.exists(shard_path(staging, split, index, kind)) for kind in _OTHER_KINDS)
     may_heal = not MAY_HEAL.isdisjoint(report.rows.rejected)
     if not there or may_heal or done["fingerprint"] != list(mark):
         return None
@@ -76,7 +76,7 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
 
 
 class WrittenShard:
-    """A shard whose files are written, or being written, and not yet known to be good.
+    """A shard whose files are written, or being written, but have not been read back yet.
 
     Args:
         staging: the folder.
@@ -87,9 +87,9 @@ class WrittenShard:
         seed: the dataset's, for the hashes in its index.
 
     Attributes:
-        report: what is known of it so far.
+        report: the report so far.
         temporary: the paths of its TFRecord file and its sidecar until they are finished.
-        changed: the key of the first image with each change of its pixels; of `reencoded`, with no other.
+        changed: for each change of pixels, the key of the first image; for `reencoded`, the first without others.
     """
 
     def __init__(self, staging: str, split: str, index: int, mark: Fingerprint, compression: str, seed: int) -> None:
@@ -110,11 +110,10 @@ class WrittenShard:
         """Writes the files under temporary names, streaming; `finish` does the rest.
 
         Args:
-            images: the records made of its references, in their final order; each loses its bytes when they are
-                written.
+            images: the converted references, in their final order; each record is cleared once it is written.
 
         Raises:
-            OSError: the files cannot be written; nothing of them is left.
+            OSError: the files cannot be written; they are removed.
         """
         file, sidecar = self.temporary
         with (
@@ -125,15 +124,15 @@ class WrittenShard:
             rows.writelines(self._count(_write_records(images, sink)))
 
     def keep(self, images: Iterable[ConvertedImage], path: str, file: ShardEntry) -> bool:
-        """Takes an earlier shard's file for its own, if that is whole, and writes the sidecar; whether it did.
+        """Uses an earlier shard's file and writes the sidecar; returns False if the file is damaged or cannot be used.
 
         Args:
-            images: those in the file, whose rows say where.
-            path: of the file.
-            file: how its dataset describes it.
+            images: the images in the file, whose rows give their places.
+            path: the path of the file.
+            file: its entry in the marker.
 
         Raises:
-            OSError: the sidecar cannot be written; nothing of it is left.
+            OSError: the sidecar cannot be written; it is removed.
         """
         if keep_file(path, file.sha256, self.temporary[0]):
             self._kept = FileContents(file.bytes, file.sha256, file.records)
@@ -142,7 +141,7 @@ class WrittenShard:
         return self._kept is not None
 
     def _count(self, images: Iterable[ConvertedImage]) -> Iterator[bytes]:
-        """Counts images and gives their lines of the sidecar, many at a time: one by one takes twice as long."""
+        """Counts images and yields their sidecar lines, many at a time: one by one takes twice as long."""
         rest = iter(images)
         while some := list(islice(rest, _ROWS_AT_ONCE)):
             yield self._count_some(some)
@@ -176,16 +175,16 @@ class WrittenShard:
         return lines
 
     def finish(self, previous: Mapping[str, str]) -> ShardReport:
-        """Reads the file back, has both on the disk, gives them their names, notes that they are finished, and reports.
+        """Reads the file back, forces both files to disk, renames them, and writes the note; returns the report.
 
         Args:
             previous: paths of the shards of the dataset that will be replaced, by digest, if links to them can be made.
-                One of the same bytes becomes the shard's file: it is in both datasets then, and a rename to its own
-                name leaves it as it is.
+                One with the same bytes becomes the shard's file: both datasets then share it, and renaming it to its
+                own name does nothing.
 
         Raises:
-            DamagedFileError: the file does not hold what was written.
-            OSError: the files cannot be renamed or the note not written.
+            DamagedFileError: the file does not contain what was written.
+            OSError: the files cannot be renamed, or the note cannot be written.
         """
         with self.removed_on_failure():
             contents = self._kept or read_back(self.temporary[0], self._compression)
@@ -195,7 +194,7 @@ class WrittenShard:
             if not self._kept and (path := previous.get(contents.sha256)):
                 keep_file(path, contents.sha256, self.temporary[0])
             force_to_disk(self.temporary)
-            storage.remove_files([self._path("done.json")])  # it must never describe other bytes than are there
+            storage.remove_files([self._path("done.json")])  # an old note must never describe new files
             for temporary, kind in zip(self.temporary, ("tfrecord", "jsonl"), strict=True):
                 storage.move_file(temporary, self._path(kind))
             storage.write_file(self._path("versions"), bytes(self._origins))
@@ -222,7 +221,7 @@ class WrittenShard:
 
     @contextmanager
     def removed_on_failure(self) -> Iterator[None]:
-        """Removes the temporary files where the block raises."""
+        """Removes the temporary files if the block raises."""
         try:
             yield
         except BaseException:
@@ -235,10 +234,10 @@ def _write_records(images: Iterable[ConvertedImage], sink: RecordSink) -> Iterat
         if image.record is not None and isinstance(image.row, SidecarRow):
             image.row.offset, image.row.length = sink.offset, len(image.record)
             sink.write(image.record)
-            image.record = b""  # memory is bounded by the images that are being converted
+            image.record = b""  # so only images that are being converted take memory
         yield image
 
 
 def failed_report(split: str, index: int, references: int, problem: str) -> ShardReport:
-    """The report of a shard that could not be written for a reason that a user can fix."""
+    """The report of a shard that could not be written, for a reason that a user can fix."""
     return ShardReport(split, index, references, RowTotals(), AnnotationTotals(), problem=problem)

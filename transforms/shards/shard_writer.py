@@ -22,7 +22,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, shard_path, staging_folder
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.plan import ReusableDataset
-from recordmill.transforms.records.change_examples import keep_examples
+from recordmill.transforms.records.change_examples import write_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, copy_earlier, exclude_image
 from recordmill.transforms.records.earlier_datasets import (
     JoinedReference,
@@ -42,12 +42,12 @@ from recordmill.transforms.shards.shard_files import (
 
 
 def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
-    """A shard's references in their final order: by hash, so that classes are mixed and listing order has no say."""
+    """A shard's references in their final order: by hash, so classes are mixed and listing order does not matter."""
     return sorted(refs, key=lambda ref: (order_of(seed, ref.key), ref.key, ref.offset))
 
 
 def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
-    """One sentence on two references with one key, if there are such; equal keys are neighbours in the order."""
+    """One sentence on two references with the same key, if there are any; `refs` are in their final order."""
     for one, other in pairwise(refs):
         if one.key != other.key:
             continue
@@ -65,12 +65,12 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
 
 
 def needs_unpacking(refs: Iterable[ImageRef]) -> bool:
-    """Whether files must be unpacked to reach the images: each process would do that for itself."""
+    """Whether files must be unpacked to reach the images: each process would repeat that."""
     return any(ref.packing and not ref.packing.startswith("zip:") for ref in refs)
 
 
 UNSURE_NANOSECONDS = 2_000_000_000
-"""A file may change again within this time and keep its modification time, on a file system with coarse times."""
+"""Within this time, a file may change and keep its modification time, on file systems with coarse timestamps."""
 
 
 _DIGESTS_AT_ONCE = 256
@@ -79,18 +79,18 @@ _SECONDS_BETWEEN_COUNTS = 0.1
 
 
 class InputError(Exception):
-    """An image could not be read for a reason that says nothing about it: its store is out of order."""
+    """An image could not be read because its store failed, which says nothing about the image."""
 
 
 class WorkerDiedError(Exception):
-    """A process ended before it was done with what it was given; the message says what to do."""
+    """A worker process ended before its task was done; the message says what to do."""
 
 
 RUN_BYTES = 2**20
 """Bytes of records after which a run of references ends."""
 
 Convert = Callable[[Sequence[ImageRef], str], Generator[ConvertedImage, None, None]]
-"""Turns references of a split into records, in their order."""
+"""Converts references of a split to records, in their order."""
 
 
 @dataclass
@@ -103,8 +103,8 @@ class ShardWriter:
         plan_id: names the staging folder.
         label_map: class ids.
         threads: how many images are decoded at once.
-        in_line: whether the thread that writes a shard of local files also reads and converts them: other threads would
-            only take the interpreter from it, if nothing is decoded, or if other processes use the processors.
+        in_line: whether the thread that writes a shard of local files also reads and converts them. Other threads would
+            only compete for the interpreter if nothing is decoded, or if other processes use the processors.
         recipe: what the plan id stands for.
         reuse: earlier datasets whose records may be copied.
         exclusions: what is left out.
@@ -112,7 +112,7 @@ class ShardWriter:
     """
 
     count_done = staticmethod(PROGRESS.add_done)
-    """Called with the number of references that are done; a worker process counts in its own way."""
+    """Called with the number of references that are done; worker processes replace it."""
 
     settings: DatasetSettings
     output: str
@@ -135,7 +135,7 @@ class ShardWriter:
 
     @cached_property
     def _previous_shards(self) -> dict[str, str]:
-        """Paths of the previous dataset's shards by digest; none of a store's: copies of what is there save nothing."""
+        """Paths of the previous dataset's shards by digest; empty in a store, where copying them would save nothing."""
         marker = find_marker(self.previous) if self.previous and storage.is_local(self.previous) else None
         return {each.sha256: storage.join(self.previous, each.name) for each in marker.shards} if marker else {}
 
@@ -147,13 +147,13 @@ class ShardWriter:
     def write(
         self, split: str, index: int, unordered: Iterable[ImageRef], convert: Convert | None = None
     ) -> WrittenShard | ShardReport:
-        """Writes one shard; gives its report at once if it was finished before or cannot be written.
+        """Writes one shard; returns its report at once if it was finished before or cannot be written.
 
         Args:
             split: the shard's split.
             index: its place in the plan.
             unordered: its references.
-            convert: turns them into records; by default `convert`, in this process.
+            convert: converts them to records; by default `self.convert`, in this process.
         """
         refs = order_references(unordered, self.settings.seed)
         if problem := find_duplicate_key(refs, self.settings.unit):
@@ -169,16 +169,16 @@ class ShardWriter:
                 with closing((convert or self.convert)(refs, split)) as images:
                     shard.write(self._count(images))
             if index == 0 and self.settings.report:
-                keep_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self.settings)
+                write_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self.settings)
             return shard
         except (FunctionError, WorkerDiedError) as error:
             problem = str(error)
-        except OSError as error:  # of the output: those of the images are InputErrors
+        except OSError as error:  # in the output; errors in images are InputErrors
             problem = explain_output_error(error, self.output)
         return failed_report(split, index, len(refs), problem)
 
     def _keep_untouched(self, shard: WrittenShard, refs: list[ImageRef], split: str) -> bool:
-        """Has a shard keep its file in the previous dataset, if that would be written again; whether it does."""
+        """Keeps a shard's file in the previous dataset if the same would be written again; returns whether it did."""
         previous, digest = self.previous, partial(self._digests.digest, split=split)
         if [(each.folder, each.same_files) for each in self.reuse] != [(previous, True)]:
             return False
@@ -190,7 +190,7 @@ class ShardWriter:
         return shard.keep(self._count(images), storage.join(previous, found.file.name), found.file)
 
     def finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
-        """Reads a shard back and gives its files their names."""
+        """Reads a shard back and renames its files; see `WrittenShard.finish`."""
         if isinstance(shard, ShardReport):
             return shard
         try:
@@ -200,7 +200,7 @@ class ShardWriter:
             return failed_report(report.split, report.index, report.rows.references, problem)
 
     def convert_run(self, refs: Sequence[ImageRef], split: str) -> list[ConvertedImage]:
-        """Converts references until their records have `RUN_BYTES`: at least one."""
+        """Converts references, at least one, until their records have `RUN_BYTES`."""
         found, size = [], 0
         with closing(self.convert(refs, split)) as images:
             for image in images:
@@ -214,7 +214,7 @@ class ShardWriter:
         """Yields the records of references in their order.
 
         Raises:
-            InputError: an image's store is out of order.
+            InputError: an image's store failed.
         """
         in_line = self.in_line and storage.is_local(refs[0].uri)
         decoding = nullcontext() if in_line else self.readers.decoding
@@ -240,8 +240,8 @@ class ShardWriter:
             yield from images
 
     def _find_origins(self, refs: Iterable[ImageRef], split: str) -> Iterator[tuple[ImageRef, RowOrigin]]:
-        """Digests of references, many at a time: one by one, between images, each takes three times as long."""
-        if self.settings.source.late_labels:  # no record is copied then, see `convert_image`
+        """Yields references with digests, many at a time: one by one, between images, takes three times as long."""
+        if self.settings.source.late_labels:  # then no record is copied, see `convert_image`
             yield from ((ref, UNKNOWN) for ref in refs)
             return
         newest, rest = time.time_ns() - UNSURE_NANOSECONDS, iter(refs)
@@ -256,7 +256,7 @@ class ShardWriter:
         done, due = 0, 0.0
         for image in images:
             done += 1
-            if (now := time.monotonic()) >= due:  # for each image, it would take a fiftieth of a thumbnail's time
+            if (now := time.monotonic()) >= due:  # counting each image would take a fiftieth of a thumbnail's time
                 self.count_done(done)
                 done, due = 0, now + _SECONDS_BETWEEN_COUNTS
             yield image

@@ -1,9 +1,9 @@
-"""Processes that write shards next to this one, or convert the images of a shard that this one writes.
+"""Worker processes: they write shards, or convert images of a shard that this process writes.
 
-A server forks them. It is itself forked from the launcher, before that has a thread or a client of a store. Elsewhere
-it is a new interpreter: a fork of a process with threads may wait forever for a lock that one of them held. Workers get
-what they need pickled, and open clients of their own. If the launcher ends for any reason, the server ends itself and
-the workers.
+A server forks them. The server is itself forked from the launcher, before the launcher has threads or clients of a
+store. Elsewhere it is a new interpreter: a fork of a process with threads may wait forever for a lock that one of them
+held. Workers get what they need by pickle, and open their own clients. If the launcher ends for any reason, the server
+ends itself and the workers.
 """
 
 import os
@@ -36,22 +36,22 @@ from recordmill.transforms.shards.shard_files import failed_report
 from recordmill.transforms.shards.shard_writer import ShardWriter, WorkerDiedError, order_references
 
 RUN_ITEMS = 64
-"""References that a worker converts at once for another process, at most."""
+"""The most references that a worker converts at once for another process."""
 
 PROGRESS_ITEMS = 64
-"""References after which a worker that writes a shard says how far it is."""
+"""References after which a worker that writes a shard reports its progress."""
 
 _CODER = ReferenceBatchCoder(ReferenceBatch)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a worker is to do with some references of a split.
+    """A worker's task with some references of a split.
 
     Attributes:
         split: the split.
-        index: the shard to be written of all of them; None: they are to be converted, in their order.
-        refs: the references, encoded: pickled, they would take six times as long.
+        index: the shard to write from all of them; None to convert them, in their order.
+        refs: the references, encoded: pickling them would take six times as long.
     """
 
     split: str
@@ -61,14 +61,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """What a worker has done since it last said so: images, and seconds of processor time."""
+    """A worker's progress since its last report: images, and seconds of processor time."""
 
     images: int
     cpu_seconds: float
 
 
 class ForkServer:
-    """Forks workers when asked to; started when the first is needed, or at once if it is forked from this process."""
+    """Forks workers on request; started with the first of them, or at once if it is forked from this process."""
 
     def __init__(self, fork: bool) -> None:
         self._control: socket.socket | None = None
@@ -76,7 +76,7 @@ class ForkServer:
             self._start(fork=True)
 
     def start_worker(self) -> BufferedRWPair:
-        """A new worker, which ends when the stream to it is closed."""
+        """Starts a worker; it ends when the stream to it is closed."""
         if self._control is None:
             self._start(fork=False)
         assert self._control is not None
@@ -90,7 +90,7 @@ class ForkServer:
         if self._control is not None:
             self._control.close()
             self._wait()
-            PROGRESS.cpu_of_workers = 0.0  # the system counts it from here on
+            PROGRESS.cpu_of_workers = 0.0  # the system counts their time now
 
     def _start(self, fork: bool) -> None:
         self._control, theirs = socket.socketpair()
@@ -111,8 +111,8 @@ class ForkServer:
 def _open_stream(end: int) -> BufferedRWPair:
     """Opens an end of a socket for both directions.
 
-    Records are pickled into it and read out of it without a copy of the whole message: this takes half the time (at
-    both ends together 85 instead of 150 us for a photograph's record).
+    Records are pickled to it and read from it without a copy of the whole message, in half the time (at both ends
+    together 85 instead of 150 us for a photograph's record).
     """
     os.set_blocking(end, True)  # Beam sets a default timeout for sockets when it looks for Google's credentials
     return BufferedRWPair(FileIO(end, "rb"), FileIO(end, "wb", closefd=False))
@@ -128,7 +128,7 @@ _servers: list[ForkServer] = []
 
 @contextmanager
 def workers_allowed(fork: bool) -> Iterator[None]:
-    """Within the block, this process can have workers; at its end they are gone.
+    """Allows this process to have workers within the block; ends them afterwards.
 
     Args:
         fork: whether this process may be forked: it is our own, and has no clients.
@@ -141,7 +141,7 @@ def workers_allowed(fork: bool) -> Iterator[None]:
 
 
 def serve(control: int) -> NoReturn:
-    """Runs in the server: forks a worker for each socket that arrives, until the launcher's end is closed."""
+    """Runs in the server: forks a worker for each socket that arrives, until the launcher closes its end."""
     workers = []
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher decides what an interrupt means
@@ -152,27 +152,27 @@ def serve(control: int) -> NoReturn:
             while sockets := socket.recv_fds(launcher, 1, 1)[1]:
                 if not (worker := os.fork()):
                     launcher.close()
-                    _work(_open_stream(sockets[0]))
+                    _run_worker(_open_stream(sockets[0]))
                 os.close(sockets[0])
                 workers.append(worker)
-        for worker in workers:  # most have ended; their ids are not used again before they are waited for
+        for worker in workers:  # most have ended, but their ids are not reused before they are waited for
             os.kill(worker, signal.SIGKILL)
-            os.waitpid(worker, 0)  # so that their processor time is counted
+            os.waitpid(worker, 0)  # so that its processor time is counted
     finally:
         os._exit(0)
 
 
-def _work(launcher: BufferedRWPair) -> NoReturn:
-    """Runs in a worker: does one task after the other."""
+def _run_worker(launcher: BufferedRWPair) -> NoReturn:
+    """Runs in a worker: does one task after another."""
     done, counted = 0, 0.0
 
     def count(things: int) -> None:
         nonlocal done
         done += things
         if done >= PROGRESS_ITEMS:
-            tell_done()
+            report_progress()
 
-    def tell_done() -> None:
+    def report_progress() -> None:
         nonlocal done, counted
         _send(launcher, Advance(done, (now := time.process_time()) - counted))
         done, counted = 0, now
@@ -182,19 +182,19 @@ def _work(launcher: BufferedRWPair) -> NoReturn:
         FileSystems.set_options(options)
         writer.count_done = count
         while True:
-            answer = _do(pickle.load(launcher), writer)
-            tell_done()
+            answer = _do_task(pickle.load(launcher), writer)
+            report_progress()
             _send(launcher, answer)
     except (EOFError, ConnectionError):  # the launcher has closed its end
         os._exit(0)
     except Exception as error:  # noqa: BLE001  # it is raised in the launcher
-        _send(launcher, _as_answer(error))
+        _send(launcher, _make_picklable(error))
     finally:
         os._exit(1)
 
 
-def _do(task: Task, writer: ShardWriter) -> list[ConvertedImage] | ShardReport | Exception:
-    """A task's result, or the error it ended with."""
+def _do_task(task: Task, writer: ShardWriter) -> list[ConvertedImage] | ShardReport | Exception:
+    """Returns the result of a task, or the error that ended it."""
     batch = _CODER.decode(task.refs)
     refs = [*batch.refs, *batch.notices]
     try:
@@ -202,11 +202,11 @@ def _do(task: Task, writer: ShardWriter) -> list[ConvertedImage] | ShardReport |
             return writer.convert_run(order_references(refs, writer.settings.seed), task.split)
         return writer.finish(writer.write(task.split, task.index, refs))
     except Exception as error:  # noqa: BLE001  # it is raised in the launcher
-        return _as_answer(error)
+        return _make_picklable(error)
 
 
-def _as_answer(error: Exception) -> Exception:
-    """An error that can be pickled, and says where it was raised."""
+def _make_picklable(error: Exception) -> Exception:
+    """Replaces an error that cannot be pickled; adds a note of where it was raised."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:  # noqa: BLE001  # its class cannot be made again from its arguments
@@ -219,12 +219,12 @@ class WorkerProcesses:
     """Workers that share the shards of a plan with this process."""
 
     def __init__(self, here: ShardWriter, there: ShardWriter, count: int, references: int) -> None:
-        """Starts them.
+        """Starts the workers.
 
         Args:
             here: writes shards in this process.
-            there: writes shards in each of them.
-            count: how many there are.
+            there: writes shards in each worker.
+            count: the number of workers.
             references: the number of references in all shards.
         """
         self._here = here
@@ -240,9 +240,9 @@ class WorkerProcesses:
         self._ahead = ReadAhead(count + 1, RUN_ITEMS)
 
     def submit(self, split: str, index: int, refs: list[ImageRef]) -> Future[ShardReport] | None:
-        """Has a worker write a shard; None if this process should write it, and workers help, so that all end together.
+        """Gives a shard to a worker; None if this process should write it with the workers' help, so all end together.
 
-        What is raised there is raised by the result.
+        The future raises what the worker raises.
         """
         with self._turn:
             share = (self._given + self._left) / (self._count + 1)
@@ -254,7 +254,7 @@ class WorkerProcesses:
         return self._writing.submit(self._write, Task(split, index, _encode(refs)), len(refs))
 
     def convert(self, refs: Sequence[ImageRef], split: str) -> Generator[ConvertedImage, None, None]:
-        """Converts references in order, in this process, and in workers from the time when one is without a shard."""
+        """Converts references in order, in this process, and in workers as soon as one has no shard to write."""
 
         def run(some: Sequence[ImageRef]) -> list[ConvertedImage]:
             with self._borrow(for_shard=False) as worker:
@@ -269,7 +269,7 @@ class WorkerProcesses:
         yield from self._ahead.map_runs(run, refs[at:], attrgetter("expected_bytes"), ConvertedImage.size)
 
     def close(self) -> None:
-        """Ends them when they have written their shards."""
+        """Ends the workers when they have written their shards."""
         self._writing.shutdown(cancel_futures=True)
         self._ahead.close()
         for worker in self._idle:
@@ -292,7 +292,7 @@ class WorkerProcesses:
 
     @contextmanager
     def _borrow(self, for_shard: bool) -> Iterator[BufferedRWPair | None]:
-        """An idle worker, or for images this process (None); shards go first."""
+        """Waits for an idle worker or, for images, until this process (None) is free; shards come first."""
 
         def is_ready() -> bool:
             return (bool(self._idle) and (for_shard or not self._waiting)) or (not for_shard and self._is_free_here)
@@ -316,14 +316,14 @@ class WorkerProcesses:
                 self._turn.notify_all()
 
     def _ask(self, worker: BufferedRWPair | None, task: Task) -> Any:
-        """The result of a task; raises what the worker raised."""
+        """Lets a worker do a task and returns the result; raises what the worker raised."""
         assert worker is not None
         try:
             _send(worker, task)
             while isinstance(answer := pickle.load(worker), Advance):
                 PROGRESS.add_done(answer.images, answer.cpu_seconds)
-        except (EOFError, OSError, pickle.UnpicklingError):  # its end is closed, perhaps within an answer
-            with suppress(OSError):  # the task may not have been sent
+        except (EOFError, OSError, pickle.UnpicklingError):  # the worker has ended, perhaps within an answer
+            with suppress(OSError):  # closing flushes a task that may not have been sent
                 worker.close()
             what = f"shard {task.split}-{task.index:05d}" if task.index is not None else f"images of {task.split}"
             why = "a worker process ended before it was done with"

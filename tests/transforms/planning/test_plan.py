@@ -29,7 +29,7 @@ from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.planning import plan as plan_module
 from recordmill.transforms.planning import summary
-from recordmill.transforms.planning.plan import OUTSIDE, make_plan
+from recordmill.transforms.planning.plan import OUTSIDE_PLAN_ID, make_plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary, range_of
 
@@ -141,7 +141,7 @@ ALL_IN_TRAIN = SplitCutoffs(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [H
         ([FATAL], BASE, None, "/x/d: it loops"),
         ([*IMAGES, FATAL, replace(FATAL, uri="/x/c")], BASE, None, "/x/c: it loops (and 1 more)"),
         ([replace(FATAL, uri=f"/x/{n:02}") for n in range(99)], BASE, None, "/x/00: it loops (and 98 more)"),
-        (IMAGES, BASE, SplitCutoffs(take_below=0), "all 100 images are left out: raise limit or the fractions"),
+        (IMAGES, BASE, SplitCutoffs(cutoff=0), "all 100 images are left out: raise limit or the fractions"),
         (
             [
                 *(replace(ref, split="train") for ref in IMAGES),
@@ -247,7 +247,7 @@ def test_the_plan_id_changes_with_every_setting_that_decides_bytes(field):
 def test_every_other_setting_is_among_those():
     # `decode: none` goes with conventions without images; the recipe holds it as it holds the rest. In place of
     # `exclude` it has a digest of what the file names.
-    assert {*CHANGED, "decode", "exclude", *OUTSIDE} == set(as_yaml_dict(BASE))
+    assert {*CHANGED, "decode", "exclude", *OUTSIDE_PLAN_ID} == set(as_yaml_dict(BASE))
 
 
 def test_the_plan_id_does_not_change_with_limits_on_rejects():
@@ -307,7 +307,7 @@ def test_the_plan_id_changes_with_versions(monkeypatch):
 def test_a_trial_of_a_few_images_has_the_full_runs_class_ids():
     refs = [ImageRef(f"{n:02}/{m}.jpg", f"/x/{n}/{m}.jpg", MB, label=f"{n:02}") for n in range(50) for m in range(2)]
     take = sorted(hash_key(0, ref.key).take for ref in refs)[20]
-    trial = plan_of(refs, replace(BASE, limit=20), SplitCutoffs(take_below=take))
+    trial = plan_of(refs, replace(BASE, limit=20), SplitCutoffs(cutoff=take))
     assert (trial.summary.references, trial.summary.left_out) == (20, {"limit": 80})
     assert trial.label_map == plan_of(refs).label_map == LabelMap({f"{n:02}": n for n in range(50)})
 

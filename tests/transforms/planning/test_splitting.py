@@ -65,7 +65,7 @@ def test_a_given_split_wins_over_hash_and_move():
 
 def test_limit_takes_from_all_splits_alike():
     taken = sorted(hash_key(0, key).take for key in KEYS)[400]
-    splitter = ImageSplitter(0, THREE, SplitCutoffs(take_below=taken))
+    splitter = ImageSplitter(0, THREE, SplitCutoffs(cutoff=taken))
     places = Counter(splitter.place(ImageRef(key, key))[1:] for key in KEYS)
     assert places["", "limit"] == 3600
     assert places["train", ""] == pytest.approx(320, abs=35)

@@ -12,7 +12,7 @@ from recordmill.transforms.planning import summary
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
-SPLITTER = ImageSplitter(0, SplitSettings(fractions={"train": 0.5, "test": 0.3}), SplitCutoffs(take_below=3 << 62))
+SPLITTER = ImageSplitter(0, SplitSettings(fractions={"train": 0.5, "test": 0.3}), SplitCutoffs(cutoff=3 << 62))
 REFS = st.builds(
     ImageRef,
     key=st.integers(0, 999).map("cat/{}.jpg".format),
@@ -229,7 +229,7 @@ def test_the_first_rejections_keep_their_details():
     refs = [ImageRef(key, key).notice("rejected", "bad_row", f"{key} is bad") for key in "bca"]
     one, other = summarize(refs[:2]), summarize(refs[2:])
     one.merge(other)
-    assert one.rejected_such == summarize(refs).rejected_such == {"bad_row": "a (a is bad)"}
+    assert one.rejected_examples == summarize(refs).rejected_examples == {"bad_row": "a (a is bad)"}
 
 
 @pytest.mark.parametrize("status", ["ignored", "left_out"])

@@ -2,7 +2,7 @@ from make_settings import make_settings
 
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.outcome import Outcome
-from recordmill.transforms.publishing.acted_settings import count_acted, tell_acted
+from recordmill.transforms.publishing.acted_settings import add_acted, count_acted
 
 
 def test_on_how_many_images_settings_acted():
@@ -27,10 +27,10 @@ def test_on_how_many_images_settings_acted():
 def test_a_finished_dataset_says_what_acted_on_nothing():
     settings = load_settings(None, ["images={quality: 50, reencode: when_needed}", "limit=9"]).settings
     numbers = {"unit": "image", "ledger": {"written": 301, "left_out": {"limit": 5}}, "changes": {}}
-    noted = tell_acted(Outcome("kept", "", 0, numbers=numbers, notes=("a",)), settings)
+    noted = add_acted(Outcome("kept", "", 0, numbers=numbers, notes=("a",)), settings)
     assert noted.notes == ("a", "images.quality acted on 0 of 301 images")
     assert noted.numbers == {**numbers, "acted": {"images.quality": 0, "limit": 5}}
     failed = Outcome("failed", "", 1)
-    assert tell_acted(failed, settings) is failed
+    assert add_acted(failed, settings) is failed
     plain = Outcome("published", "", 0, numbers=numbers)
-    assert tell_acted(plain, make_settings()) is plain
+    assert add_acted(plain, make_settings()) is plain

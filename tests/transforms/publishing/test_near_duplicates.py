@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from recordmill.transforms.publishing.duplicates import (
     MOST_BITS,
-    are_telling,
+    are_distinctive,
     count_differing,
     find_closest_apart,
     find_near_pairs,
@@ -74,7 +74,7 @@ def test_many_hashes_with_most_bits_in_common_are_compared(fixed):
 
 def test_blank_pages_and_plain_gradients_tell_nothing():
     hashes = np.array([0, 2**64 - 1, 0b11111, 0b111111, 2**64 - 32, 2**64 - 64], np.uint64)
-    assert are_telling(hashes).tolist() == [False, False, False, True, False, True]
+    assert are_distinctive(hashes).tolist() == [False, False, False, True, False, True]
 
 
 @given(st.lists(st.tuples(CENTRES, st.integers(0, 3)), max_size=30))

@@ -10,7 +10,7 @@ from PIL import Image
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
-from recordmill.transforms.records.change_examples import keep_examples, read_examples
+from recordmill.transforms.records.change_examples import read_examples, write_examples
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def refs(tmp_path):
 
 def test_each_change_has_an_example_that_can_be_read_again(refs, tmp_path):
     path, other = str(tmp_path / "first.json"), str(tmp_path / "second.json")
-    keep_examples(path, refs, {"reencoded": "a.png", "rotated": "b.png", "resized": "gone.png"}, make_settings())
-    keep_examples(other, refs, {"reencoded": "a.png", "flattened": "a.png"}, make_settings())
+    write_examples(path, refs, {"reencoded": "a.png", "rotated": "b.png", "resized": "gone.png"}, make_settings())
+    write_examples(other, refs, {"reencoded": "a.png", "flattened": "a.png"}, make_settings())
     first, second = read_examples([str(tmp_path / "none.json"), path, other])
     assert (first.change, first.key, first.changes) == ("reencoded", "a.png", ("reencoded",))
     assert first.before_bytes == os.path.getsize(tmp_path / "a.png")
@@ -46,7 +46,7 @@ class CountedReads(ClassFolders):
 
 def test_an_image_that_shows_several_changes_is_read_once(refs, tmp_path):
     path, settings = str(tmp_path / "examples.json"), make_settings(source=CountedReads())
-    keep_examples(path, refs, {"reencoded": "a.png", "flattened": "a.png", "rotated": "b.png"}, settings)
+    write_examples(path, refs, {"reencoded": "a.png", "flattened": "a.png", "rotated": "b.png"}, settings)
     assert sorted(CountedReads.reads) == ["a.png", "b.png"]
     assert [(each.change, each.key) for each in read_examples([path])] == [
         ("flattened", "a.png"),
@@ -55,14 +55,14 @@ def test_an_image_that_shows_several_changes_is_read_once(refs, tmp_path):
 
 
 def test_without_changes_there_are_no_examples(refs, tmp_path):
-    keep_examples(str(tmp_path / "none.json"), refs, {}, make_settings())
-    keep_examples(str(tmp_path / "none.json"), refs, {"rotated": "b.png"}, make_settings())
+    write_examples(str(tmp_path / "none.json"), refs, {}, make_settings())
+    write_examples(str(tmp_path / "none.json"), refs, {"rotated": "b.png"}, make_settings())
     assert not (tmp_path / "none.json").exists()
     assert read_examples([str(tmp_path / "none.json")]) == ()
 
 
 def test_examples_of_a_shard_that_is_written_again_replace_those_of_the_failed_run(refs, tmp_path):
     path = str(tmp_path / "examples.json")
-    keep_examples(path, refs, {"reencoded": "a.png"}, make_settings())
-    keep_examples(path, refs, {}, make_settings())
+    write_examples(path, refs, {"reencoded": "a.png"}, make_settings())
+    write_examples(path, refs, {}, make_settings())
     assert read_examples([path]) == ()

@@ -1,1 +1,1 @@
-"""What a dataset says of itself to other tools and to people: the files next to its shards. One module per format."""
+"""Files next to the shards that describe a dataset to people and other tools: one module per format."""

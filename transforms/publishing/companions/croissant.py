@@ -1,6 +1,6 @@
 """`croissant.json`: the dataset in the Croissant format of MLCommons (mlcommons.org/croissant/1.0), for catalogues.
 
-Readers of Croissant cannot open TFRecords; the sidecars, which they can, give a record set a split: what each image is,
+Readers of Croissant cannot open TFRecords, but they can read sidecars. These give one record set per split: each image,
 and its place in which file.
 """
 
@@ -31,11 +31,11 @@ _COLUMNS = {
 
 
 def describe_croissant(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """`croissant.json`, of any dataset."""
+    """Makes `croissant.json`, for any dataset."""
     marker, about = dataset.marker, dataset.settings.about
     splits = {name: split.shards for name, split in marker.splits.items() if split.shards}
     columns = [each for each in _COLUMNS if dataset.settings.holds_images or each not in PIXEL_FIELDS]
-    context = resources.files(__package__) / "croissant_context.json"  # as the format's specification has it
+    context = resources.files(__package__) / "croissant_context.json"  # from the format's specification
     description = {
         "@context": orjson.loads(context.read_bytes()),
         "@type": "sc:Dataset",

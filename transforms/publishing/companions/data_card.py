@@ -16,11 +16,11 @@ from recordmill.transforms.publishing.companions.tfds_files import why_not_tfds
 from recordmill.transforms.publishing.marker import StagedDataset
 
 MOST_CLASSES = 100
-"""Classes that the card lists; `labels.txt` has all."""
+"""The most classes that the card lists; `labels.txt` has all."""
 
 
 def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """`README.md`, of any dataset."""
+    """Makes `README.md`, for any dataset."""
     stored = {feature.key for feature in dataset.marker.example_features}
     sure = {feature.key for feature in dataset.sure_features}
     card = load_template(__package__, "README.md.jinja", text=show_text).render(
@@ -38,17 +38,17 @@ def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
 
 
 def show_text(text: str) -> str:
-    """Text that shows as it is on one line, whatever Markdown or HTML would make of it."""
+    """Escapes text so that Markdown and HTML show it unchanged, on one line."""
     escaped = re.sub(r"([\\`*_{}\[\]|~])", r"\\\1", " ".join(text.split()))
-    escaped = re.sub(r"^(\d*)([-+#=.)])", r"\1\\\2", escaped)  # of a list, or a heading
+    escaped = re.sub(r"^(\d*)([-+#=.)])", r"\1\\\2", escaped)  # the start of a list or heading
     return html.escape(escaped, quote=False)
 
 
 def reading_snippet(marker: Marker) -> str:
-    """A short script that reads a split of a dataset with tf.data, without Recordmill.
+    """Writes a short script that reads a split of a dataset with tf.data, without Recordmill.
 
-    Run in the dataset's folder it prints the first element. It finds the files in the marker, so that it goes on
-    working whatever they are called; features, compression and decoding are this dataset's.
+    Run in the dataset's folder, it prints the first element. It takes file names from the marker, so it works whatever
+    they are; features, compression and decoding are this dataset's.
 
     Args:
         marker: the dataset's.
@@ -70,6 +70,6 @@ def reading_snippet(marker: Marker) -> str:
 
 
 def _literal(value: bytes | str | float) -> str:
-    """A Python literal; JSON's strings are Python's too, in double quotes."""
+    """A Python literal; JSON strings are valid Python, with double quotes."""
     text = value.decode() if isinstance(value, bytes) else value
     return json.dumps(text, ensure_ascii=False) if isinstance(text, str) else repr(text)

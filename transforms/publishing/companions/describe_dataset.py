@@ -1,8 +1,8 @@
 """All files that describe a dataset, made while it is published.
 
-A describer takes the dataset, complete in staging, and yields `(file name, content)` for each file that it has to say:
-none where it has nothing to say of this dataset. The content comes in pieces, so that a file about every record needs
-no more memory than one about none. The same dataset gives the same bytes: place, time and run are not in them.
+A describer takes the dataset, complete in staging, and yields `(file name, content)` for each file that it makes, if
+any. The content comes in pieces, so a file about every record needs no more memory than one about none. The same
+dataset gives the same bytes, which do not depend on place, time or run.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,10 +27,10 @@ Describer = Callable[[StagedDataset], Iterable[tuple[str, Iterable[bytes]]]]
 
 
 def describe_label_map(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """The label map of TensorFlow's Object Detection API, if the convention names a file for it: `label_map.pbtxt`.
+    """Makes the label map of TensorFlow's Object Detection API, if the convention has a file for it: `label_map.pbtxt`.
 
-    Its readers keep the id 0 for the background and refuse a file in which a class has it (object_detection/utils/
-    label_map_util.py, `_validate_label_map`). COCO files of other tools often list a class 0 that no box has.
+    Its readers reserve the id 0 for the background and refuse a file in which a class has it (object_detection/utils/
+    label_map_util.py, `_validate_label_map`). COCO files from other tools often list a class 0 that no box has.
     """
     if name := dataset.layout.convention.label_map_file:
         counted = {label for split in dataset.marker.splits.values() for label in split.class_counts}
@@ -39,12 +39,12 @@ def describe_label_map(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[b
 
 
 def note_background(labels: Mapping[str, int], counts: Mapping[str, int], file: str) -> str:
-    """What to say where a class that something has is numbered 0, and a label map is written; else the empty string.
+    """A note if a label map is written and a class that is not empty has the id 0; else the empty string.
 
     Args:
         labels: class ids.
-        counts: how many there are of each class.
-        file: the label map's name; empty: there is none.
+        counts: the size of each class.
+        file: the label map's name; empty if there is none.
     """
     names = [label for label, number in labels.items() if not number and counts.get(label)]
     if not names or not file:
@@ -56,10 +56,11 @@ def note_background(labels: Mapping[str, int], counts: Mapping[str, int], file: 
 
 
 def describe_schema(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """`schema.pbtxt`, of any dataset: the features as a `tensorflow_metadata.proto.v0.Schema`, for TFX and TFT.
+    """Makes `schema.pbtxt`, for any dataset: a `tensorflow_metadata.proto.v0.Schema`, for TFX and TFT.
 
-    `tensorflow_transform.tf_metadata.schema_utils.schema_as_feature_spec` makes of it what `tf.io.parse_example` takes:
-    an empty shape gives `FixedLenFeature([])`, none `VarLenFeature`. Written as text, so that nothing is imported.
+    `tensorflow_transform.tf_metadata.schema_utils.schema_as_feature_spec` turns it into features for
+    `tf.io.parse_example`: an empty shape gives `FixedLenFeature([])`, no shape `VarLenFeature`. Written as text, it
+    needs no import.
     """
     text = load_template(__package__, "schema.pbtxt.jinja", quoted=quoted).render(
         features=dataset.layout.features, sure=dataset.sure_features, labels=dataset.marker.labels
@@ -68,7 +69,7 @@ def describe_schema(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[byte
 
 
 def describe_report_data(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """`report.json`, where the settings ask for a report and there is something to say."""
+    """Makes `report.json`, if the settings ask for a report and there is something in it."""
     if not dataset.settings.report:
         return
     first = sorted((report for report in dataset.reports if not report.index), key=attrgetter("split"))
@@ -78,23 +79,23 @@ def describe_report_data(dataset: StagedDataset) -> Iterator[tuple[str, Iterable
 
 
 def describe_records(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """`records.index`, of any dataset: the place of each record, as docs/format.md describes it."""
+    """Makes `records.index`, for any dataset: the place of each record, as docs/format.md describes it."""
     places = (dataset.read_column(shard.report, "places") for shard in dataset.shards)
     yield INDEX, chain([pack_head([shard.entry for shard in dataset.shards])], places)
 
 
 def describe_versions(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """`records.versions`, of any dataset: a later run copies what has not changed, and need not read its sources."""
+    """Makes `records.versions`, for any dataset: a later run copies unchanged records without reading their sources."""
     paths = [dataset.path_of(shard.report, "versions") for shard in dataset.shards]
     yield VERSIONS, chain([pack_table(map(storage.read_range, paths), len(paths))], map(storage.read_range, paths))
 
 
 def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """`sidecars/<shard>.idx` for each shard, where the settings ask for it.
+    """Makes `sidecars/<shard>.idx` for each shard, if the settings ask for it.
 
     Indexes are for readers that seek: DALI (`tfrecord2idx`) and PyTorch's `tfrecord` package. One line per record,
-    `<offset> <length>`, in bytes; the length counts the 16 bytes of framing. They are in `sidecars/`, because a reader
-    that globs for shards (`train-*`) must not find them.
+    `<offset> <length>`, in bytes; the length includes the 16 bytes of framing. They are in `sidecars/`, because a
+    reader that globs for shards (`train-*`) must not find them.
     """
     for shard in dataset.shards if dataset.settings.index_files else ():
         places = parse_places(dataset.read_column(shard.report, "places"))[:, :2].tolist()
@@ -113,13 +114,13 @@ DESCRIBERS: tuple[Describer, ...] = (
     describe_report_data,
     describe_index,
 )
-"""All of them, in the order in which the marker lists their files."""
+"""All describers, in the order in which the marker lists their files."""
 
 
 def describe_dataset(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """The name below the output folder and the content of every file that describes a dataset.
+    """Yields the name below the output folder and the content of every file that describes a dataset.
 
-    Each content is to be used up before the next file is asked for.
+    Consume each content before asking for the next file.
     """
     for describe in DESCRIBERS:
         yield from describe(dataset)

@@ -1,4 +1,4 @@
-"""Worth a look: what to know of a dataset before training on it; found once, for terminal, card and page."""
+"""Worth a look: what to know about a dataset before training on it; found once for terminal, card and report."""
 
 import posixpath
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.sources.class_folders import READERS
 
 LARGE_IMBALANCE = 10
-"""How many times as large as the smallest class the largest is where that is worth a look."""
+"""The least ratio of the largest class to the smallest that is worth a look."""
 
 LARGE_GROWTH = 1.5
-"""How many times the bytes of their files re-encoded images take where that is worth a look."""
+"""Re-encoded images are worth a look if they are more than this many times as large as their files."""
 
 
 def find_remarks(marker: Marker, images: ImageTotals, settings: DatasetSettings) -> list[Remark]:
-    """The remarks, the worst first; the same for the same dataset. The marker's notes are not among them."""
+    """Makes the remarks, the worst first; the same for the same dataset. They do not include the marker's notes."""
     return [
         *_find_duplicates(marker),
         *_find_classes(marker),
@@ -102,7 +102,7 @@ def _find_lossy(images: ImageTotals, settings: DatasetSettings) -> Iterator[Rema
 
 
 def _growth(changed: Reencoded) -> str:
-    """How many times larger records are than the files, where that is much."""
+    """How much larger records are than their files, if it is much."""
     if not changed.after > LARGE_GROWTH * changed.before > 0:
         return ""
     return f" and {changed.after / changed.before:.1f} times as large"
@@ -126,7 +126,7 @@ def _find_rejected(marker: Marker, images: ImageTotals) -> Iterator[Remark]:
 
 
 def _find_annotations(images: ImageTotals, settings: DatasetSettings) -> Iterator[Remark]:
-    """Files that were rejected as images and may hold annotations, which a source of folders does not read."""
+    """Remarks on rejected files that may contain annotations, which a source of folders does not read."""
     keys = [key for kept in images.rejected.values() for key in kept]
     such = {posixpath.splitext(key)[1].lower(): key for key in reversed(keys)}
     for ending in sorted(such.keys() & READERS.keys()) if settings.source.labels_from_folders else ():

@@ -1,10 +1,10 @@
-"""What TensorFlow Datasets reads: `dataset_info.json`, `features.json` and a list of class names a label feature.
+"""Files for TensorFlow Datasets: `dataset_info.json`, `features.json` and one list of class names per label feature.
 
 With them `tfds.builder_from_directory(folder)` loads the dataset. They are the JSON form of TFDS's protocol buffers
 (tensorflow_datasets/core/proto/{dataset_info,feature}.proto), in which 64-bit integers are strings.
 
 TFDS finds a split's files by a template of literal text, `{SPLIT}`, `{SHARD_INDEX}`, `{NUM_SHARDS}` and
-`{SHARD_X_OF_Y}`; shards count from 0, with five digits at least (tensorflow_datasets/core/naming.py).
+`{SHARD_X_OF_Y}`; shards are counted from 0, with at least five digits (tensorflow_datasets/core/naming.py).
 """
 
 import re
@@ -28,14 +28,14 @@ _REFUSED_FIELDS = {
 
 
 class NoTemplateError(ValueError):
-    """TFDS cannot read such a dataset; the message says why, as the rest of a sentence that begins with `because`."""
+    """TFDS cannot read the dataset; the message is the rest of a sentence after `because`."""
 
 
 def file_template(settings: DatasetSettings) -> str:
     """The template by which TFDS finds the files of any split.
 
     Raises:
-        NoTemplateError: there is none, or TFDS could not read the files that it finds.
+        NoTemplateError: there is none, or TFDS could not read the files.
     """
     if settings.compression != "none":
         raise NoTemplateError(f"its files are compressed ({settings.compression})")
@@ -66,7 +66,7 @@ def _literal(text: str) -> str:
 
 
 def why_not_tfds(dataset: StagedDataset) -> str:
-    """Why TFDS cannot read the dataset, as the rest of a sentence that begins with `because`; empty where it can."""
+    """Why TFDS cannot read the dataset, as the rest of a sentence after `because`; empty if it can."""
     try:
         file_template(dataset.settings)
     except NoTemplateError as error:
@@ -75,7 +75,7 @@ def why_not_tfds(dataset: StagedDataset) -> str:
 
 
 def describe_tfds(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """The files for TFDS; none for a dataset that it cannot read."""
+    """Makes the files for TFDS; none if it cannot read the dataset."""
     if why_not_tfds(dataset):
         return
     names = tfds_names(dataset.marker.labels)
@@ -120,7 +120,7 @@ def _dataset_info(dataset: StagedDataset, features: Iterable[Feature]) -> dict[s
 
 
 def _dataset_name(name: str) -> str:
-    """The name in the letters that TFDS allows: `[a-zA-Z][a-zA-Z0-9_]*`."""
+    """The name in characters that TFDS allows: `[a-zA-Z][a-zA-Z0-9_]*`."""
     word = re.sub(r"\W", "_", name, flags=re.ASCII)
     return word if word[:1].isalpha() else f"dataset_{word}".rstrip("_")
 
@@ -130,7 +130,7 @@ def _is_label(feature: Feature) -> bool:
 
 
 def _type(name: str, **content: Any) -> dict[str, Any]:
-    """A feature's type, by its class in TFDS."""
+    """A feature's type, named by its class in TFDS."""
     return {"pythonClassName": f"tensorflow_datasets.core.features.{name}", **content}
 
 
@@ -141,7 +141,7 @@ def _feature(feature: Feature, classes: int, dataset: StagedDataset) -> dict[str
 
 
 def _value(feature: Feature, classes: int) -> dict[str, Any]:
-    """The type of one value, also where there are many."""
+    """The type of a single value of a feature."""
     if feature.many and feature.field == "bbox":
         box = {"shape": {"dimensions": ["4"]}, "dtype": "float32", "bboxFormat": "REL_YXYX"}
         return _type("bounding_boxes.BBoxFeature", boundingBox=box)
@@ -154,9 +154,9 @@ def _value(feature: Feature, classes: int) -> dict[str, Any]:
 
 
 def _image(dataset: StagedDataset) -> dict[str, Any]:
-    """What the image's feature is: decoded by its format, raw of one shape, or the bytes of raw ones of several."""
+    """The type of the image: encoded, raw if all have the same shape, or else just bytes."""
     if dataset.settings.images.store != "raw":
-        shape = {"dimensions": ["-1", "-1", "3"]}  # gray ones are decoded to three
+        shape = {"dimensions": ["-1", "-1", "3"]}  # gray images are decoded to three channels
         return _type("image_feature.Image", image={"shape": shape, "dtype": "uint8"})
     found = dataset.images
     if len(found.sizes) != 1 or len(found.channels) != 1:

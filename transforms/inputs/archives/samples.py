@@ -63,7 +63,7 @@ def _convert(value: Any, kind: Kind, part: str) -> Any:
     try:
         return feature_value(value, kind, part)
     except Rejected:
-        raise bad_sample(f"{part}: {value!r:.60} is no {'text' if kind == 'bytes' else kind}") from None
+        raise bad_sample(f"{part}: {value!r:.60} is not {'text' if kind == 'bytes' else f'of type {kind}'}") from None
 
 
 @dataclass(slots=True)

@@ -465,7 +465,7 @@ class CellReader:
         if self.base64_column:
             image = cells.get(self.base64_column)
             if not isinstance(image, str) or not image.strip():
-                raise refuse(self.base64_column, "" if isinstance(image, str) else image, "no base64")
+                raise refuse(self.base64_column, "" if isinstance(image, str) else image, "not base64")
         if self.columns.labels:
             entry.labels = self._texts_in(self.columns.labels, cells)
         self._read_boxes(entry, cells)

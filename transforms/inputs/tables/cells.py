@@ -188,7 +188,7 @@ def read_cell(cell: Any, column: ColumnSettings, as_text: bool) -> Any:
         with suppress(orjson.JSONDecodeError):
             values = orjson.loads(cell)
     if not isinstance(values, list):
-        raise CellError(f"{_shown(cell)} is no {column.type}" + (", written as in JSON" if as_text else ""))
+        raise CellError(f"{_shown(cell)} is not of type {column.type}" + (", written as in JSON" if as_text else ""))
     return [_read_value(value, column) for value in values]
 
 
@@ -199,7 +199,7 @@ def _read_value(cell: Any, column: ColumnSettings, parse: Callable[[str], Any] |
         value = TYPES[column.base].convert(parse(cell) if parse else cell)
     if value is None:
         names = f" ({', '.join(column.enum)})" if column.enum else ""
-        raise CellError(f"{_shown(cell)} is no {column.base}{names}")
+        raise CellError(f"{_shown(cell)} is not of type {column.base}{names}")
     try:
         return COERCE[column.kind](value)
     except FeatureValueError:

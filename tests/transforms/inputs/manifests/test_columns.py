@@ -83,7 +83,7 @@ def test_nothing_but_blanks_is_nothing():
         ({}, "column 'image' is empty"),
         ({"image": None}, "column 'image' is empty"),
         ({"image": " "}, "column 'image' is empty"),
-        ({"image": 7}, "column 'image': 7 (int) is no base64"),
+        ({"image": 7}, "column 'image': 7 (int) is not base64"),
     ],
 )
 def test_a_row_of_text_without_its_image_is_known_by_its_number(cells, message):

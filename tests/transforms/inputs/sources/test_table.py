@@ -108,11 +108,15 @@ def test_a_value_that_is_missing_is_left_out_where_readers_have_a_default(refer)
 @pytest.mark.parametrize(
     ("name", "content", "detail"),
     [
-        ("t.csv", "truth,n,text,x\ntrue,1.5,a,1\n", "t.csv, row 2, column 'n': '1.5' is no int"),
+        ("t.csv", "truth,n,text,x\ntrue,1.5,a,1\n", "t.csv, row 2, column 'n': '1.5' is not of type int"),
         ("t.csv", "truth,n,text,x\ntrue,1,a\n", "t.csv, row 2: it has 3 cells, and the table has 4 columns"),
         ("t.csv", b"truth,n,text,x\ntrue,1,\xff,1\n", "t.csv, row 2: it is not in utf-8"),
         ("t.csv", 'truth,n,text,x\ntrue,1,"a"b,1\n', "t.csv, row 2: it is not a row of a table: "),
-        ("t.jsonl", '{"truth": true, "n": 1, "text": "a", "x": 1}', "t.jsonl, row 1, column 'x': 1 is no float"),
+        (
+            "t.jsonl",
+            '{"truth": true, "n": 1, "text": "a", "x": 1}',
+            "t.jsonl, row 1, column 'x': 1 is not of type float",
+        ),
         (
             "t.jsonl",
             '{"truth": true, "n": 9223372036854775808, "text": "a", "x": 1.5}',

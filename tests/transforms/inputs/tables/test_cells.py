@@ -106,23 +106,23 @@ def test_values_that_have_a_type_must_have_the_columns(word, cell, value):
 @pytest.mark.parametrize(
     ("word", "cell", "message"),
     [
-        ("float", 1, "1 is no float"),
-        ("float", True, "True is no float"),
-        ("number", True, "True is no number"),
-        ("int", 1.0, "1.0 is no int"),
-        ("int", True, "True is no int"),
-        ("int", "1", "'1' is no int"),
-        ("uint", -1, "-1 is no uint"),
+        ("float", 1, "1 is not of type float"),
+        ("float", True, "True is not of type float"),
+        ("number", True, "True is not of type number"),
+        ("int", 1.0, "1.0 is not of type int"),
+        ("int", True, "True is not of type int"),
+        ("int", "1", "'1' is not of type int"),
+        ("uint", -1, "-1 is not of type uint"),
         ("uint", 2**63, f"{2**63} is out of the range of int64"),
         ("int", -(2**63) - 1, f"{-(2**63) - 1} is out of the range of int64"),
         ("float", 1e39, "1e+39 is out of the range of float"),
-        ("string", 1, "1 is no string"),
-        ("string", "\ud800", "'\\ud800' is no string"),
-        ("bool", 1, "1 is no bool"),
-        ("enum", "middle", "'middle' is no enum (low, high)"),
-        ("enum", ["low"], "['low'] is no enum (low, high)"),
-        ("int[]", 1, "1 is no int[]"),
-        ("int[]", [1, None], "None is no int"),
+        ("string", 1, "1 is not of type string"),
+        ("string", "\ud800", "'\\ud800' is not of type string"),
+        ("bool", 1, "1 is not of type bool"),
+        ("enum", "middle", "'middle' is not of type enum (low, high)"),
+        ("enum", ["low"], "['low'] is not of type enum (low, high)"),
+        ("int[]", 1, "1 is not of type int[]"),
+        ("int[]", [1, None], "None is not of type int"),
         ("string", "x" * 999, None),
     ],
 )
@@ -138,7 +138,7 @@ def test_a_value_of_another_type_is_refused_as_the_tutorial_does(word, cell, mes
 def test_a_long_value_is_shown_cut():
     with pytest.raises(CellError) as refused:
         read_cell("x" * 999, column("int"), as_text=True)
-    assert str(refused.value) == f"'{'x' * 56}... is no int"
+    assert str(refused.value) == f"'{'x' * 56}... is not of type int"
 
 
 ANY_CELL = st.one_of(

@@ -31,7 +31,7 @@ BATCH_SIZE = 1024
 """The most references in a batch: about 200 KB."""
 
 
-class NothingReferredError(Exception):
+class NoReferenceError(Exception):
     """A source yielded nothing for a file: a bug in the source, by which the ledger would lose the file."""
 
 
@@ -140,7 +140,7 @@ def _list_file(
         else:
             yield each
     if not found:
-        raise NothingReferredError(f"the source says nothing of {file.uri}: it must yield at least one reference")
+        raise NoReferenceError(f"the source says nothing of {file.uri}: it must yield at least one reference")
     return names_images
 
 

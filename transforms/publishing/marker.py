@@ -82,7 +82,7 @@ def check_names(marker: Marker) -> None:
         )
 
 
-def name_sidecars_of_nothing(reports: Iterable[ShardReport]) -> dict[str, ShardReport]:
+def name_sidecars_without_records(reports: Iterable[ShardReport]) -> dict[str, ShardReport]:
     """The sidecars of shards that have no record: of what they were given everything was rejected or left out."""
     empty = sorted((report for report in reports if not report.records), key=attrgetter("place"))
     return {f"{SIDECARS}/rejected-{number:05d}.jsonl": report for number, report in enumerate(empty)}
@@ -121,7 +121,7 @@ def build_marker(
         duplicates=duplicates,
         input_bytes=rows.input_bytes,
         output_bytes=sum(split.bytes for split in splits.values()),
-        files=(*SIDE_FILES, *name_sidecars_of_nothing(finished.reports)),
+        files=(*SIDE_FILES, *name_sidecars_without_records(finished.reports)),
         index=INDEX,
         notes=tuple(plan.notes),
         about=None if plan.about == About() else plan.about,

@@ -50,7 +50,7 @@ from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.output_state import remove_staging
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.run_settings import RunSettings
-from recordmill.transforms.publishing.marker import StagedDataset, check_names, name_sidecars_of_nothing
+from recordmill.transforms.publishing.marker import StagedDataset, check_names, name_sidecars_without_records
 from recordmill.transforms.shards.progress import PROGRESS
 
 
@@ -114,7 +114,7 @@ def stage_dataset(
     for shard in dataset.shards:
         moves.append([shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.name])
         moves.append([shard_name(shard.report.split, shard.report.index, "jsonl"), shard.sidecar])
-    for sidecar, report in name_sidecars_of_nothing(dataset.reports).items():
+    for sidecar, report in name_sidecars_without_records(dataset.reports).items():
         moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
     files = list(dataset.marker.files)
     for number, (name, content) in enumerate(descriptions):

@@ -21,7 +21,7 @@ from recordmill.transforms.publishing.marker import (
     build_marker,
     check_names,
     name_shards,
-    name_sidecars_of_nothing,
+    name_sidecars_without_records,
     preview_numbers,
 )
 
@@ -124,13 +124,13 @@ def test_the_marker_is_exact():
 
 def test_sidecars_of_shards_without_records_are_numbered_in_the_shards_order():
     empty = [report("train", 10, 0), report("train", 9, 0), report("test", 3, 0)]
-    assert name_sidecars_of_nothing([*REPORTS, *empty]) == {
+    assert name_sidecars_without_records([*REPORTS, *empty]) == {
         "sidecars/rejected-00000.jsonl": empty[2],
         "sidecars/rejected-00001.jsonl": REPORTS[2],
         "sidecars/rejected-00002.jsonl": empty[1],
         "sidecars/rejected-00003.jsonl": empty[0],
     }
-    assert name_sidecars_of_nothing([REPORTS[0], REPORTS[1]]) == {}
+    assert name_sidecars_without_records([REPORTS[0], REPORTS[1]]) == {}
 
 
 @pytest.mark.parametrize(

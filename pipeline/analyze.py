@@ -24,7 +24,7 @@ from recordmill.storage.transform_fn import DEFAULT_SIZE
 from recordmill.storage.versions import current_folder
 
 MOST_SIDE = 16_384
-"""No network takes larger images, and a batch of them would not fit in memory."""
+"""No network takes larger images, and a batch would not fit in memory."""
 
 EPILOG = """\
 The dataset must have been converted with analyze: true or images.moments: true.

@@ -322,7 +322,7 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
 
 
 def _run_analysis(output: str, muted: bool) -> Mapping[str, Any]:
-    """Runs the analysis in a process of its own; returns its line of JSON, or a substitute if it wrote none."""
+    """Runs the analysis in its own process; returns its line of JSON, or a substitute if there is none."""
     here = str(Path(__file__).parents[2])  # the package's folder, wherever this process was started
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))}
     command = [sys.executable, "-P", "-m", "recordmill.pipeline.analyze", "--", output]

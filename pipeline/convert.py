@@ -48,8 +48,7 @@ def convert(
 ) -> Dataset:
     """Converts a collection as `recordmill run` does, and returns the opened dataset.
 
-    Progress and the summary go to stderr. A second conversion waits for the first. A dataset that the output already
-    holds is opened.
+    Progress and the summary go to stderr. A second conversion waits for the first. An existing dataset is just opened.
 
     Args:
         inputs: a folder or file; or several by name. The names then begin the images' keys.
@@ -60,7 +59,7 @@ def convert(
         against: the dataset with which `expect` compares; None for the one in the output.
         reuse: earlier datasets whose unchanged images are taken without decoding them.
         update: whether to replace the dataset in the output, and to reuse its unchanged images.
-        versions: whether to publish in a new folder below the output, and so to keep earlier datasets.
+        versions: whether to publish in a new folder below the output, and keep earlier datasets.
         overwrite: whether to replace another dataset in the output.
         discard: whether to delete the unfinished work of earlier runs first.
         threads: number of images decoded at once in a process; 0 for one per processor.
@@ -70,7 +69,7 @@ def convert(
         settings: the dataset's settings, as in YAML; a mapping sets only the keys in it: `images={"quality": 90}`.
 
     Raises:
-        ConversionError: no dataset was made: the command would have ended with an exit code above 0.
+        ConversionError: no dataset was made: the command's exit code would be above 0.
         KeyboardInterrupt: it was interrupted; the same call continues from finished shards.
     """
     terminal = Terminal(None if quiet else sys.stderr)

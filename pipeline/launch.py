@@ -1,4 +1,4 @@
-"""Runs one conversion from the command line: flags, the conversion, and the summary."""
+"""Runs the command once: flags, the conversion, and the summary."""
 
 import gc
 import os
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recordmill.pipeline.configuration.job import Job
 
 MOST_NOTES = 20
-"""The maximum number of notes in the line of JSON; `recordmill.json` has all of them."""
+"""The most notes in the line of JSON; `recordmill.json` has all of them."""
 
 
 def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -> int:

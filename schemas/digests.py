@@ -89,7 +89,7 @@ def source_digest_of(ref: ImageRef) -> int:
 
 
 def record_digest_of(split: str, key: str, record: str) -> int:
-    """A 256-bit digest of a record's split, its key and its own digest in hex, see `RecordDigests`."""
+    """A 256-bit digest of a record's split, its key and own digest in hex, see `RecordDigests`."""
     return _hash(f"{split}\0{record}\0{key}")
 
 

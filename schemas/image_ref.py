@@ -29,13 +29,13 @@ class ImageRef:
         offset: first byte of the image in the file, or in its unpacked content (`packing`).
         length: bytes of the image there; -1 for all from `offset`.
         packing: how its bytes are stored in the file, as the text of a `schemas.packing.Packing`; empty: as they are.
-        label: class name; the empty string if the image has none, or its label is read with it.
-        group: images of one group stay in one split; the empty string for the image alone.
-        split: the split that the source gives; the empty string if it is decided later.
-        spelling: the path below the input as the store spells it, if it differs from the key; else the empty string.
-        sha256: the hex digest that the image's bytes must have; the empty string if it is not known.
+        label: class name; empty if the image has none, or its label is read with it.
+        group: images of one group stay in one split; empty for the image alone.
+        split: the split that the source gives; empty if it is decided later.
+        spelling: the path below the input as the store spells it, if it differs from the key; otherwise empty.
+        sha256: the hex digest that the image's bytes must have; empty if it is not known.
         features: further fields of the record as a JSON object: texts, numbers, truth values or lists of one of them;
-            the empty string for none.
+            empty for none.
         lacks_file: whether it has no boxes because the file that would describe them does not exist.
     """
 

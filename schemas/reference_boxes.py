@@ -21,7 +21,7 @@ def boxes_of(
     fractions: bool = False,
     shapes: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """The fields of `ImageRef.features` for an image's boxes; numbers that are not finite become None.
+    """The fields of `ImageRef.features` for an image's boxes; non-finite numbers become None.
 
     Args:
         boxes: xmin, ymin, xmax, ymax of each, in pixels from the upper left corner.
@@ -44,7 +44,7 @@ def boxes_of(
 
 
 def _finite(values: Iterable[Any]) -> list[Any]:
-    """The values with None for numbers that JSON cannot hold."""
+    """The values; None for numbers that JSON cannot hold."""
     return [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
 
 

@@ -119,7 +119,7 @@ TRANSIENT = frozenset({"changed", "unreadable", "vanished"})
 
 
 def explain_reason(fate: Fate, code: str) -> str:
-    """What a reason means, at any stage; the empty string if it is not a reason of this fate."""
+    """What a reason means, at any stage; empty if it is not a reason of this fate."""
     if fate == "rejected":
         return "; or ".join(dict.fromkeys(codes[code] for codes in REASONS.values() if code in codes))
     return (IGNORED if fate == "ignored" else LEFT_OUT).get(code, "")

@@ -47,8 +47,7 @@ class LoadedSettings:
     Attributes:
         settings: what the dataset is, before the inputs' files fill in the rest.
         names_convention: whether a convention was given or recognised, rather than left at the default.
-        comment: the first line of the configuration if it says what was recognised, as a dataset's `config.yaml` may;
-            otherwise empty.
+        comment: the first line of the configuration if it says what was recognised; otherwise empty.
     """
 
     settings: DatasetSettings
@@ -180,7 +179,7 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
 
 
 def _too_large(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
-    """The numbers above `INT64_MAX`, and their paths; only a `seed` may be so large."""
+    """The numbers above `INT64_MAX`, which only `seed` may be, by their paths."""
     if isinstance(value, dict | list):
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _too_large(each, f"{path}.{key}" if path else f"{key}")

@@ -143,7 +143,7 @@ def _other_rules(settings: DatasetSettings) -> Sequence[_Rule]:
 
 
 def _why_no_group(settings: DatasetSettings) -> str:
-    """Why nothing has to be kept in one split; the empty string if something may have to be."""
+    """Why nothing has to be kept in one split; empty if something may have to be."""
     if settings.splits.given:
         return f"the split of every {settings.unit} is given"
     one = list(settings.splits.fractions.values()) == [1]

@@ -22,7 +22,7 @@ MODULE = "python -m pipeline.run"
 """The command that, without arguments, converts the sample."""
 
 IN_PROCESS_RUNNERS = ("DirectRunner", "FnApiRunner")
-"""Runners that work in this process, and have finished when `run` returns."""
+"""Runners that work in this process, and are done when `run` returns."""
 
 LOCAL_RUNNERS = (*IN_PROCESS_RUNNERS, "PrismRunner")
 """Runners that work on this machine, in this process or in another."""
@@ -112,7 +112,7 @@ class LaunchOptions:
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises UsageError instead of ending the process, so that errors are reported like all others."""
+    """Raises UsageError instead of ending the process, to be reported like all others."""
 
     def __init__(self, **settings: Any) -> None:
         """Takes what `argparse.ArgumentParser` takes; examples keep their lines, and no flag may be abbreviated."""
@@ -263,7 +263,7 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
 
 
 def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
-    """A sentence on the first argument that neither Recordmill nor Beam knows; the empty string if there is none.
+    """A sentence on the first argument that neither Recordmill nor Beam knows; empty if there is none.
 
     Beam is not imported: two seconds are long for a typo.
 

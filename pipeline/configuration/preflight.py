@@ -33,7 +33,7 @@ _SECRETS = {
 
 
 def call_with_timeout(function: Callable[[], Result], seconds: float) -> Result:
-    """Calls a function, and returns or raises what it does.
+    """Calls a function; returns or raises what it does.
 
     Raises:
         TimeoutError: it has not ended within `seconds`; its thread may go on until the process ends.
@@ -271,7 +271,7 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def read_exclusions(path: str, setting: str = "exclude") -> Exclusions:
-    """Reads a list of images to exclude; nothing is excluded if its path is empty.
+    """Reads a list of images to exclude; an empty path gives an empty list.
 
     Args:
         path: the list, on any file system.

@@ -63,13 +63,13 @@ class LayoutFinder:
         return f"{COMMENT}{self.found.kind}: {printable(self.found.why)}\n" if self.found else ""
 
     def fill_in(self, written: Mapping[str, Any]) -> dict[str, Any]:
-        """Adds recognised settings to those that are given, which stay; both are in YAML's shape.
+        """Adds recognised settings to the given ones, which stay; both are in YAML's shape.
 
-        If `source.kind` is given, only this kind is considered; if the files' names do not show it, the usual words for
+        If `source.kind` is given, only this kind is considered; if file names do not show it, the usual words for
         splits are used.
 
         Raises:
-            UsageError: the user must choose between layouts, or give more settings; one sentence.
+            UsageError: the user must choose between layouts, or give more settings.
         """
         source = _part(written, "source")
         kinds = [source["kind"]] if "kind" in source else _kinds_with(source)
@@ -183,7 +183,7 @@ def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> 
 
 
 def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]) -> Recognised | None:
-    """The only possible layout of an input; None if its files' names do not show any.
+    """The only possible layout of an input; None if file names do not show any.
 
     Args:
         sketch: the input.
@@ -192,7 +192,7 @@ def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: M
         written: the settings that the user has given.
 
     Raises:
-        UsageError: there are several, or a setting is missing; one sentence with the flags.
+        UsageError: there are several, or a setting is missing; the text has the flags.
     """
     if sketch.only:
         kinds = [kind for kind in kinds if compile_globs(load_source(kind)().files).match_file(sketch.only)]
@@ -240,7 +240,7 @@ def _agreements(settings: Any, written: Any) -> int:
 
 
 def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Recognised settings, without those about splits if the user decides the splits."""
+    """Recognised settings, without those about splits if the user decides these."""
     splits, labels = _part(written, "splits"), _part(written, "labels")
     given = settings.get("splits", {})
     are_classes = bool(given.get("from_folders")) and set(given["from_folders"]) <= set(labels.get("classes") or ())
@@ -258,7 +258,7 @@ def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> 
 
 
 def _part(written: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """The settings below a key; empty if its value is not a mapping."""
+    """The settings below a key; empty unless they are a mapping."""
     part = written.get(key)
     return part if isinstance(part, dict) else {}
 

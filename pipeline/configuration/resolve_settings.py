@@ -75,7 +75,7 @@ def check_fields(layout: ExampleLayout) -> None:
 
 
 def find_unstored_boxes(layout: ExampleLayout) -> str:
-    """A sentence if the source surely gives boxes and no feature stores them; otherwise the empty string."""
+    """A sentence if the source surely gives boxes and no feature stores them; otherwise empty."""
     source = layout.settings.source
     asked_by = source.annotations().get("boxes", "") or ("source.kind" if source.is_about_boxes else "")
     return explain_unstored_boxes(f"{asked_by} gives boxes") if asked_by and not layout.stores_boxes else ""
@@ -151,7 +151,7 @@ def complete_settings(settings: DatasetSettings) -> DatasetSettings:
     """Fills in the settings that follow from others, whatever the inputs are.
 
     Raises:
-        ValueError: two contradict each other; one sentence, which usually begins with the YAML key.
+        ValueError: two contradict each other; the text usually begins with the YAML key.
     """
     layout = ExampleLayout(settings)
     check_features(layout)
@@ -297,7 +297,7 @@ def _name_after_output(output: str, settings: DatasetSettings) -> DatasetSetting
 
 @dataclass(frozen=True, slots=True)
 class _WholeFiles(Source):
-    """Yields one reference for each file: to the whole file."""
+    """Yields a reference to each whole file."""
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         yield file

@@ -27,7 +27,7 @@ _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: 
 
 
 class _Unusable(Exception):
-    """A text in YAML cannot be used as settings; the message follows the text's name in a sentence."""
+    """A text in YAML cannot be used as settings; the message continues the text's name."""
 
 
 def parse_yaml(text: str, name: str) -> Any:
@@ -178,7 +178,7 @@ def without_none(kind: Any) -> Any:
 
 
 def _what_to_write(kind: Any, value: Any) -> str:
-    """What to write instead of a value; the empty string if unknown."""
+    """What to write instead of a value; empty if unknown."""
     if is_dataclass(kind):
         return f"write one of its keys below it ({', '.join(each.name for each in fields(kind))})"
     if get_origin(kind) is Mapping:
@@ -196,7 +196,7 @@ def _what_to_write(kind: Any, value: Any) -> str:
 
 
 def _words_for(kind: Any) -> Sequence[str]:
-    """Words for a value of this type, if it is one of several types that a setting may have."""
+    """Words for a value of this type, if a setting may have several types."""
     if get_origin(kind) is Literal:
         return get_args(kind)
     return ["a list"] if get_origin(kind) is tuple else [_WORDS[kind]] if kind in _WORDS else []
@@ -215,7 +215,7 @@ def _which_list(kinds: Sequence[Any], value: Any) -> str:
 
 
 def _near_key(kind: Any, loc: Sequence[str | int], value: Any) -> str:
-    """The key that was most likely meant by an unknown one; the empty string if there is none.
+    """The key that was most likely meant by an unknown one; empty if there is none.
 
     Tried in this order: a very similar sibling, an entry of a sibling mapping whose values have the type, a similar
     sibling, and a key of the same name elsewhere.

@@ -43,7 +43,7 @@ def check_dataflow(beam_arguments: Sequence[str], inputs: Sequence[str], output:
 
 
 def explain_built(options: PipelineOptions) -> str:
-    """A sentence about what was built instead of starting a job; the empty string if one was started.
+    """What was built instead of starting a job, in a sentence; empty if one was started.
 
     A flex template's launcher also requests a template, and starts the job from it once this process has exited:
     there is nothing to wait for here, whatever the flags.

@@ -68,7 +68,7 @@ def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
         name: the job's name.
 
     Returns:
-        Whether Flink accepted it; False if no cluster is named, or none of its running jobs has this name.
+        Whether Flink accepted it; False if no cluster is named, or it runs no such job.
 
     Raises:
         OSError: the cluster does not answer.

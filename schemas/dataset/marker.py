@@ -286,7 +286,7 @@ class RunEntry:
         seconds: the duration of each stage, by name; absent unless one process ran all of them.
         price: what the plan predicted, and what the run cost; absent if it made no prediction.
         id: the run's id.
-        inputs: folders or files by input name; the empty name for a single input without a name.
+        inputs: folders or files by input name; the empty name for one without a name.
         versions: a digest of the times and sizes of all files that were listed.
         finished: time in UTC.
         shards_reused: shards that an earlier run had finished.

@@ -1,4 +1,4 @@
-"""The report on a finished shard, and the reports on all shards together."""
+"""The report on a finished shard, and those on all shards together."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -48,7 +48,7 @@ class ShardReport:
         images_disputed: images on which the earlier datasets disagree.
         damaged: damaged files of earlier datasets in which its images were looked up.
         reused: whether an earlier run had finished it.
-        problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
+        problem: one sentence that fails the run, e.g. a full disk; empty if there is none.
         images: facts about its images.
         contents: hashes that find images of the same bytes; not stored.
     """
@@ -112,7 +112,7 @@ class FinishedShards(Totals):
         return totals
 
     def find_problem(self) -> str:
-        """Why the files must not be used, in a sentence; the empty string if they hold all Examples that were built."""
+        """Why the files must not be used, in a sentence; empty if they hold all Examples that were built."""
         problems = [report.problem for report in self.reports if report.problem]
         problems += [example.text for reason, example in self.such.items() if not reason]
         for name, rows in self.splits.items() if not problems else ():

@@ -27,7 +27,7 @@ class SidecarRow:
         moments: for each channel the sum of its values and the sum of their squares; null if they were not computed.
         changes: what was changed on the way, by name.
         difference_hash: of 64 bits, in hex; absent if `images.near_duplicates` is off.
-        boxes: its boxes, counted by what happened to them; absent if it cannot have any.
+        boxes: its number of boxes by outcome; absent if it cannot have any.
         classes: the classes of its boxes, or all its labels; absent if it can have only one.
         offset: the first byte of its frame in the unpacked file.
         length: bytes of the record, without the 16 bytes of framing.
@@ -71,7 +71,7 @@ class RejectedRow:
         rejected: the reason, in a word; null if it was left out.
         detail: what is wrong, for people.
         left_out: the reason for leaving it out, in a word; absent if it was rejected.
-        boxes: its boxes, counted by what happened to them; absent if it cannot have any.
+        boxes: its number of boxes by outcome; absent if it cannot have any.
     """
 
     key: str

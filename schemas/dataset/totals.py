@@ -160,7 +160,7 @@ class AnnotationTotals(Totals):
         without_boxes: images without a box, by cause: `no_file` describes the image, its annotation has `no_objects`,
             or `all_dropped`.
         labels: labels of images that may have several, by outcome: `listed`, `written`, `unknown_label`,
-            `not_chosen` (`labels.classes` leaves it out); if the image was not written, all others are counted as
+            `not_chosen` (`labels.classes` leaves it out); of images not written, all others are
             `with_rejected_images` or `with_left_out_images`.
         examples: the first box of `faulty` for each reason.
     """
@@ -177,7 +177,7 @@ LOSSLESS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff")
 """File extensions of formats that are nearly always lossless: sidecars do not say the format."""
 
 REJECTED_EXAMPLES = 5
-"""The number of rejected images whose keys are kept for each reason."""
+"""The number of rejected images to name for each reason."""
 
 
 @dataclass(slots=True)
@@ -277,7 +277,7 @@ class ImagesWithoutBoxes:
         return self.no_file + self.no_objects + self.all_dropped
 
     def explain(self, unit: str = "image") -> str:
-        """All causes in a sentence for people; the empty string if every image has a box."""
+        """All causes in a sentence for people; empty if every image has a box."""
         causes = [
             (self.no_file, "has no annotation file", "have no annotation file"),
             (self.no_objects, "has an annotation without objects", "have annotations without objects"),

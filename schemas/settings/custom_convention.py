@@ -81,7 +81,7 @@ class CustomConvention:
     format_names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises ValueError if there are no features, or the pattern cannot name files."""
+        """Raises ValueError if it has no features, or cannot name files."""
         if not self.features:
             raise ValueError("convention.features names none: give at least one")
         check_pattern(self.shard_name, "convention.shard_name")

@@ -359,7 +359,7 @@ class DatasetSettings:
 
     @property
     def user_functions(self) -> dict[str, str]:
-        """The user's own functions that are called while images are converted, by the settings that name them."""
+        """The user's own functions that are called during conversion, by the settings that name them."""
         own = {f"features.{name}": each.function for name, each in self.features.items() if not each.is_built_in}
         return {**own, **self.hooks}
 
@@ -370,7 +370,7 @@ class DatasetSettings:
 
     @property
     def hooks(self) -> dict[str, str]:
-        """The user's own functions that decide what is stored, by the settings that name them."""
+        """Those of `user_functions` that decide what is stored."""
         named = {"images": self.images.function, "keep": self.keep.function}
         return {key: name for key, name in named.items() if name}
 

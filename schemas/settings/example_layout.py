@@ -24,7 +24,7 @@ class ExampleLayout:
 
     @cached_property
     def convention(self) -> Convention:
-        """The convention that the settings name or define."""
+        """The convention of the settings."""
         convention = self.settings.convention
         return convention.as_convention() if isinstance(convention, CustomConvention) else load_convention(convention)
 

@@ -1,3 +1,3 @@
-from setuptools import setup  # Beam's --setup_file wants a setup.py; everything it says stands in pyproject.toml.
+from setuptools import setup  # Beam's --setup_file needs a setup.py; the metadata is in pyproject.toml.
 
 setup()

@@ -28,7 +28,7 @@ def main() -> None:
     labels = recordmill.LabelMap({name: index for index, name in enumerate(classes)})
     images, shards = recordmill.ImageSettings(quality=90), recordmill.ShardSettings(count=flags.shards)
     settings = recordmill.DatasetSettings(source=recordmill.ClassFolders(), images=images, shards=shards)
-    # One range of hashes a split: Beam's writer deals a split's Examples to its files.
+    # One range of hashes per split: Beam's writer distributes a split's Examples among its files.
     plan = recordmill.Plan(label_map=labels, starts={split: [0] for split in settings.splits.names})
     with beam.Pipeline(runner=FnApiRunner()) as root:
         batches = (

@@ -24,7 +24,7 @@ from recordmill.storage.transform_fn import DEFAULT_SIZE
 from recordmill.storage.versions import current_folder
 
 MOST_SIDE = 16_384
-"""No network takes larger images, and no machine a batch of them."""
+"""No network takes larger images, and a batch would not fit in memory."""
 
 EPILOG = """\
 The dataset must have been converted with analyze: true or images.moments: true.
@@ -49,7 +49,7 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.analyze") -> int:
-    """Analyses one dataset and reports the result: for people on stderr, for programs in one line of JSON on stdout.
+    """Analyses one dataset and reports the result: to people on stderr, to programs as one line of JSON on stdout.
 
     Args:
         argv: the flags; by default, those of the process.
@@ -58,8 +58,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
     Returns:
         The exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # it prints a greeting, and warnings about missing GPUs
-    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")  # only small numbers, and other processes may be training
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow greets, and warns about missing GPUs
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")  # little is computed, and other processes may be training
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
     description = (
@@ -115,7 +115,7 @@ def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
 
 @contextmanager
 def _importing() -> Iterator[None]:
-    """Says what takes so long, and mutes what TensorFlow 2.21 writes to stderr at any log level."""
+    """Announces the import, and mutes what TensorFlow 2.21 writes to stderr at any log level."""
     sys.stderr.write("importing TensorFlow ...\n")
     sys.stderr.flush()
     kept = os.dup(2)
@@ -130,7 +130,7 @@ def _importing() -> Iterator[None]:
 
 def _explain(error: Exception, path: str) -> str:
     if isinstance(error, OSError):
-        with suppress(OSError):  # nothing that a user can fix
+        with suppress(OSError):  # raised if a user cannot fix it
             return explain_output_error(error, storage.join(path, TRANSFORM_FN))
     return f"unexpected {type(error).__name__}: {last_line(error)} (--traceback shows where)"
 

@@ -1,9 +1,9 @@
 """Runs one conversion, from flags to an outcome, whatever goes wrong.
 
-Beam is imported as late as can be: that takes a second or two, for which an error in the configuration has no use.
+Beam is imported as late as possible: errors in the configuration should not wait a second or two for it.
 
-TensorFlow, for `analyze: true`, runs in a process of its own: it would cost the launcher and each worker seconds and
-half a gigabyte, and a process that ran TensorFlow Transform needs care at its end.
+For `analyze: true`, TensorFlow runs in a separate process: it would cost the launcher and each worker seconds and half
+a gigabyte, and a process that has run TensorFlow Transform needs care when it exits.
 """
 
 import os
@@ -61,17 +61,17 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
         terminal: reports progress and notes.
 
     Returns:
-        How it ended, and the job, if there was one.
+        The outcome, and the job if one was made.
     """
     job = None
     try:
         job = prepare_job(options, terminal)
-        # This imports Beam: an error in the configuration is reported without that.
+        # Imports Beam; errors in the configuration have been reported before.
         from recordmill.pipeline.runners.run_job import run_job
 
         outcome = run_job(job, build, options, terminal)
         if options.runner in IN_PROCESS_RUNNERS:
-            outcome = add_measured(outcome)
+            outcome = add_measured_price(outcome)
         outcome = analyze_output(outcome, job, terminal)
     except RecordmillError as error:
         outcome = Outcome("failed", str(error), error.exit_code)
@@ -88,8 +88,8 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
     return outcome, job
 
 
-def add_measured(outcome: Outcome) -> Outcome:
-    """The outcome with what the run cost next to what was predicted."""
+def add_measured_price(outcome: Outcome) -> Outcome:
+    """Adds what the run cost to an outcome that predicted it."""
     price = outcome.numbers.get("price")
     if not price or outcome.status != "published":
         return outcome
@@ -105,7 +105,7 @@ def _stopped(how: str, what_was_done: str, options: LaunchOptions) -> str:
 
 
 def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
-    """Makes a job of the flags; `--discard` is done here too.
+    """Turns the flags into a job; also carries out `--discard`.
 
     Raises:
         UsageError: the flags or the configuration are wrong.
@@ -118,13 +118,13 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     places = [*(each.path for each in inputs), output, options.config or ""]
     needs_beam = not (options.is_here and all(map(storage.is_local, places)))
     if needs_beam:
-        _meet_beam(options, inputs, output)  # a store's address counts before anything is read
+        _set_up_beam(options, inputs, output)  # reading needs the flags with a store's address
     finder = LayoutFinder(inputs, terminal.say)
     loaded = load_settings(options.config, options.set, finder.fill_in)
-    inputs = tuple(replace(each, path=_path_elsewhere(each.path, options)) for each in inputs)
-    output = _path_elsewhere(output, options)
+    inputs = tuple(replace(each, path=_path_for_workers(each.path, options)) for each in inputs)
+    output = _path_for_workers(output, options)
     preflight.check_places(inputs, output, options.plan)
-    preflight.check_answer(output, inputs, options.is_here)
+    preflight.probe_output_store(output, inputs, options.is_here)
     written = zip(inputs, options.input, strict=True)
     folders = {each.name: preflight.find_folder(each.path, text, options.is_here) for each, text in written}
     preflight.check_versions(inputs, output, options.is_here)
@@ -133,7 +133,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     exclusions = read_exclusions(settings.exclude)
     recipe = make_recipe(settings, finder.comment or loaded.comment, exclusions)
     if not needs_beam:
-        _meet_beam(options, inputs, output, is_local=True)
+        _set_up_beam(options, inputs, output, is_local=True)
     if options.discard and not options.plan:
         from recordmill.pipeline.discard import discard_staging  # needs Beam
 
@@ -145,7 +145,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     run = RunSettings(
         run_id=run_id,
         output=output,
-        outcome_file=_path_elsewhere(options.outcome_file or _outcome_file(output, run_id, options), options),
+        outcome_file=_path_for_workers(options.outcome_file or _outcome_file(output, run_id, options), options),
         inputs=folders,
         exclusions=exclusions,
         against=_find_against(options, settings),
@@ -167,8 +167,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
 
 
 def _find_dataset(path: str, options: LaunchOptions) -> str:
-    """The folder of an earlier dataset, whose store has answered; where there are versions, the current one."""
-    path = _path_elsewhere(preflight.normal_path(path), options)
+    """The folder of an earlier dataset, or of its current version; checks that its store can be reached."""
+    path = _path_for_workers(preflight.normal_path(path), options)
     preflight.check_dataset(path, options.is_here)
     return current_folder(path)
 
@@ -185,7 +185,7 @@ def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:
 
 
 def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) -> tuple[str, ...]:
-    """The datasets of `--reuse`, and with `--update` the output, if it holds one."""
+    """The datasets of `--reuse`, and with `--update` the one in the output, if any."""
     named = [_find_dataset(each, options) for each in options.reuse]
     own = current_folder(output) if options.update else ""
     updated = [own] if own and storage.exists(storage.join(own, MARKER)) else []
@@ -215,9 +215,9 @@ def _read_earlier(flag: str, folder: str, output: str = "") -> Marker:
         raise UsageError(f"{flag}: {error}: {advice}") from None
 
 
-def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str, is_local: bool = False) -> None:
-    """Has Beam's own definitions look at its flags, and its file systems take them before there is a pipeline."""
-    if is_local and options.alone:
+def _set_up_beam(options: LaunchOptions, inputs: Sequence[Input], output: str, is_local: bool = False) -> None:
+    """Imports Beam, checks its flags, and sets them for its file systems, which are used before there is a pipeline."""
+    if is_local and options.owns_process:
         import_beam_for_local_files()
     from apache_beam.io.filesystems import FileSystems
     from apache_beam.options.pipeline_options import PipelineOptions
@@ -226,7 +226,7 @@ def _meet_beam(options: LaunchOptions, inputs: Sequence[Input], output: str, is_
 
     arguments = list(options.beam_arguments)
     _, unknown = _parser_of_beam().parse_known_args(arguments)
-    if unknown and options.is_here:  # a runner elsewhere may know more of them
+    if unknown and options.is_here:  # a remote runner may know more flags
         raise UsageError(f"there is no flag {unknown[0]}: see --help")
     FileSystems.set_options(PipelineOptions(arguments))
     if is_dataflow(options.runner):
@@ -238,20 +238,20 @@ def _parser_of_beam() -> Parser:
 
     parser = Parser(add_help=False, conflict_handler="resolve")
     for kind in PipelineOptions.__subclasses__():
-        kind._add_argparse_args(parser)  # type: ignore[arg-type]  # Beam's own parser adds ValueProviders only
+        kind._add_argparse_args(parser)  # type: ignore[arg-type]  # Beam's own parser only adds ValueProviders
     return parser
 
 
 def _processes(options: LaunchOptions, settings: DatasetSettings) -> int:
-    """How many processes write shards: as many as there are processors and memory for, where no flag decides that."""
+    """The number of processes that write shards: unless a flag decides it, as many as processors and memory allow."""
     alone = options.runner in IN_PROCESS_RUNNERS and sys.platform == "linux" and bool(sys.executable)
     alone = alone and not any(each.startswith("--direct_") for each in options.beam_arguments)
     if options.processes > 1 and not alone:
         why = "another runner, or another system than Linux, starts its own workers"
         raise UsageError(f"--processes={options.processes} is for DirectRunner in one process: {why}; remove it")
-    # A function that was typed into a notebook is nowhere else.
+    # Worker processes cannot import a function that was typed into a notebook.
     typed = any(name.startswith("__main__:") for name in settings.user_functions.values())
-    if options.processes or options.threads or not alone or (typed and not options.alone):
+    if options.processes or options.threads or not alone or (typed and not options.owns_process):
         return options.processes or 1
     return default_processes()
 
@@ -263,15 +263,15 @@ def _choose_sample(options: LaunchOptions, terminal: Terminal) -> LaunchOptions:
     return replace(options, config=config, input=(folder,), output=output)
 
 
-def _path_elsewhere(path: str, options: LaunchOptions) -> str:
-    """A path that is valid for workers too, which may start in other folders."""
+def _path_for_workers(path: str, options: LaunchOptions) -> str:
+    """A path that is also valid for workers, which may start in other folders."""
     return path if options.is_here or not storage.is_local(path) else os.path.abspath(path)
 
 
 def _outcome_file(output: str, run_id: str, options: LaunchOptions) -> str:
-    """Where the job says how it ended: in the temporary folder where it runs on this machine, else in the output.
+    """The file to which the job writes its outcome: in the output, or in the temporary folder for a local job.
 
-    The output is the only place that a remote job and this process are known to share, also for `--plan`. A launcher
+    The output is the only place that a remote job and this process are known to share, even for `--plan`. A launcher
     that waits deletes the file after reading it, so a plan leaves nothing; with `--no_wait` the file is the only
     report.
     """
@@ -301,7 +301,7 @@ def check_analysis_is_possible(job: Job, here: bool) -> None:
 
 
 def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
-    """Analyses the dataset of an outcome if its settings request it; the outcome then includes the result."""
+    """Analyses a finished dataset if its settings request it, and adds the result to the outcome."""
     if not job.settings.analyze or outcome.exit_code:
         return outcome
     output = job.run.output
@@ -322,7 +322,7 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
 
 
 def _run_analysis(output: str, muted: bool) -> Mapping[str, Any]:
-    """The last line of the analysis; if it ends without one, a substitute."""
+    """Runs the analysis in its own process; returns its line of JSON, or a substitute if there is none."""
     here = str(Path(__file__).parents[2])  # the package's folder, wherever this process was started
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))}
     command = [sys.executable, "-P", "-m", "recordmill.pipeline.analyze", "--", output]

@@ -1,4 +1,4 @@
-"""`recordmill`: its commands, each imported when it is used."""
+"""The command `recordmill`: each subcommand is imported when it is used."""
 
 import difflib
 import os

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from recordmill.pipeline.attempt import attempt
-from recordmill.pipeline.configuration.config import each_override
+from recordmill.pipeline.configuration.config import iter_overrides
 from recordmill.pipeline.configuration.options import LaunchOptions, check_options, parse_options
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners.job_server import QUIET_LOGGERS
@@ -48,7 +48,7 @@ def convert(
 ) -> Dataset:
     """Converts a collection as `recordmill run` does, and returns the opened dataset.
 
-    Progress and the summary go to stderr. A second conversion waits for the first. An existing dataset is opened.
+    Progress and the summary go to stderr. A second conversion waits for the first. An existing dataset is just opened.
 
     Args:
         inputs: a folder or file; or several by name. The names then begin the images' keys.
@@ -58,8 +58,8 @@ def convert(
         runner_options: flags of Beam and its runners, such as `{"flink_master": "localhost:8081"}`.
         against: the dataset with which `expect` compares; None for the one in the output.
         reuse: earlier datasets whose unchanged images are taken without decoding them.
-        update: as `overwrite`, and whether to reuse the images of the dataset there.
-        versions: whether to publish in a folder of its own below the output, which keeps earlier datasets.
+        update: whether to replace the dataset in the output, and to reuse its unchanged images.
+        versions: whether to publish in a new folder below the output, and keep earlier datasets.
         overwrite: whether to replace another dataset in the output.
         discard: whether to delete the unfinished work of earlier runs first.
         threads: number of images decoded at once in a process; 0 for one per processor.
@@ -69,7 +69,7 @@ def convert(
         settings: the dataset's settings, as in YAML; a mapping sets only the keys in it: `images={"quality": 90}`.
 
     Raises:
-        ConversionError: there is no dataset: the command would have ended with an exit code above 0.
+        ConversionError: no dataset was made: the command's exit code would be above 0.
         KeyboardInterrupt: it was interrupted; the same call continues from finished shards.
     """
     terminal = Terminal(None if quiet else sys.stderr)
@@ -84,7 +84,7 @@ def convert(
         raise KeyboardInterrupt(outcome.sentence)
     if outcome.exit_code or outcome.status not in ("published", "kept") or job is None:
         raise ConversionError(outcome)
-    terminal.tell(outcome, job.run.output)
+    terminal.report_outcome(outcome, job.run.output)
     return open_dataset(job.run.output)
 
 
@@ -92,12 +92,12 @@ def _parse(
     inputs: Path | Sequence[Path] | Mapping[str, Path], flags: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> LaunchOptions:
     try:
-        overrides = [f"--set={path}={_as_yaml(path, value)}" for path, value in each_override(settings)]
+        overrides = [f"--set={path}={_as_yaml(path, value)}" for path, value in iter_overrides(settings)]
         words = [*_input_flags(inputs), *_as_flags(flags), *overrides]
         options = check_options(parse_options(words, _PROG), _PROG)
         if options.writer == "beam":
             raise UsageError("--writer=beam makes no dataset that could be opened: run it as a command")
-        return replace(options, alone=False)  # the caller's process may have threads, which would not survive a fork
+        return replace(options, owns_process=False)  # the caller's threads would not survive a fork
     except UsageError as error:
         raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
 
@@ -142,7 +142,7 @@ def _as_flags(options: Mapping[str, Any]) -> Iterator[str]:
 
 @contextmanager
 def _callers_logging() -> Iterator[None]:
-    """Restores the caller's logging, in which a conversion mutes Beam and Pillow."""
+    """Restores the caller's logging afterwards, since a conversion mutes Beam and Pillow."""
     root, muted = logging.getLogger(), [logging.getLogger(name) for name in QUIET_LOGGERS]
     levels, filters, hook = [logger.level for logger in muted], root.filters[:], threading.excepthook
     try:

@@ -96,8 +96,8 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
 
 
 def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | None, Row]]:
-    """The key, the split if it is given, and the class and digest of what a conversion of a folder would read."""
-    from recordmill.transforms.list_images import list_images  # with Beam, which other comparisons need not wait for
+    """Yields the key, the split if given, and the class and digest of each image that a conversion would read."""
+    from recordmill.transforms.list_images import list_images  # imports Beam, which other comparisons do not need
 
     marker = dataset.require_marker()
     if "" not in marker.run.inputs:
@@ -125,7 +125,7 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
 
 
 def _report(found: Comparison, unit: str, notes: Sequence[str]) -> None:
-    """Prints each kind with examples, and one sentence."""
+    """Prints each kind of difference with examples, and a verdict."""
     console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
     for kind, meaning in KINDS.items():
         if count := found.counts[kind]:

@@ -13,7 +13,7 @@ from recordmill.transforms.publishing.publish_staged import publish_staged, roll
 
 
 def discard_staging(output: str) -> list[str]:
-    """Deletes the unfinished work of earlier runs in an output folder and its versions; returns a line about each.
+    """Deletes the unfinished work of earlier runs in an output folder and its versions; returns one line about each.
 
     A complete dataset whose publishing was interrupted is published: half of it may already be in the output. If that
     is impossible, both halves are deleted.
@@ -41,7 +41,7 @@ def _discard(output: str, name: str) -> str:
         else:
             return f"{name} held a complete dataset, whose publishing had been cut: it is now in place"
     if storage.exists(pending):
-        with suppress(ValueError):  # which does not list its files in the output
+        with suppress(ValueError):  # its marker is unreadable: its files in the output are unknown
             roll_back(output, plan_id)
     storage.remove_folder(staging)
     return done

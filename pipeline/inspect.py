@@ -63,7 +63,7 @@ exit codes:
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.inspect") -> int:
-    """Shows a dataset, or records of it.
+    """Shows a dataset, or some of its records.
 
     Args:
         argv: the flags; by default, those of the process.
@@ -101,7 +101,7 @@ def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
         raise UsageError("--index only writes indexes: leave out --record, --where, --extract and --report")
     if flags.follow and not (shows_all and flags.index is None and not flags.report):
         raise UsageError("--follow shows a run: leave out --record, --where, --extract, --index and --report")
-    width = None if sys.stderr.isatty() else 200  # in a log, lines are rarely wrapped
+    width = None if sys.stderr.isatty() else 200  # in a log, wrap only very long lines
     console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
     if flags.follow:
         return _follow(console, flags)
@@ -117,7 +117,7 @@ def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
 
 
 def _follow(console: Console, flags: argparse.Namespace) -> dict[str, Any]:
-    """Shows how far a run is, on stderr and as lines of JSON, until its dataset is complete."""
+    """Reports a run's progress, on stderr and as lines of JSON, until its dataset is complete."""
     for progress in follow_run(flags.path, partial(time.sleep, SECONDS_BETWEEN_LOOKS)):
         console.print(Text(str(progress)))
         if wants_json(flags.json, sys.stdout):
@@ -142,7 +142,7 @@ def _make_report(console: Console, path: str) -> dict[str, Any]:
 
 
 def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:
-    """The dataset, and its first record."""
+    """Shows a dataset and its first record."""
     with record_progress(console, "looking", dataset) as progress:
         summary = summarize_dataset(dataset, flags.scan, progress)
     for part in summary_view(summary, flags.labels):
@@ -185,7 +185,7 @@ def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace)
 
 
 def record_as_dict(found: FoundRecord) -> dict[str, Any]:
-    """One record as plain JSON values: text as text, other bytes by their number and their sha256."""
+    """One record as plain JSON values: text as text, other bytes as their length and sha256."""
     return {
         "split": found.shard.split,
         "number": found.number,

@@ -1,4 +1,4 @@
-"""One run of the command: flags, the conversion, and the summary."""
+"""Runs the command once: flags, the conversion, and the summary."""
 
 import gc
 import os
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recordmill.pipeline.configuration.job import Job
 
 MOST_NOTES = 20
-"""The most notes in the line of JSON; all are in `recordmill.json`."""
+"""The most notes in the line of JSON; `recordmill.json` has all of them."""
 
 
 def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -> int:
@@ -48,11 +48,11 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
         outcome, job = _attempt(options, build, terminal)
     except UsageError as error:
         outcome = Outcome("failed", str(error), error.exit_code)
-    except RecordmillError as error:  # of the summary, which is not written then
+    except RecordmillError as error:  # the summary cannot be written: do not try
         options, outcome = replace(options, summary_json=None), Outcome("failed", str(error), error.exit_code)
     except KeyboardInterrupt:  # while modules are imported
         outcome = Outcome("failed", "interrupted before any work", INTERRUPTED)
-    terminal.tell(outcome, job.run.output if job else "")
+    terminal.report_outcome(outcome, job.run.output if job else "")
     text = _summary_line(outcome, job, options, round(time.monotonic() - started, 3))
     if wants_json(options.json, sys.stdout):
         sys.stdout.write(text.decode())
@@ -61,7 +61,7 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
         outcome = replace(outcome, exit_code=outcome.exit_code or FAILED)
     if outcome.exit_code in (INTERRUPTED, TERMINATED):
         os._exit(outcome.exit_code)  # worker threads may still be decoding; do not wait for them
-    gc.freeze()  # nor what is left at the end
+    gc.freeze()  # skips the final garbage collection
     return outcome.exit_code
 
 
@@ -70,15 +70,14 @@ def _attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termin
     is_over = False
 
     def stop(*_: object) -> None:
-        if not is_over:  # else it only has to say how it ended
+        if not is_over:  # otherwise only the outcome is left to report
             raise Terminated
 
     def build_at_last(*arguments: Any) -> Any:
         built = build(*arguments)
-        # What is imported by now stays: the collector need not look through it again and again (0.4 s of a run of 100
-        # images).
+        # Imported modules stay: the collector need not scan them again and again (0.4 s in a run of 100 images).
         gc.freeze()
-        gc.set_threshold(5_000)  # a conversion leaves little garbage: a hundredth of a run of thumbnails
+        gc.set_threshold(5_000)  # there is little garbage: this saves 1 % of a run of thumbnails
         gc.enable()
         return built
 
@@ -96,7 +95,7 @@ def _attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termin
 
 
 def _summary_line(outcome: Outcome, job: "Job | None", options: LaunchOptions, seconds: float) -> bytes:
-    """The line on stdout: short, since a caller may read all of stderr before it reads this."""
+    """The line for stdout: short, since a caller may read all of stderr before it reads stdout."""
     line = {
         "status": outcome.status,
         "exit_code": outcome.exit_code,
@@ -112,9 +111,9 @@ def _summary_line(outcome: Outcome, job: "Job | None", options: LaunchOptions, s
 
 
 def _write_files(outcome: Outcome, job: "Job | None", options: LaunchOptions, line: bytes, terminal: Terminal) -> bool:
-    """Writes the files that were asked for; False where one cannot be written.
+    """Writes the requested files; returns False if one cannot be written.
 
-    The job writes the outcome file, unless it crashed or never began.
+    The job has already written the outcome file, unless it crashed or never began.
     """
     content = as_json({**to_json(outcome), "run_id": job.run.run_id if job else ""})
     outcome_file = options.outcome_file if outcome.status not in ("submitted", "built") else None
@@ -131,5 +130,5 @@ def _write_files(outcome: Outcome, job: "Job | None", options: LaunchOptions, li
 
 
 def _shown(path: str) -> str | None:
-    """A path as text, whatever its bytes are; None where there is none."""
+    """A path as text, with invalid bytes escaped; None if it is empty."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace") or None

@@ -1,4 +1,4 @@
-"""What the commands that read datasets share: their parser, errors in one sentence, and the line of JSON."""
+"""Shared by the commands that read datasets: the parser, errors in one sentence, and the line of JSON."""
 
 import argparse
 import json
@@ -19,7 +19,7 @@ def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser
         prog: what the user typed before the flags.
         description: what the command does.
         path: what `PATH` may be.
-        epilog: shown below the flags as it is.
+        epilog: shown below the flags, unchanged.
     """
     parser = Parser(prog=prog, description=description, epilog=epilog)
     parser.add_argument("path", metavar="PATH", help=f"{path}, on any of Beam's file systems")
@@ -34,7 +34,7 @@ def run_reader(
     interrupted: str = "interrupted",
     failed: int = FAILED,
 ) -> int:
-    """Runs a command, and reports what a user can fix: in a sentence on stderr, and in a line of JSON on stdout.
+    """Runs a command, and reports errors that users can fix: a sentence on stderr, a line of JSON on stdout.
 
     Args:
         parser: as `reader_parser` returns it.
@@ -48,14 +48,14 @@ def run_reader(
     """
     flags = argparse.Namespace(path="", json=None)
     try:
-        flags = parser.parse_args(_with_values(sys.argv[1:] if argv is None else argv))
+        flags = parser.parse_args(_complete_json_flags(sys.argv[1:] if argv is None else argv))
         line = {"exit_code": DONE, **work(flags)}
     except RecordmillError as error:
         line = _failure(failed if error.exit_code == FAILED else error.exit_code, str(error))
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         line = _failure(failed, f"{error.filename or flags.path} cannot be read: {reason}")
-    except ValueError as error:  # Beam's, for a path that none of its file systems takes
+    except ValueError as error:  # raised by Beam for a path that none of its file systems supports
         line = _failure(failed, f"{flags.path} cannot be read: {' '.join(str(error).split())}")
     except KeyboardInterrupt:
         line = _failure(INTERRUPTED, interrupted)
@@ -65,8 +65,8 @@ def run_reader(
     return int(line["exit_code"])
 
 
-def _with_values(words: Sequence[str]) -> list[str]:
-    """The flags with a value for each `--json` that has none: argparse would take `PATH` for it."""
+def _complete_json_flags(words: Sequence[str]) -> list[str]:
+    """Turns each `--json` without a value into `--json=true`: argparse would take `PATH` for the value."""
     following = [*words[1:], ""]
     return [
         "--json=true" if word == "--json" and after.lower() not in ("true", "false") else word

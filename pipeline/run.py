@@ -1,6 +1,6 @@
-"""`python -m pipeline.run`, and `recordmill`: the chain of steps, and the ways in.
+"""The chain of steps, and its entry points: `python -m pipeline.run` and `recordmill`.
 
-Beam and the steps are imported where they are used: the import takes a second or two, which `--help` does not need.
+Beam and the steps are imported where they are used, so that `--help` does not wait a second or two for them.
 """
 
 import os
@@ -35,11 +35,11 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     from recordmill.transforms.summarize_images import SummarizeImages
 
     settings, run = job.settings, job.run
-    inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed side by side
-    spread = run.facts.get("runner", "DirectRunner") not in IN_PROCESS_RUNNERS  # these have one worker
+    inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)  # several are listed in parallel
+    spread = run.facts.get("runner", "DirectRunner") not in IN_PROCESS_RUNNERS  # in-process runners have one worker
     listed = inputs | ListReferences(settings.source, settings.listing, spread)  # in batches
     reuse, _ = find_reusable(run.reuse, describe_settings(settings, job.recipe)) if run.reuse else ((), [])
-    refs = listed | GroupDuplicates(settings, run.exclusions, reuse)  # unchanged, unless the settings treat duplicates
+    refs = listed | GroupDuplicates(settings, run.exclusions, reuse)  # unchanged unless the settings handle duplicates
     limits = (settings.limit, settings.limit_per_class)
     selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, *limits))
     summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row
@@ -63,8 +63,8 @@ def main() -> None:
 def _use_one_thread_for_algebra() -> None:
     """Stops OpenBLAS, which comes with numpy, from starting a thread for each processor when it is imported.
 
-    They would use 0.1 s of processor time doing nothing, and would be there when processes are forked. Sums would
-    depend on their number.
+    The threads would waste 0.1 s of processor time, and would exist when processes are forked. Sums would depend on
+    their number.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -89,11 +89,11 @@ STORED = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_90, 8: Image.
 def ensure_sample(folder: Path | None = None) -> Path:
     """Draws the sample unless it exists, and returns its folder: below the working directory, next to the dataset."""
     folder = folder or Path("out", f"sample-{VERSION}")
-    if not folder.is_dir():  # an existing one is complete, because it was renamed
+    if not folder.is_dir():  # an existing one is complete: it was renamed into place
         try:
             draw_sample(folder)
         except OSError:
-            if not folder.is_dir():  # otherwise another run has created it meanwhile
+            if not folder.is_dir():  # otherwise, another run has just created it
                 raise
     return folder
 

@@ -34,7 +34,7 @@ exit codes:
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.versions") -> int:
-    """Does what the flags say, and lists the versions that are there then.
+    """Does what the flags say, then lists the versions that are left.
 
     Args:
         argv: the flags; by default, those of the process.
@@ -63,12 +63,12 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
         raise LoadError(f"{output} has no versions: only runs with --versions make some")
     current = pointer.current if pointer else ""
     if pointer is None and (flags.rollback or flags.drop or flags.keep):
-        current_folder(output)  # fails if the pointer is damaged, and so one of the versions is the current one
+        current_folder(output)  # raises if the pointer is damaged: one version is the current one, but which is unknown
     if chosen := _choose(flags, output, pointer, versions):
         point_to(output, chosen)
         current = chosen
     for name in _find_unwanted(flags, output, versions, current):
-        # The marker first, so that no interruption leaves half a dataset.
+        # The marker first: if interrupted, half a dataset does not look complete.
         storage.remove_files([storage.join(output, name, MARKER)])
         storage.remove_folder(storage.join(output, name))
         del versions[name]
@@ -89,7 +89,7 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
 def _choose(
     flags: argparse.Namespace, output: str, pointer: Pointer | None, versions: Mapping[str, Marker | None]
 ) -> str | None:
-    """The version that is to be the current one; None if that stays."""
+    """The version to make current; None to keep the current one."""
     if flags.rollback and not (pointer and pointer.previous):
         raise UsageError("--rollback: no other version was current before: name one with --use")
     chosen: str | None = pointer.previous if flags.rollback and pointer else flags.use
@@ -106,7 +106,7 @@ def _choose(
 def _find_unwanted(
     flags: argparse.Namespace, output: str, versions: Mapping[str, Marker | None], current: str
 ) -> Iterator[str]:
-    """The versions to delete, which no run uses; deleting one takes long, so that the next one is checked again."""
+    """Yields the unused versions to delete. Deleting takes long, so each is checked again just before it is yielded."""
     if flags.keep and versions.get(current) is None:
         raise UsageError(f"--keep: none of the complete versions of {output} is current: choose one with --use first")
     others = [name for name, marker in versions.items() if marker and name != current]
@@ -115,7 +115,7 @@ def _find_unwanted(
         _check_unused(output, name, versions, current, elsewhere=not flags.drop)
     for name in unwanted:
         _check_unused(output, name, versions, current, elsewhere=not flags.drop)
-        pointer = find_pointer(output)  # after the claims: a run that has given up its claim has replaced it
+        pointer = find_pointer(output)  # read after the claims: a run replaces it before it releases its claim
         if (pointer.current if pointer else "") != current:
             raise LoadError(f"a run has changed the current version of {output} meanwhile: run this command again")
         yield name

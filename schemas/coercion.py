@@ -1,7 +1,7 @@
 """Coercion of Python and numpy values to the three kinds that an Example can hold.
 
-The rules are those of TensorFlow's tutorial "TFRecord and tf.train.Example", made strict: a value is of the kind, or
-raises. Nothing is rounded, parsed or encoded on the way.
+The rules are those of TensorFlow's tutorial "TFRecord and tf.train.Example", made strict: a value of another kind
+raises. Nothing is rounded, parsed or encoded.
 
 | kind  | takes                                   | raises on                                            |
 |-------|-----------------------------------------|------------------------------------------------------|
@@ -49,7 +49,7 @@ def coerce_float(value: Any) -> float:
     if not isinstance(value, float | np.floating):
         raise FeatureValueError(f"{_named(value)} is not a float")
     as_double = float(value)
-    if abs(as_double) > _FLOAT32_MAX and math.isfinite(as_double):  # in this order: a vector has thousands of them
+    if abs(as_double) > _FLOAT32_MAX and math.isfinite(as_double):  # cheap test first: vectors have thousands
         raise FeatureValueError(f"{_named(value)} is outside the range of a 32-bit float")
     return as_double
 

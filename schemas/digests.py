@@ -1,6 +1,6 @@
-"""Hashes: of keys, which decide where an image goes; of references; and of records.
+"""Hashes of keys, which decide where an image goes, and digests of references and of records.
 
-Digests of references and records are added up: equal sets have equal sums, in any parts and order.
+Digests are added up: equal sets have equal sums, however they are divided and ordered.
 """
 
 import struct
@@ -24,7 +24,7 @@ _THREE_NUMBERS = struct.Struct(">QQQ").unpack_from
 class KeyHashes(NamedTuple):
     """Independent numbers uniform in [0, 2**64), the same in every process and on every machine.
 
-    With a single number, `limit` would take the lowest images and so put them all in the first split.
+    With a single number, `limit` would take the images with the lowest, which are all in the first split.
 
     Attributes:
         take: decides which images `limit` takes.
@@ -43,14 +43,14 @@ def hash_key(seed: int, key: str, group: str = "") -> KeyHashes:
     Args:
         seed: the dataset's seed.
         key: the image's key.
-        group: the group that the split follows; empty: the image alone.
+        group: the group of images that share a split; empty for the image alone.
     """
     own = _hash_number(seed, "key", key)
     return own._replace(split=_hash_number(seed, "group", group)[0]) if group else own
 
 
 def order_of(seed: int, key: str) -> int:
-    """`KeyHashes.order` of an image, in less time than all of its numbers."""
+    """`KeyHashes.order` of an image, faster than `hash_key`."""
     return int.from_bytes(sha256(f"{seed}\0key\0{key}".encode()).digest()[16:24])
 
 
@@ -59,9 +59,9 @@ def _hash_number(seed: int, kind: str, text: str) -> KeyHashes:
 
 
 def digest_of(ref: ImageRef) -> int:
-    """256 bits of what decides an image's record: key, byte range, size, label, group, given split, features, digest.
+    """A 256-bit digest of what decides a record: key, byte range, size, label, group, given split, features, digest.
 
-    Place and time are not in it: the same images have the same digest in any folder and after any copy.
+    Place and time are left out: the same images have the same digest in any folder and after any copy.
     """
     text = (
         f"{ref.key}\0{ref.offset}\0{ref.length}\0{ref.size}\0{ref.label}\0{ref.group}\0{ref.split}"
@@ -71,15 +71,15 @@ def digest_of(ref: ImageRef) -> int:
 
 
 def version_digest_of(ref: ImageRef) -> int:
-    """256 bits of what changes when a file is rewritten: key, size and modification time."""
+    """A 256-bit digest of what changes when a file is rewritten: key, size and modification time."""
     return _hash(f"{ref.key}\0{ref.size}\0{ref.version}")
 
 
 def source_digest_of(ref: ImageRef) -> int:
-    """64 bits of a file's place, size and version; 0 if nothing tells another version for sure.
+    """A 64-bit digest of a file's place, size and version; 0 if another version might go unnoticed.
 
-    Versions are the modification times of local files, whose unit is small enough, and the generations and ETags of
-    objects.
+    Reliable versions are the modification times of local files, which are fine enough, and the generations and ETags
+    of objects.
     """
     is_exact = ref.version.isdigit() and "://" not in ref.uri
     if not is_exact and not ref.version.startswith(("generation:", "etag:")):
@@ -89,7 +89,7 @@ def source_digest_of(ref: ImageRef) -> int:
 
 
 def record_digest_of(split: str, key: str, record: str) -> int:
-    """256 bits of a record: its split, its key and its own digest in hex, see `RecordDigests`."""
+    """A 256-bit digest of a record's split, its key and own digest in hex, see `RecordDigests`."""
     return _hash(f"{split}\0{record}\0{key}")
 
 
@@ -120,7 +120,7 @@ class RecordDigests(NamedTuple):
 
     @property
     def record(self) -> str:
-        """SHA-256 of the text of both digests, one after the other."""
+        """SHA-256 of the concatenated text of both digests."""
         return sha256((self.rest + self.image).encode()).hexdigest()
 
 

@@ -12,20 +12,20 @@ class RecordmillError(Exception):
     """Something that a user can act on.
 
     Attributes:
-        exit_code: that of a command that ends with this error.
+        exit_code: the exit code of a command that fails with this error.
     """
 
     exit_code: ClassVar[int] = FAILED
 
 
 class UsageError(RecordmillError, ValueError):
-    """The arguments or the settings are wrong. Several wrong settings have a line each, with the YAML key."""
+    """The arguments or the settings are wrong. Several wrong settings get a line each, with the YAML key."""
 
     exit_code = WRONG_USAGE
 
 
 class LoadError(RecordmillError, ValueError):
-    """A dataset cannot be opened, or not be read as requested."""
+    """A dataset cannot be opened, or cannot be read as requested."""
 
 
 class ConversionError(RecordmillError):

@@ -1,9 +1,9 @@
 """`tf.train.Example`'s messages, without TensorFlow.
 
 `import tensorflow` costs seconds and half a gigabyte in every process; its Example messages are twenty lines of
-schema. They are declared here from tensorflow/core/example/{feature,example}.proto, in a descriptor pool of their own,
-so that they never clash with TensorFlow's when a user imports both. The wire format is the same: a test holds that the
-bytes equal TensorFlow's.
+schema. They are declared here from tensorflow/core/example/{feature,example}.proto, in a separate descriptor pool,
+so that they never clash with TensorFlow's when a user imports both. The wire format is the same: a test checks that
+the bytes equal TensorFlow's.
 """
 
 from typing import Any

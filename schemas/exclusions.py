@@ -1,4 +1,4 @@
-"""What must not be in a dataset: the lines of the file that `exclude` names."""
+"""The images to leave out of a dataset, from the file that `exclude` names."""
 
 import hashlib
 import re
@@ -44,11 +44,11 @@ class Exclusions:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the sorted lines, in hex; the same whatever their order and comments are."""
+        """The SHA-256 of the sorted lines, in hex, whatever the order and comments of the file."""
         lines = sorted([*(f"key:{key}\n" for key in self.keys), *(f"sha256:{each}\n" for each in self.digests)])
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def find(self, key: str, sha256: str | None) -> tuple[str, ...]:
-        """Names the lines that an image with this key and this digest fits, without saying what is in them."""
+        """Identifies the lines that name this key or this digest, by hashes that do not reveal the lines."""
         lines = (f"key:{key}" if key in self.keys else "", f"sha256:{sha256}" if sha256 in self.digests else "")
         return tuple(hashlib.sha256(line.encode()).hexdigest()[:16] for line in lines if line)

@@ -30,7 +30,7 @@ class Feature:
         key: the name in the Example, e.g. `image/encoded`.
         kind: `bytes`, `float` or `int64`: which of Example's three lists holds it.
         field: the field of the record that fills it, e.g. `encoded`; docs/conventions.md lists them.
-            Empty where it is `constant`.
+            Empty for a `constant`.
         meaning: one line for people.
         many: False for exactly one value (shape `[]`), True for any number of values.
         default: the value that a reader uses if the key is absent; None if it must be present.
@@ -72,7 +72,7 @@ class FeatureEntry:
         return cls(feature.kind, (None,) if feature.many else (), feature.field, feature.meaning, default)
 
     def feature(self, key: str) -> Feature:
-        """The feature that it describes, without its constant, which readers do not need."""
+        """The described feature, without its constant, which readers do not need."""
         default = self.default.encode() if isinstance(self.default, str) else self.default
         return Feature(key, self.kind, self.field, self.meaning, self.shape != (), default)
 
@@ -96,10 +96,10 @@ class ExampleEncoder:
         return ExampleEncoder, (self._features,)
 
     def encode(self, record: Mapping[str, Any]) -> bytes:
-        """Serialises one `tf.train.Example`; the same values give the same bytes in every process and order.
+        """Serialises one `tf.train.Example`; the same values always give the same bytes, in any process and order.
 
         Args:
-            record: values by field name: one value, or a sequence of values where the feature is `many`.
+            record: values by field name: one value, or a sequence of values if the feature is `many`.
 
         Raises:
             FeatureValueError: a value is not of its feature's kind (see `schemas.coercion`), or a feature that holds
@@ -107,8 +107,8 @@ class ExampleEncoder:
         """
         return self._fill(record).serialize()
 
-    def encode_apart(self, record: Mapping[str, Any]) -> tuple[bytes, bytes]:
-        """The same, and the Example with an empty image; see `encode`."""
+    def encode_with_rest(self, record: Mapping[str, Any]) -> tuple[bytes, bytes]:
+        """Serialises the record as `encode` does, and again with an empty image."""
         message = self._fill(record)
         return message.serialize(), message.serialize_rest()
 
@@ -123,7 +123,7 @@ class ExampleEncoder:
 
 
 class _Message:
-    """An Example with a list for each feature that is present, and one value in each, to be replaced.
+    """A reusable Example, which holds a list for each feature that is present; `fill` replaces the values.
 
     `held_bytes` is its size in memory: protobuf frees replaced values only with the message.
     """
@@ -161,13 +161,13 @@ class _Message:
 
     def serialize(self) -> bytes:
         """The bytes of the message."""
-        # Map entries have no order of their own: without `deterministic`, 50 insertion orders gave 4 byte strings.
+        # Map entries are unordered: without `deterministic`, 50 insertion orders gave 4 different byte strings.
         serialized: bytes = self._example.SerializeToString(deterministic=True)
         self.held_bytes += len(serialized)
         return serialized
 
     def serialize_rest(self) -> bytes:
-        """The bytes of the message with an empty image, which it has from then on."""
+        """Empties the image in the message, and returns its bytes."""
         for place in self._images:
             place[0] = b""
         return self.serialize()
@@ -190,7 +190,7 @@ def parse_example(features: Iterable[Feature], record: bytes) -> dict[str, Any]:
     A scalar feature gives its value, a `many` feature a list. Keys that no feature names are left out.
 
     Raises:
-        FeatureValueError: a feature is missing without a default, is of another kind, or a scalar has not one value.
+        FeatureValueError: a required feature is missing, one is of another kind, or a scalar does not have one value.
     """
     entries = Example.FromString(record).features.feature
     parsed: dict[str, Any] = {}

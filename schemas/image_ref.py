@@ -1,4 +1,4 @@
-"""What a listing yields: references, which flow through the pipeline in place of images, notices, and class names."""
+"""What a listing yields: references (which flow through the pipeline in place of images), notices, and class names."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -10,10 +10,10 @@ UNKNOWN_SIZE = -1
 Status = Literal["rejected", "ignored", "left_out", "warning", "fatal", "names_images"]
 
 ASSUMED_BYTES = 100_000
-"""The assumed size of an image in plans and windows if it is not known before it is read."""
+"""The size that plans and windows assume for an image if it is not known before it is read."""
 
 
-@dataclass(slots=True, unsafe_hash=True)  # frozen, making one would take 5 us instead of 0.3: each is made four times
+@dataclass(slots=True, unsafe_hash=True)  # frozen, one takes 5 us to make instead of 0.3, and each is made 4 times
 class ImageRef:
     """The location of one image and what is known of it when it is listed: about 200 bytes, whatever the image's size.
 
@@ -23,19 +23,19 @@ class ImageRef:
         key: the image's name in the dataset: `[NAME/]path below the input`, `/`-separated, NFC; if a file contains
             several images, a suffix distinguishes them.
         uri: where to read it: a path or URL that Beam's file systems know.
-        size: size of the file in bytes when it was listed; -1 if it would cost a request.
+        size: size of the file in bytes when it was listed; -1 if finding it out would take a request.
         version: the file's modification time when it was listed, or the generation or ETag of an object, as text; only
             ever compared for equality.
         offset: first byte of the image in the file, or in its unpacked content (`packing`).
         length: bytes of the image there; -1 for all from `offset`.
         packing: how its bytes are stored in the file, as the text of a `schemas.packing.Packing`; empty: as they are.
-        label: class name, or the empty string for an image without one, or whose label is read with it.
-        group: images of one group stay in one split; the empty string for the image alone.
-        split: the split that the source gives; the empty string if it is to be decided.
-        spelling: the path below the input as the store spells it, if it differs from the key; else the empty string.
-        sha256: the hex digest that the image's bytes must have; the empty string if it is not known.
+        label: class name; empty if the image has none, or its label is read with it.
+        group: images of one group stay in one split; empty for the image alone.
+        split: the split that the source gives; empty if it is decided later.
+        spelling: the path below the input as the store spells it, if it differs from the key; otherwise empty.
+        sha256: the hex digest that the image's bytes must have; empty if it is not known.
         features: further fields of the record as a JSON object: texts, numbers, truth values or lists of one of them;
-            the empty string for none.
+            empty for none.
         lacks_file: whether it has no boxes because the file that would describe them does not exist.
     """
 
@@ -54,10 +54,10 @@ class ImageRef:
     features: str = ""
     lacks_file: bool = False
 
-    status = reason = detail = ""  # no fields: those of a `Notice` are
+    status = reason = detail = ""  # class attributes; in `Notice`, they are fields
 
     def replace(self, **changes: Any) -> Self:
-        """Another one, with some fields changed: what `dataclasses.replace` does, in a third of the time."""
+        """A copy with some fields changed: like `dataclasses.replace`, in a third of the time."""
         other = type(self)(*_FIELD_VALUES[type(self)](self))
         for name, value in changes.items():
             setattr(other, name, value)
@@ -77,20 +77,20 @@ class ImageRef:
 
     @property
     def expected_bytes(self) -> int:
-        """The same for plans and windows, which need a number: never negative."""
+        """The same, or an assumed size if it is not known: plans and windows need a number."""
         return self.image_bytes if self.image_bytes >= 0 else ASSUMED_BYTES
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Notice(ImageRef):
-    """Something in the input that does not become an image, or that the user must know.
+    """Something in the input that does not become an image, or that the user must know about.
 
     Attributes:
         status: `rejected`, `ignored` and `left_out` are counted in the ledger; a `warning` is shown and not counted;
             `fatal` fails the run; `names_images` says how many files name the images of references.
         reason: a short stable code, e.g. `hidden` or `no_class`.
         detail: one line for people.
-        count: how many such things there are.
+        count: how many things it stands for.
     """
 
     status: Status = "rejected"
@@ -118,7 +118,7 @@ class ClassNames:
 
     @classmethod
     def of(cls, file: ImageRef, classes: Mapping[str, int] | Iterable[str]) -> Self:
-        """The classes that a file names, by their numbers; or names alone."""
+        """The classes that a file names, with their numbers if there are any."""
         if isinstance(classes, Mapping):
             return cls(file.uri, tuple(classes), tuple(classes.values()))
         return cls(file.uri, tuple(sorted(set(classes))))

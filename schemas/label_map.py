@@ -10,7 +10,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import ClassId
 
 MOST_TFDS_NAMES = 65_536
-"""Class ids from 0 below this number have names in TFDS; labels beyond are plain integers there."""
+"""Class ids below this number have names in TFDS; with larger ids, labels are plain integers there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,11 +19,11 @@ class LabelSettings:
 
     Attributes:
         classes: the class names in the order of their ids; empty: the names found, sorted by code point.
-        offset: the id of the first class; None: the convention's own (0, or 1 where readers keep 0 for background).
-        catch_all: the class that takes labels which `classes` does not list; None: such images are rejected.
-        ids: `names` counts the classes; `integers` takes each label itself as the id, or the number that the source
-            gives its class. `raised` does the same, and adds one number to all ids if a class in use would have an
-            id below the convention's first, such as 0 where readers keep it for the background.
+        offset: the id of the first class; by default the convention's own (0, or 1 if readers keep 0 for background).
+        catch_all: the class for labels that `classes` does not list; by default, images with such labels are rejected.
+        ids: `names` numbers the classes in order; `integers` takes each label itself as the id, or the number that the
+            source gives its class. `raised` does the same, but adds one number to all ids if a class in use would have
+            an id below the convention's first, such as 0 if readers keep it for background.
     """
 
     classes: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class LabelMap:
 
     Attributes:
         ids: by class name.
-        catch_all: where unlisted labels go; None if nowhere.
+        catch_all: the class for unlisted labels; None if there is none.
         numbers: the source's own numbers of its classes.
         is_chosen: whether the user has listed the classes, so that other labels are left out on purpose.
     """
@@ -66,7 +66,7 @@ class LabelMap:
         return {number: name for name, number in self.numbers.items()}
 
     def name_for(self, label: str | int) -> str | None:
-        """The class of an image or box with this label, or with this number of the source's; None if there is none."""
+        """The class for a label, or for the number that the source gives a class; None if there is none."""
         name = self._names.get(label) if isinstance(label, int) else label
         return name if name is None or name in self.ids else self.catch_all
 
@@ -127,15 +127,15 @@ def build_label_map(
 ) -> LabelMap:
     """Builds the label map from the labels found.
 
-    With an explicit list the ids are the list's, whatever was found. Where the source numbers its classes, they come in
-    the order of its numbers, and other labels have no place. Otherwise the names found are sorted by code point: never
-    by frequency, so that more images of the same classes renumber nothing.
+    An explicit list decides the ids, whatever was found. If the source numbers its classes, they are in the order of
+    its numbers, and other labels have no id. Otherwise, the names found are sorted by code point, never by frequency,
+    so that more images of the same classes change no id.
 
     Args:
         found: the labels of the listed references; the empty label (unlabelled) has no id.
-        settings: how ids are given.
+        settings: how classes get their ids.
         offset: the id of the first class.
-        numbers: the source's own numbers of its classes, if it has such.
+        numbers: the source's own numbers of its classes, if it has any.
         used: the labels that images or boxes have, by name or by the source's number.
     """
     numbers = numbers or {}
@@ -150,7 +150,7 @@ def build_label_map(
 
 
 def _raise_ids(ids: dict[str, int], used: Collection[int], first: int) -> dict[str, int]:
-    """Raises all ids by one number so that those in use begin at `first`; unchanged if they do, or cannot."""
+    """Adds one number to all ids so that those in use begin at `first`; 0 if they do already, or would overflow."""
     more = max(0, first - min(used, default=first))
     fits = max(ids.values(), default=0) + more <= INT64_MAX
     return {name: number + more for name, number in ids.items()} if fits else ids
@@ -176,8 +176,8 @@ def one_line(name: str) -> str:
 def tfds_names(labels: Mapping[str, int]) -> list[str]:
     """A name for each id from 0 to the last, all different, on one line each, without spaces around them.
 
-    Ids that no class has are called `background` (0, where classes are counted from 1) or `unused_<id>`. There are none
-    where ids are negative or too large to be listed.
+    Ids without a class are called `background` (0, if classes are counted from 1) or `unused_<id>`. The list is empty
+    if ids are negative or too large to be listed.
     """
     if not labels or min(labels.values()) < 0 or max(labels.values()) >= MOST_TFDS_NAMES:
         return []

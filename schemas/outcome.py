@@ -22,14 +22,14 @@ class Outcome:
     """How a run ended; the same in the outcome file, in the marker and on stdout.
 
     Attributes:
-        status: `published` a dataset; `kept` the same one that was there; `written` by Beam, without a marker;
+        status: `published` a dataset; `kept` the one that was there already; `written` by Beam, without a marker;
             `planned` and wrote nothing; `submitted` to a remote runner and not waited for; `built`, to be started by
             another program; `refused` to touch the output; `failed`.
         sentence: one sentence for people.
         exit_code: 0 done, 1 failed, 2 wrong usage or configuration, 3 too many rejected, 4 not as
             `expect` says.
-        plan_id: the plan; empty if the run ended before it.
-        numbers: the ledger, and per split images, shards and bytes.
+        plan_id: the plan's id; empty if the run ended before planning.
+        numbers: the ledger, and images, shards and bytes per split.
         notes: notes for the user.
     """
 
@@ -51,7 +51,7 @@ class Price:
         bytes_read: of the images.
         bytes_shuffled: of references, as they are sent between workers; None if that was not measured.
         bytes_written: of the shards.
-        minutes: on this machine.
+        minutes: the duration on this machine.
     """
 
     cpu_seconds: float
@@ -64,7 +64,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class ComparedPrice:
-    """What a run was predicted to cost, and what it did cost until its dataset was complete.
+    """What a run was predicted to cost, and what it had cost when its dataset was complete.
 
     Attributes:
         predicted: by its plan.

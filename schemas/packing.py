@@ -1,7 +1,7 @@
 """How an image's bytes are stored in their file.
 
 `ImageRef.packing` holds the text of one of these types: it is short, costs nothing while files are listed, and is part
-of plan ids. It is parsed where bytes are read.
+of plan ids. It is parsed when bytes are read.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ STORED, DEFLATED = 0, 8
 
 @dataclass(frozen=True, slots=True)
 class Gzip:
-    """The file is a gzip stream; ranges are those of its unpacked content.
+    """The file is a gzip stream; ranges refer to its unpacked content.
 
     Attributes:
         has_checksums: whether the content has checksums of its own, as records of TFRecord files have: a wrong checksum
@@ -90,7 +90,7 @@ class ParquetCell:
 Packing = Gzip | NamedMember | ZipMember | TextCell | ParquetCell
 
 
-@lru_cache(1024)  # the rows of a table have one
+@lru_cache(1024)  # the rows of a table share one
 def parse_packing(text: str) -> Packing:
     """The packing that has this text.
 

@@ -1,4 +1,4 @@
-"""The fields of a record: what a convention's features can be filled from, whatever the source."""
+"""The fields of a record, from which a convention's features are filled, whatever the source."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,10 +64,10 @@ MANY_LABELS_FIELDS = frozenset(_MANY_LABELS)
 """The fields of images with several labels."""
 
 BOX_FIELDS = frozenset(_BOXES)
-"""The fields of images whose sources give boxes: lists of one value a box, `bbox` of four."""
+"""The fields of images whose sources give boxes: lists of one value per box, four in `bbox`."""
 
 IMAGE_FIELDS = frozenset((*_REFERENCE, *_PIXELS, *_DIGESTS))
-"""The fields of every image, which a source's own features cannot be called."""
+"""The fields of every image; a source's own features cannot have these names."""
 
 RECORD_FIELDS: Mapping[str, RecordField] = _PIXELS | _DIGESTS | _REFERENCE | _MANY_LABELS | _BOXES
-"""All of them, in the order in which they are documented."""
+"""All fields, in the order in which they are documented."""

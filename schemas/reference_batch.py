@@ -19,7 +19,7 @@ _FIELDS = {each: [attrgetter(field.name) for field in fields(each)] for each in 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceBatch:
-    """Some of what was listed, each type in an order that means nothing."""
+    """A part of what was listed; the order within each type means nothing."""
 
     refs: list[ImageRef] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
@@ -42,10 +42,10 @@ class RecordCoder(coders.Coder):
     """Encodes a dataclass as the list of its fields' values.
 
     Beam's own coder for rows knows a record's class only in the process that built the pipeline: a worker elsewhere
-    gets a tuple without its methods. This one is pickled with the class's name, so that reading it imports the class.
+    gets a tuple without its methods. This one is pickled with the class's name, so unpickling it imports the class.
 
     Args:
-        record: the dataclass, of two fields or more, whose values JSON can hold; at the top of an importable module.
+        record: a dataclass at the top of an importable module, with two or more fields whose values JSON can hold.
     """
 
     def __init__(self, record: type) -> None:
@@ -62,7 +62,7 @@ class RecordCoder(coders.Coder):
         return self._record
 
     def is_deterministic(self) -> bool:
-        """Equal records are always the same bytes."""
+        """True: equal records always give the same bytes."""
         return True
 
     def encode(self, value: Any) -> bytes:
@@ -81,7 +81,7 @@ class RecordCoder(coders.Coder):
 
 
 class ReferenceBatchCoder(RecordCoder):
-    """Encodes a batch as its columns; one whose values are all the same is written as one value."""
+    """Encodes a batch as columns; a column of equal values is written as one value."""
 
     def encode(self, value: ReferenceBatch) -> bytes:
         """Encodes a batch."""
@@ -110,6 +110,6 @@ class ReferenceBatchCoder(RecordCoder):
         return 100 * len(value)
 
 
-# With this module, for records themselves are read without Beam.
+# Registered here, because the modules of these classes are imported without Beam.
 coders.registry.register_coder(ImageRef, RecordCoder)
 coders.registry.register_coder(ReferenceBatch, ReferenceBatchCoder)

@@ -21,16 +21,16 @@ def boxes_of(
     fractions: bool = False,
     shapes: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """What a source puts into `ImageRef.features` for an image's boxes; numbers that are not finite become None there.
+    """The fields of `ImageRef.features` for an image's boxes; non-finite numbers become None.
 
     Args:
         boxes: xmin, ymin, xmax, ymax of each, in pixels from the upper left corner.
-        labels: of each, its class name, or the number by which `ClassNames` gave it.
+        labels: the class of each, by its name or by its number in `ClassNames`.
         values: further values of each box by field name, e.g. `is_crowd`.
-        drawn_on_size: width and height of the image as the annotators saw it, where they say so.
+        drawn_on_size: width and height of the image as the annotators saw it, if the annotations give them.
         fractions: whether boxes are in fractions of the image instead of pixels.
-        shapes: the fate of shapes that are not boxes: how many of these boxes are `enclosed` ones, and how many more
-            shapes were dropped (`other_shape`).
+        shapes: numbers of shapes that are not boxes: those that some of these boxes enclose (`enclosed`), and those
+            that were dropped (`other_shape`).
     """
     counted = {name: count for name, count in (shapes or {}).items() if count}
     return {
@@ -44,18 +44,18 @@ def boxes_of(
 
 
 def _finite(values: Iterable[Any]) -> list[Any]:
-    """The values as JSON can hold them."""
+    """The values; None for numbers that JSON cannot hold."""
     return [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
 
 
 def count_boxes(ref: ImageRef) -> int:
-    """How many boxes a reference carries, with the shapes that its source dropped."""
+    """The number of boxes that a reference carries, plus the shapes that its source dropped."""
     labels, dropped = list_boxes(ref)
     return len(labels) + dropped
 
 
 def list_boxes(ref: ImageRef) -> tuple[list[str | int], int]:
-    """The labels of the boxes that a reference carries, in their order, and how many shapes its source dropped."""
+    """The labels of the boxes that a reference carries, in order, and the number of shapes that its source dropped."""
     if '"boxes"' not in ref.features:
         return [], 0
     given = orjson.loads(ref.features)

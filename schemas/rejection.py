@@ -112,14 +112,14 @@ LEFT_OUT: Mapping[str, str] = {
 
 
 OF_WHOLE_FILES = frozenset({"bad_archive", "bad_array", "bad_labels", "no_rows", "wrong_length"})
-"""The reasons for which a file of many images is rejected as one."""
+"""The reasons for which a file of many images is rejected as a whole."""
 
-MAY_HEAL = frozenset({"changed", "unreadable", "vanished"})
-"""Reasons that may be gone on the next try, without a trace in a file's size or time: such a shard is done again."""
+TRANSIENT = frozenset({"changed", "unreadable", "vanished"})
+"""Reasons that may be gone in the next run, though a file's size and time have not changed: its shard is made again."""
 
 
 def explain_reason(fate: Fate, code: str) -> str:
-    """What a reason means, at any stage; the empty string if it is not a reason of this fate."""
+    """What a reason means, at any stage; empty if it is not a reason of this fate."""
     if fate == "rejected":
         return "; or ".join(dict.fromkeys(codes[code] for codes in REASONS.values() if code in codes))
     return (IGNORED if fate == "ignored" else LEFT_OUT).get(code, "")
@@ -138,7 +138,7 @@ class Rejected(Exception):  # it is an outcome, not an error of the program
     def __init__(self, stage: Stage, reason: str, detail: str, sha256: str = "") -> None:
         if reason not in REASONS[stage]:
             raise ValueError(f"{reason!r} is not a reason of the stage {stage}: add it to REASONS, with its meaning")
-        super().__init__(stage, reason, detail, sha256)  # all of them, so that it can be pickled
+        super().__init__(stage, reason, detail, sha256)  # all arguments, so that it can be pickled
         self.stage = stage
         self.reason = reason
         self.detail = detail

@@ -1,6 +1,6 @@
-"""The types of numbers with bounds, and settings that were added after datasets had been published.
+"""Types of numbers with bounds, and the fields of settings that were added after datasets had been published.
 
-Bounds are checked where settings are read from YAML, not where Python code makes them.
+Bounds are checked when settings are read from YAML, not when Python code makes them.
 """
 
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ def added_setting(default: Any = MISSING, *, default_factory: Any = MISSING) -> 
     """A field of a settings dataclass whose key is in a dataset's recipe only if its value is not the default.
 
     A plan id is a digest of the recipe. Without this, a new key would change the id of every dataset of an
-    earlier version. Use it for each setting added to a dataclass after commit 357e673; a new dataclass that is itself
-    the value of an added setting needs it on that setting alone.
+    earlier version. Use it for each setting added to a dataclass after commit 357e673; for a new
+    dataclass that is itself the value of an added setting, only that setting needs it.
     """
     return field(default=default, default_factory=default_factory, metadata={_ADDED: True})
 
@@ -26,7 +26,7 @@ def leave_out_added(settings: Any) -> Any:
     """Settings as plain values, as `dataclasses.asdict` gives them, without added settings that have their default.
 
     Args:
-        settings: a settings dataclass, or what is below one.
+        settings: a settings dataclass, or a value in one.
     """
     if is_dataclass(settings):
         values = [(each, getattr(settings, each.name)) for each in fields(settings)]
@@ -44,6 +44,6 @@ def _default_of(each: Any) -> Any:
 AtLeastOne = Annotated[int, Ge(1)]
 Count = Annotated[int, Ge(0)]
 ClassId = Annotated[int, Interval(ge=-(2**62), le=2**62)]
-"""The id of a first class: all others still fit in 64 bits."""
+"""The id of a first class, such that all others fit in 64 bits."""
 Percent = Annotated[float, Interval(ge=0, le=1_000_000)]
 Share = Annotated[float, Interval(ge=0, le=1)]

@@ -1,6 +1,6 @@
-"""How much code the product has: `python -m scripts.count_code` prints a row for each folder, and the sum.
+"""Counts the product's code: `python -m scripts.count_code` prints a row for each folder, and the sum.
 
-A line counts if a token of code is on it: not comments, docstrings and blank lines.
+A line counts if a token of code is on it: comments, docstrings and blank lines do not.
 """
 
 import ast
@@ -35,7 +35,7 @@ def docstrings(nodes: Iterable[ast.AST]) -> list[ast.Constant]:
 
 
 def code_lines(path: Path) -> int:
-    """How many lines of a module hold code."""
+    """The number of lines of a module that contain code."""
     prose: set[int] = set()
     for node in docstrings(ast.walk(ast.parse(path.read_bytes()))):
         prose.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))

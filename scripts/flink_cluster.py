@@ -1,12 +1,12 @@
 """A standalone Flink cluster on this machine: job manager, task managers, Beam's job server, a pool of Python workers.
 
     scripts/flink up        # one task manager of two slots
-    scripts/flink status    # what runs
-    scripts/flink jar       # where the job server's jar lies, for --flink_job_server_jar
+    scripts/flink status    # the running processes
+    scripts/flink jar       # the path of the job server's jar, for --flink_job_server_jar
     scripts/flink down
 
-`up` starts what does not run, so that it may be repeated, and a task manager that was killed comes back. `down` ends
-what `up` started and nothing else. What is downloaded, and the cluster's logs, lie in $XDG_CACHE_HOME/recordmill.
+`up` starts what is not running, so it can be repeated, and restarts a task manager that was killed. `down` ends only
+what `up` started. Downloads and the cluster's logs are in $XDG_CACHE_HOME/recordmill.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from scripts import flink_packages
 from scripts.flink_packages import CACHE, MissingError
 
 RUN = CACHE / "flink-run"
-"""Configuration, logs, and a file a process."""
+"""Configuration, logs, and one file per process."""
 
 PORTS = {"rest": 8081, "rpc": 6123, "job": 8099, "artifact": 8098, "expansion": 8097, "workers": 50000}
 """All of them on this machine's loopback."""
@@ -55,10 +55,10 @@ CONFIGURATION = {
     "rest.bind-address": "localhost",
     "rest.port": PORTS["rest"],
     "parallelism.default": 1,
-    # What is measured is what was sent.
+    # Without compression, Flink measures the bytes that were sent.
     "taskmanager.network.batch-shuffle.compression.enabled": "false",
-    # A task manager that is gone is noticed in seconds, and what it did is done again by another. With 10 s, one that
-    # merely had no processor on a busy machine was given up, too.
+    # A lost task manager is noticed within seconds, and another one repeats its work. With a timeout of 10 s, one that
+    # merely got no processor time on a busy machine was given up, too.
     "heartbeat.interval": 2_000,
     "heartbeat.timeout": 20_000,
     "restart-strategy.type": "fixed-delay",
@@ -84,10 +84,10 @@ SECONDS_TO_END = 10.0
 
 
 def up(task_managers: int = 1, slots: int = 2) -> None:
-    """Starts what does not run yet.
+    """Starts what is not running yet.
 
     Raises:
-        MissingError: something needed is not there, a port is taken, or a process ended at once.
+        MissingError: something needed is missing, a port is taken, or a process ended at once.
     """
     jobs, flink = flink_packages.job_server_jar(), flink_packages.flink_jars()
     wanted = {f"task-manager-{number + 1}" for number in range(task_managers)}
@@ -117,7 +117,7 @@ def up(task_managers: int = 1, slots: int = 2) -> None:
     if not is_running("workers"):
         path = flink_packages.worker_environment(RUN)
         pool = ["-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={PORTS['workers']}"]
-        # The pool starts `python`, whichever comes first. It works in a folder without our sources.
+        # The pool starts the first `python` on PATH, in a folder without our sources.
         search = {"PATH": f"{path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": ""}
         _start("workers", [str(path / "python"), *pool], ports=("workers",), environment=search)
     wait_for(lambda: ask("overview")["slots-total"] == task_managers * slots, "the task managers")
@@ -132,24 +132,24 @@ def down() -> None:
 
 
 def running() -> list[str]:
-    """The names of the processes that `up` started and that still run."""
+    """The names of the processes that `up` started and that are still running."""
     return [path.stem for path in sorted(RUN.glob("*.pid")) if is_running(path.stem)]
 
 
 def is_running(name: str) -> bool:
-    """Whether the process of that name runs, and is the one that `up` started."""
+    """Whether the process of that name is running, and is the one that `up` started."""
     return _group_of(name) is not None
 
 
 def kill(name: str, how: signal.Signals = signal.SIGTERM) -> None:
-    """Ends one process and all that it started; what does not end on its own is killed."""
+    """Ends one process and all that it started; kills what does not end on its own."""
     group = _group_of(name)
     if group is not None:
         os.killpg(group, how)
         deadline = time.monotonic() + SECONDS_TO_END
         while is_running(name) and time.monotonic() < deadline:
             time.sleep(0.1)
-        with suppress(ProcessLookupError):  # nobody is left
+        with suppress(ProcessLookupError):  # no process is left
             os.killpg(group, signal.SIGKILL)
     (RUN / f"{name}.pid").unlink(missing_ok=True)
 
@@ -161,7 +161,7 @@ def ask(path: str) -> Any:
 
 
 def wait_for(ready: Callable[[], bool], what: str) -> None:
-    """Waits until something is so.
+    """Waits until something is ready.
 
     Raises:
         MissingError: it takes more than a minute.
@@ -171,7 +171,7 @@ def wait_for(ready: Callable[[], bool], what: str) -> None:
         try:
             if ready():
                 return
-        except (OSError, KeyError):  # nobody answers yet, or only says so
+        except (OSError, KeyError):  # nothing answers yet, or the answer is incomplete
             pass
         if time.monotonic() > deadline:
             raise MissingError(f"{what} did not start within {SECONDS_TO_START:.0f} s: see the logs in {RUN}")
@@ -180,13 +180,13 @@ def wait_for(ready: Callable[[], bool], what: str) -> None:
 
 def _check_layout(wanted: set[str], slots: int) -> None:
     there = {name for name in running() if name.startswith("task-manager-")}
-    stated = RUN / "slots"
-    if there - wanted or (there and stated.read_text(encoding="utf-8") != f"{slots}"):
+    saved = RUN / "slots"
+    if there - wanted or (there and saved.read_text(encoding="utf-8") != f"{slots}"):
         raise MissingError("another cluster is up: run scripts/flink down first")
 
 
 def _start(name: str, command: list[str], ports: tuple[str, ...] = (), environment: Mapping[str, str] = {}) -> None:
-    """Starts a process in a group of its own unless it runs, and waits until it listens."""
+    """Starts a process in a group of its own unless it is running, and waits until it listens."""
     if is_running(name):
         return
     for port in ports:
@@ -202,7 +202,7 @@ def _start(name: str, command: list[str], ports: tuple[str, ...] = (), environme
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    (RUN / f"{name}.pid").write_text(f"{process.pid} {_began(process.pid)}", encoding="utf-8")
+    (RUN / f"{name}.pid").write_text(f"{process.pid} {_start_time(process.pid)}", encoding="utf-8")
 
     def listens() -> bool:
         if process.poll() is not None:
@@ -219,16 +219,16 @@ def _listens(port: int) -> bool:
 
 
 def _group_of(name: str) -> int | None:
-    """The process group; None where the process is gone, though another may have its number by now."""
+    """The process group; None if the process is gone, even if another one has its number by now."""
     try:
         pid, _, began = (RUN / f"{name}.pid").read_text(encoding="utf-8").partition(" ")
     except FileNotFoundError:
         return None
-    return int(pid) if began and began == _began(int(pid)) else None
+    return int(pid) if began and began == _start_time(int(pid)) else None
 
 
-def _began(pid: int) -> str:
-    """When a process began; empty where there is none."""
+def _start_time(pid: int) -> str:
+    """The start time of a process; empty if there is none."""
     done = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", f"{pid}"], capture_output=True, text=True, check=False)
     state, _, began = done.stdout.strip().partition(" ")
     return "" if state.startswith("Z") else began.strip()
@@ -244,7 +244,7 @@ def _status() -> None:
 
 
 def main() -> None:
-    """Does what the command says; exits with 1, and one sentence, where it cannot."""
+    """Runs the command; exits with 1 and one sentence if it fails."""
     parser = argparse.ArgumentParser(
         "scripts/flink", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""What Flink's REST interface tells of a finished job: how much its steps sent, and when they ended."""
+"""Reads from Flink's REST interface how much the steps of a finished job sent, and when they ended."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,7 @@
-"""What a Flink cluster on this machine is made of, taken from package registries into a cache, once.
+"""Downloads the parts of a local Flink cluster from package registries into a cache, once.
 
 Flink itself comes from PyPI (`apache-flink-libraries` carries the jars of a release), Beam's job server from Maven
-Central. The workers' environment is what a user's would be: the archive that Beam's `--setup_file` ships, installed.
+Central. The workers' environment is like a user's: the archive that Beam's `--setup_file` ships is installed in it.
 """
 
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 
 FLINK = "1.19.3"
 BEAM_JOB_SERVER = "2.62.0"
-"""The newest job server for Flink 1.19 of which every jar is on Maven Central; it runs pipelines of Beam 2.77."""
+"""The newest job server for Flink 1.19 whose jars are all on Maven Central; it runs pipelines of Beam 2.77."""
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recordmill"
@@ -61,16 +61,16 @@ POM = f"""\
 
 
 class MissingError(Exception):
-    """Something that is needed is not there; the text says what to do."""
+    """Something that is needed is missing; the text says what to do."""
 
 
 def job_server_jar() -> Path:
-    """A jar that `java -jar` runs, for `--flink_job_server_jar` too: its manifest names the jars beside it."""
+    """A jar that `java -jar` runs, for `--flink_job_server_jar` too: its manifest names the jars next to it."""
     folder = CACHE / f"beam-flink-job-server-{BEAM_JOB_SERVER}"
     if not folder.is_dir():
         _say("fetching Beam's job server from Maven Central: two minutes")
         maven = find_program("mvn", "Maven")
-        with _making(folder) as new:
+        with _create_folder(folder) as new:
             (new / "pom.xml").write_text(POM, encoding="utf-8")
             goals = ["dependency:copy-dependencies", "-DoutputDirectory=lib", "jar:jar"]
             _run(maven, "-B", "-q", *goals, cwd=new)
@@ -82,7 +82,7 @@ def flink_jars() -> Path:
     folder = CACHE / f"flink-{FLINK}"
     if not folder.is_dir():
         _say("fetching Flink from PyPI: half a minute")
-        with _making(folder) as new:
+        with _create_folder(folder) as new:
             pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
             _run(*pip, f"apache-flink-libraries=={FLINK}", cwd=new)
             (archive,) = new.glob("*.tar.gz")
@@ -96,10 +96,10 @@ def flink_jars() -> Path:
 
 
 def worker_environment(run: Path) -> Path:
-    """Makes an environment with Recordmill as `--setup_file` ships it, and gives its `bin` folder.
+    """Makes an environment with Recordmill as `--setup_file` ships it, and returns its `bin` folder.
 
-    Built anew each time from the checkout as it is. The lock file holds versions alone: what is installed is what the
-    archive asks for.
+    Built each time from the current checkout. The lock file only constrains versions: the archive decides what is
+    installed.
     """
     environment, shipped = run / "workers", run / "shipped"
     for folder in (environment, shipped):
@@ -124,8 +124,8 @@ def worker_environment(run: Path) -> Path:
 
 
 @contextmanager
-def _making(folder: Path) -> Iterator[Path]:
-    """A temporary folder that takes its place when it is complete."""
+def _create_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder that is renamed to `folder` when it is complete."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     new = Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=folder.parent))
     try:

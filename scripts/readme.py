@@ -1,4 +1,4 @@
-"""Fills the tables of README.md and docs/ from what the code states; `--check` only says whether they are current."""
+"""Fills the tables of README.md and docs/ from the code; `--check` only says whether they are current."""
 
 import re
 import sys
@@ -117,7 +117,7 @@ def _fields(settings: type[Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _nested_fields(settings: type[Any]) -> Iterator[tuple[str, str, str]]:
-    """The fields, with those of records within in their places."""
+    """The fields; nested dataclasses are replaced by their own fields."""
     defaults = {
         field.name: field.default_factory() for field in fields(settings) if field.default_factory is not MISSING
     }
@@ -150,7 +150,7 @@ def _show(value: Any) -> str:
 
 
 def fill(texts: dict[Path, str]) -> dict[Path, str]:
-    """The pages with every generated section as it should be; each section has its place on one of them."""
+    """The pages with every generated section up to date; each section is on exactly one of them."""
     filled = dict(texts)
     for name, table in tables().items():
         pattern = re.compile(rf"<!-- {re.escape(name)} -->\n(?:\n*(?:\|.*(?:\n|\Z))+)?\n*")

@@ -21,7 +21,7 @@ NOT_FOR_TEMPLATES = {
     "json",
     "traceback",
 }
-"""What the service sets itself, or what would be said to the launcher's log only."""
+"""Flags that the service sets itself, or that only affect the launcher's log."""
 
 KINDS = {
     "input": "GCS_READ_FOLDER",
@@ -34,7 +34,7 @@ IMAGE = "the image of this template, which the workers run too"
 
 
 def describe_parameters() -> list[dict[str, Any]]:
-    """One row a parameter, in the order of `--help`."""
+    """One row per parameter, in the order of `--help`."""
     actions = [action for action in build_parser()._actions if action.dest not in NOT_FOR_TEMPLATES]
     rows = [_describe(action) for action in actions if not action.option_strings[0].startswith("--no_")]
     return [*rows, _row("sdk_container_image", IMAGE, "TEXT")]

@@ -16,7 +16,7 @@ from recordmill.schemas.dataset.marker import About, Marker
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.outcome import DONE, NOT_AS_EXPECTED, TOO_MANY_REJECTED
-from recordmill.schemas.rejection import MAY_HEAL
+from recordmill.schemas.rejection import TRANSIENT
 from recordmill.storage.dataset_files import DamagedMarkerError, find_marker, read_marker, staging_folder
 from recordmill.storage.output_errors import describe_output_error
 from recordmill.storage.record_reader import looks_like_shard
@@ -168,7 +168,7 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
         advice = "choose another output, or replace it with --overwrite"
         return "refuse", f"{output} holds another dataset ({', '.join(changed)}): {advice}"
     fault = find_fault(output, marker)
-    unread = {reason: count for reason, count in marker.ledger.rejected.items() if reason in MAY_HEAL}
+    unread = {reason: count for reason, count in marker.ledger.rejected.items() if reason in TRANSIENT}
     if overwrite and (fault or unread):
         return decide_to_convert(state)
     if fault:

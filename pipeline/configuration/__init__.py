@@ -1,1 +1,1 @@
-"""Flags and YAML become a job."""
+"""Turns flags and YAML into a job."""

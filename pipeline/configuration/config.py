@@ -27,13 +27,13 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources import load_source, source_names
 
 AUTO = "auto"
-"""The value for a configuration, or a layout, that the files determine."""
+"""The value of `--config`, or of `layout`, with which the files determine the settings."""
 
 COMMENT = "# Recognised "
-"""The beginning of the first line of a dataset's configuration if its layout was recognised."""
+"""How a dataset's configuration begins if its layout was recognised."""
 
 DEFAULT_KIND = "class_folders"
-"""The `kind:` of the source that `DatasetSettings` begins with."""
+"""The `kind:` of the source if none is given."""
 
 
 Recogniser = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -45,10 +45,9 @@ class LoadedSettings:
     """What a configuration and its overrides say.
 
     Attributes:
-        settings: what the dataset is, as far as the inputs' files have no say in it.
-        names_convention: whether a convention is written or recognised, rather than the default.
-        comment: the line by which a dataset's `config.yaml` says what was recognised, if the configuration begins with
-            one.
+        settings: what the dataset is, before the inputs' files fill in the rest.
+        names_convention: whether a convention was given or recognised, rather than left at the default.
+        comment: the first line of the configuration if it says what was recognised; otherwise empty.
     """
 
     settings: DatasetSettings
@@ -61,12 +60,12 @@ def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogn
 
     Args:
         path: a YAML file, on any of Beam's file systems; or the name of one that Recordmill ships
-            (`configs/class_folders.yaml`, wherever the process runs); None or `auto`: as the files determine.
+            (`configs/class_folders.yaml`, wherever the process runs); None or `auto`: the files determine the settings.
         overrides: `key.path=value`, the value in YAML; later ones win.
-        recogniser: is asked where there is no file and no `source.kind`, or the file says `layout: auto`.
+        recogniser: called if there is no file and no `source.kind`, or if the file says `layout: auto`.
 
     Returns:
-        The settings, complete in themselves. All text is in Unicode's NFC, as keys are.
+        The settings, except for what only the inputs determine. All text is in Unicode's NFC, as keys are.
 
     Raises:
         UsageError: the file cannot be read or is not YAML, a key is unknown, a value is wrong or contradicts another.
@@ -83,15 +82,15 @@ def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogn
     )
 
 
-def each_override(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Settings as `--set` takes them: each key of a mapping by itself, so that a configuration's others stay."""
+def iter_overrides(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yields settings as `--set` takes them: a mapping key by key, so that a configuration's other keys stay."""
     for name, value in settings.items():
         below = value.items() if isinstance(value, Mapping) else ()
         yield from [(f"{name}.{key}", each) for key, each in below] or [(name, value)]
 
 
 def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
-    """Whether the files determine missing settings; removes the key `layout`."""
+    """Whether the files determine missing settings. Also removes the key `layout`."""
     layout = plain.pop("layout", AUTO if path in (None, AUTO) else "")
     if layout not in (AUTO, ""):
         raise UsageError(f"layout is {layout!r}: write auto, or remove it")
@@ -121,7 +120,7 @@ def _read_text(path: str) -> str:
 
 
 def _set(plain: dict[str, Any], override: str) -> tuple[str, ...]:
-    """Sets the value of one `--set`, and returns its keys. A mapping keeps its other entries, also its default's."""
+    """Applies one `--set`, and returns its keys. A mapping keeps its other entries, including those of its default."""
     path, equals, text = override.partition("=")
     keys = tuple(normalize(path.strip()).split("."))
     if not equals or not all(keys) or len(keys) > MAX_DEPTH:
@@ -155,7 +154,7 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
     values.setdefault("source", {})
     shape, adapter = _adapter(kinds["source"], kinds["convention"])
     try:
-        built = adapter.validate_python(_spell(shape, values))
+        built = adapter.validate_python(_expand_notation(shape, values))
         settings = DatasetSettings(**{each.name: getattr(built, each.name) for each in fields(DatasetSettings)})
         if not problems:
             settings = complete_settings(settings)
@@ -180,7 +179,7 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
 
 
 def _too_large(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
-    """The numbers that need 64 bits or more, as a `seed` may."""
+    """The numbers above `INT64_MAX`, which only `seed` may be, by their paths."""
     if isinstance(value, dict | list):
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _too_large(each, f"{path}.{key}" if path else f"{key}")
@@ -189,18 +188,18 @@ def _too_large(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
 
 
 def _blame(problem: str, where: str, overridden: Sequence[tuple[str, ...]]) -> str:
-    """The origin of a wrong value: `--set`, if an override has the key with which the sentence begins."""
+    """The origin of a wrong value: `--set` if an override has the key that the sentence begins with."""
     key = tuple(re.split(r"[^\w.]", problem, maxsplit=1)[0].rstrip(".").split("."))
     leads = any(key[: len(keys)] == keys or (len(key) > 1 and keys[: len(key)] == key) for keys in overridden)
     return "--set" if leads else where
 
 
-def _spell(kind: Any, values: Any) -> Any:
-    """Converts values for which YAML has another notation to their settings' types.
+def _expand_notation(kind: Any, values: Any) -> Any:
+    """Converts YAML's notation and short forms to the values that settings have.
 
-    `yes` and `no` are truth values in YAML, and a key without a value is null, which for text means the empty string.
-    In the settings that a class names in `short_forms`, `name: text` stands for `name: {key: text}`. A text in place
-    of a class with a `short_form` stands for that key alone.
+    In YAML, `yes` and `no` are truth values, and a key without a value is null; for text, that is the empty string.
+    In settings that a class lists in `short_forms`, `name: text` stands for `name: {key: text}`. For a class with a
+    `short_form`, a text stands for that key alone.
     """
     if kind is str:
         return "" if values is None else values
@@ -216,14 +215,14 @@ def _spell(kind: Any, values: Any) -> Any:
         for setting, key in getattr(kind, "short_forms", {}).items():
             if isinstance(inner := values.get(setting), dict):
                 spelt[setting] = {name: {key: each} if isinstance(each, str) else each for name, each in inner.items()}
-        return {key: _spell(hints.get(key), each) for key, each in spelt.items()}
+        return {key: _expand_notation(hints.get(key), each) for key, each in spelt.items()}
     if get_origin(kind) is Mapping and is_dataclass(get_args(kind)[1]):
-        return {key: _spell(get_args(kind)[1], each) for key, each in values.items()}
+        return {key: _expand_notation(get_args(kind)[1], each) for key, each in values.items()}
     return values
 
 
 def _read_source(source: Any) -> tuple[type[Any], dict[str, Any]]:
-    """The class of the source that is written, and its settings."""
+    """The class of the given source, and its settings."""
     kind = source.get("kind", DEFAULT_KIND) if isinstance(source, dict) else None
     if not isinstance(kind, str):
         raise ValueError(f"source is {source!r:.80}: write source: {{kind: {DEFAULT_KIND}}} and its settings")
@@ -238,9 +237,9 @@ def _read_convention(convention: Any) -> tuple[type[Any], Any]:
 
 @cache
 def _adapter(source: Any, convention: Any) -> tuple[type[Any], TypeAdapter[Any]]:
-    """The settings with one source's and one kind of convention, where each error has its path; and their validator.
+    """A class of settings for one source and one kind of convention, so that errors have paths; and its validator.
 
-    Pydantic takes 50 ms to make one.
+    Cached, since pydantic takes 50 ms to make a validator.
     """
     own: list[tuple[str, Any, Any]] = [("source", source, MISSING), ("convention", convention, "default")]
     shape = make_dataclass("Settings", own, bases=(DatasetSettings,), frozen=True, kw_only=True)

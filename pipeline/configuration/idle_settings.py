@@ -1,4 +1,4 @@
-"""Settings that cannot act under the others."""
+"""Finds settings that have no effect because of others."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -29,14 +29,14 @@ _NOT_BEAMS = (
 """Settings that need a marker or sidecars, or records in a certain order."""
 
 _Rule = tuple[object, Sequence[str], str]
-"""Whether settings cannot act, their keys, and the reason with what to do."""
+"""Whether settings have no effect, their keys, and the reason with what to do."""
 
 
 def find_idle(settings: DatasetSettings) -> list[str]:
-    """A sentence for each setting that differs from its default and cannot act under the other settings.
+    """A sentence for each setting that differs from its default and has no effect because of others.
 
     Args:
-        settings: what the dataset is; its source knows all that its files tell.
+        settings: what the dataset is, with a source that `settle` has completed.
     """
     found: dict[str, str] = {}
     for applies, keys, reason in (*_pixel_rules(settings), *_image_rules(settings), *_other_rules(settings)):
@@ -58,10 +58,10 @@ def check_beams_writer(settings: DatasetSettings, output: str, here: bool) -> st
     """A note on what `--writer=beam` leaves out; `here` is as for `preflight.find_folder`.
 
     Raises:
-        UsageError: settings have no effect with it, or it lacks one that it needs.
+        UsageError: a setting has no effect with it, or one that it needs is missing.
         RecordmillError: the output holds a dataset.
     """
-    # An analysis sets images.moments, so that only the former is to be named; together acts before anything is read.
+    # analyze sets images.moments: name only analyze. together takes effect before records are written.
     acts = {"images.moments": settings.analyze, "images.near_duplicates": settings.images.near_duplicates == "together"}
     why = "has no effect with --writer=beam, which writes records in random order, and no recordmill.json: remove it"
     problems = [f"{key} {why}" for key in _NOT_BEAMS if settings.differs(key) and not acts.get(key)]
@@ -76,18 +76,18 @@ def check_beams_writer(settings: DatasetSettings, output: str, here: bool) -> st
 
 
 def find_unused_words(settings: DatasetSettings) -> list[str]:
-    """A note for each setting that finds words for splits, where nothing gives these words a split."""
+    """A note for each setting that finds words for splits, if no setting maps these words to splits."""
     by = "splits.from_folders gives the splits" if settings.splits.from_folders else "splits.from_source is not set"
     keys = () if settings.splits.from_source else [f"source.{name}" for name in settings.source.split_settings]
     return [f"{key} is not used, since {by}" for key in keys if settings.differs(key)]
 
 
 def _pixel_rules(settings: DatasetSettings) -> Sequence[_Rule]:
-    """Settings of pixels, where no image is decoded."""
+    """Rules about settings of pixels if no image is decoded."""
     if settings.holds_images:
         return ()
     rows = settings.source.contents == "rows"
-    # Where quality or subsampling made `always` of `auto`, those are the ones to name.
+    # If quality or subsampling turned `auto` into `always`, name those instead.
     asked = settings.images.reencode == "always" and not any(map(settings.differs, _ENCODING))
     return (
         (rows, _PIXELS, "the source holds no images: remove it"),
@@ -143,7 +143,7 @@ def _other_rules(settings: DatasetSettings) -> Sequence[_Rule]:
 
 
 def _why_no_group(settings: DatasetSettings) -> str:
-    """Why nothing needs to stay in one split; the empty string where something may."""
+    """Why nothing has to be kept in one split; empty if something may have to be."""
     if settings.splits.given:
         return f"the split of every {settings.unit} is given"
     one = list(settings.splits.fractions.values()) == [1]

@@ -14,10 +14,10 @@ class Job:
 
     Attributes:
         settings: what the dataset is.
-        inputs: what is read.
-        recipe: what the plan's id stands for.
-        run: where and how it works.
-        layout: what was recognised in the inputs, if anything was.
+        inputs: the folders and files to read.
+        recipe: the settings that decide the plan's id.
+        run: where and how to run.
+        layout: the recognised layout of the inputs, if any.
     """
 
     settings: DatasetSettings

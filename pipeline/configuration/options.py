@@ -1,4 +1,4 @@
-"""The flags: where and how a run works. YAML describes the dataset.
+"""The flags, which say where and how to run. YAML describes the dataset.
 
 Every boolean has a `--no_` variant, since Airflow can only add flags, not omit them, and takes a value, since
 Dataflow's templates cannot pass flags without one.
@@ -28,7 +28,7 @@ LOCAL_RUNNERS = (*IN_PROCESS_RUNNERS, "PrismRunner")
 """Runners that work on this machine, in this process or in another."""
 
 _NOT_BEAMS = ("reuse", "update", "versions", "plan", "overwrite", "against", "threads", "processes")
-"""Flags without effect where Beam writes the files: its files cannot be replaced, compared or taken up."""
+"""Flags without effect if Beam writes the files, which cannot be replaced, compared or resumed."""
 
 EXAMPLES = """\
 examples:
@@ -56,28 +56,28 @@ class LaunchOptions:
     """The flags of one conversion.
 
     Attributes:
-        sample: whether the sample is converted; None: where nothing else is named.
-        input: folders and files, as they were written.
+        sample: whether to convert the sample; None: only if nothing else is named.
+        input: folders and files, as the user wrote them.
         output: the dataset's folder.
         config: the configuration, if one is named.
         set: `key.path=value` overrides.
         against: the dataset with which `expect` compares; None: the one in the output.
-        plan: whether to show what would be done.
+        plan: whether to only show what would be done.
         reuse: earlier datasets whose images may be stored again.
         update: whether to replace the dataset in the output, and to reuse its images.
-        versions: whether the dataset has a folder of its own below the output.
+        versions: whether the dataset gets a folder of its own below the output.
         overwrite: whether to replace another dataset.
         discard: whether to delete the unfinished work of earlier runs first.
-        wait: whether to wait for a job elsewhere.
+        wait: whether to wait for a remote job.
         writer: what writes the files; see `RunSettings`.
         threads: images decoded at once in each process; 0 for one per processor.
-        processes: how many processes convert images on DirectRunner; 0 for as many as there are processors and memory.
-        summary_json: where the line of JSON is written too.
+        processes: processes that convert images on DirectRunner; 0 for as many as processors and memory allow.
+        summary_json: a file to which the line of JSON is also written.
         outcome_file: the file to which the job itself writes its outcome; it is not deleted.
         json: whether the line of JSON is written to stdout; None: unless that is a terminal.
         traceback: whether to show where an unexpected error comes from.
         runner: the name of a Beam runner.
-        alone: whether the process is the command's own, and may be forked.
+        owns_process: whether the process was started for this conversion, and so may be forked.
         beam_arguments: the flags of Beam and its runners.
     """
 
@@ -102,7 +102,7 @@ class LaunchOptions:
     json: bool | None = None
     traceback: bool = False
     runner: str = "DirectRunner"
-    alone: bool = True
+    owns_process: bool = True
     beam_arguments: tuple[str, ...] = ()
 
     @property
@@ -112,7 +112,7 @@ class LaunchOptions:
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises errors, to be reported as all others are, instead of ending the process."""
+    """Raises UsageError instead of ending the process, to be reported like all others."""
 
     def __init__(self, **settings: Any) -> None:
         """Takes what `argparse.ArgumentParser` takes; examples keep their lines, and no flag may be abbreviated."""
@@ -171,7 +171,7 @@ def wants_json(asked: bool | None, stdout: TextIO) -> bool:
 
 
 def _add_switch(group: argparse._ActionsContainer, name: str, meaning: str, is_on: bool = False) -> None:
-    """Adds `--name` and `--no_name`; `meaning` is the help of the one that changes the default, which may be on.
+    """Adds `--name` and `--no_name`; `meaning` is the help of the one that changes the default.
 
     A value may follow, since Dataflow's templates give every flag one.
     """
@@ -224,7 +224,7 @@ def build_parser(prog: str = MODULE) -> argparse.ArgumentParser:
 
 
 def parse_options(argv: Sequence[str], prog: str = MODULE) -> LaunchOptions:
-    """The options that flags give, Beam's among them.
+    """Parses flags; those of Beam are kept as they are.
 
     Args:
         argv: the flags.
@@ -241,7 +241,7 @@ def parse_options(argv: Sequence[str], prog: str = MODULE) -> LaunchOptions:
 
 
 def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
-    """Checks options before anything slow is imported; gives them with `sample` decided.
+    """Checks options before anything slow is imported; returns them with `sample` decided.
 
     Raises:
         UsageError: a flag is unknown or missing, or two contradict each other.
@@ -263,13 +263,13 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
 
 
 def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
-    """A sentence on the first argument that neither Recordmill nor Beam knows; the empty string if there is none.
+    """A sentence on the first argument that neither Recordmill nor Beam knows; empty if there is none.
 
-    Beam is not imported: that takes two seconds, which is long for a typo.
+    Beam is not imported: two seconds are long for a typo.
 
     Args:
         arguments: the arguments that Recordmill's parser does not know.
-        elsewhere: whether a remote runner may know more: then only a near miss of Recordmill's flags is unknown.
+        elsewhere: whether a remote runner may know more flags; then only near misses of Recordmill's are reported.
     """
     ours = [flag for action in build_parser()._actions for flag in action.option_strings]
     after_flag = False  # the word may be the flag's value

@@ -1,4 +1,4 @@
-"""Checks before any work, and what is read for them; each error is a sentence that says what to do."""
+"""Checks inputs and output before any work, and reads exclusions. Each error is a sentence that says what to do."""
 
 import errno
 import os
@@ -33,10 +33,10 @@ _SECRETS = {
 
 
 def call_with_timeout(function: Callable[[], Result], seconds: float) -> Result:
-    """What a function returns or raises.
+    """Calls a function; returns or raises what it does.
 
     Raises:
-        TimeoutError: it has done neither within `seconds`; its thread may go on until the process ends.
+        TimeoutError: it has not ended within `seconds`; its thread may go on until the process ends.
     """
     answer: Future[Result] = Future()
 
@@ -56,7 +56,7 @@ def call_with_timeout(function: Callable[[], Result], seconds: float) -> Result:
 
 
 def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
-    """`--input` values as inputs.
+    """Parses the values of `--input`.
 
     Raises:
         UsageError: one of several inputs has no name, or two have the same.
@@ -65,7 +65,7 @@ def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
     for text in inputs:
         name, equals, path = text.partition("=")
         named = bool(equals) and name.replace("-", "_").isidentifier() and not os.path.exists(text)
-        # The shell expands ~ at the beginning of a word only, which `NAME=~/photos` and `--input=~/photos` do not have.
+        # The shell expands ~ only at the beginning of a word, so not in `NAME=~/photos` or `--input=~/photos`.
         path = normal_path(os.path.expanduser(path if named else text))
         parsed.append(Input(path, name if named else ""))
     names = [each.name for each in parsed]
@@ -108,15 +108,15 @@ def normal_path(path: str) -> str:
 
 
 def find_folder(path: str, text: str, here: bool) -> str:
-    """The folder of an input's paths: the input itself, or its folder if it is a file.
+    """The folder that an input's paths are relative to: the input itself, or its parent if it is a file.
 
     Args:
         path: the input.
-        text: the user's text; with a trailing slash it is a folder, and its store need not be probed.
-        here: whether the job works on this machine and so reaches the same stores as this process.
+        text: the input as the user wrote it; a trailing slash marks a folder, so its store need not be probed.
+        here: whether the job runs on this machine and so reaches the same stores as this process.
 
     Raises:
-        RecordmillError: there is no file system for such paths, or its store does not answer.
+        RecordmillError: there is no file system for the path, or its store does not answer.
     """
     if storage.is_local(path):
         return (os.path.dirname(path) or ".") if os.path.isfile(path) else path
@@ -124,11 +124,11 @@ def find_folder(path: str, text: str, here: bool) -> str:
     return path.rpartition("/")[0] if is_file else path
 
 
-def check_answer(output: str, inputs: Sequence[Input], here: bool) -> None:
+def probe_output_store(output: str, inputs: Sequence[Input], here: bool) -> None:
     """Probes the output's store, unless it is also an input's store, which has been probed.
 
     Raises:
-        RecordmillError: there is no file system for such paths, or the store does not answer.
+        RecordmillError: there is no file system for the path, or the store does not answer.
     """
     if not storage.is_local(output) and _bucket(output) not in {_bucket(each.path) for each in inputs}:
         _is_file("output", output, storage.join(output, MARKER), here)
@@ -158,7 +158,7 @@ def check_dataset(dataset: str, here: bool) -> None:
     """Checks that the store of an earlier dataset can be reached; `here` is as for `find_folder`.
 
     Raises:
-        RecordmillError: there is no file system for such paths, its client is not installed, or it does not answer.
+        RecordmillError: there is no file system for the path, its client is not installed, or it does not answer.
     """
     _check_client("dataset", dataset)
     if not storage.is_local(dataset):
@@ -166,7 +166,7 @@ def check_dataset(dataset: str, here: bool) -> None:
 
 
 def check_versions(inputs: Sequence[Input], output: str, here: bool) -> None:
-    """Checks that no input has versions, which would all be read, and that the output is not itself a version.
+    """Checks that no input has versions, since all would be read, and that the output is not itself a version.
 
     `here` is as for `find_folder`.
 
@@ -213,7 +213,7 @@ def _check_client(what: str, path: str) -> None:
     if not (found := _CLIENTS.get(path.partition("://")[0])):
         return
     extra, client = found
-    with suppress(ModuleNotFoundError):  # nor is its parent installed
+    with suppress(ModuleNotFoundError):  # not even its parent package is installed
         if find_spec(client):
             return
     needs = "needs its store's client, which is not installed"
@@ -221,7 +221,7 @@ def _check_client(what: str, path: str) -> None:
 
 
 def _holds_dataset(output: str) -> bool:
-    """Whether a folder is already a dataset; True if that is unknown, since the job will say why."""
+    """Whether a folder is already a dataset; True if it cannot be read: the job will say why."""
     try:
         return _describe_with_timeout(os.path.join(output, MARKER)) is not None
     except (OSError, ValueError):
@@ -271,7 +271,7 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def read_exclusions(path: str, setting: str = "exclude") -> Exclusions:
-    """What a list of images names; nothing if its path is empty.
+    """Reads a list of images to exclude; an empty path gives an empty list.
 
     Args:
         path: the list, on any file system.

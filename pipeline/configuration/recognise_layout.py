@@ -11,7 +11,7 @@ import orjson
 import yaml
 
 from recordmill import storage
-from recordmill.pipeline.configuration.config import COMMENT, each_override
+from recordmill.pipeline.configuration.config import COMMENT, iter_overrides
 from recordmill.pipeline.terminal.printable import printable
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import format_count, show_names
@@ -28,7 +28,7 @@ _WORKBOOKS = (".xlsx", ".xls", ".ods")
 _TABLES = (*TABLE_ENDINGS, *_WORKBOOKS)
 
 _OWN_SPLITS = ("fractions", "stratify", "from_folders", "from_source")
-"""Keys below `splits` with which users map existing splits."""
+"""Keys below `splits` with which users decide the splits themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +59,17 @@ class LayoutFinder:
 
     @property
     def comment(self) -> str:
-        """The reason, for the dataset's `config.yaml`, which contains the settings."""
+        """The line of the dataset's `config.yaml` that says what was recognised, and why."""
         return f"{COMMENT}{self.found.kind}: {printable(self.found.why)}\n" if self.found else ""
 
     def fill_in(self, written: Mapping[str, Any]) -> dict[str, Any]:
-        """Adds recognised settings to settings in YAML's shape; given ones stay.
+        """Adds recognised settings to the given ones, which stay; both are in YAML's shape.
 
-        If `source.kind` is given, only this kind is considered; if the names do not show it, the usual words for splits
-        are used.
+        If `source.kind` is given, only this kind is considered; if file names do not show it, the usual words for
+        splits are used.
 
         Raises:
-            UsageError: the user must choose between layouts, or say more; one sentence.
+            UsageError: the user must choose between layouts, or give more settings.
         """
         source = _part(written, "source")
         kinds = [source["kind"]] if "kind" in source else _kinds_with(source)
@@ -80,7 +80,7 @@ class LayoutFinder:
                     found.append((each, recognised))
         except UsageError:
             raise
-        except (OSError, ValueError):  # the job may have other permissions; `preflight` says if there is no such store
+        except (OSError, ValueError):  # the job may have other permissions; `preflight` reports unknown stores
             pass
         if not found:
             gives_words = "kind" in source and load_source(source["kind"]).gives_words
@@ -99,7 +99,7 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     """Recognises one input.
 
     Raises:
-        UsageError: as `recognise`; or all annotations are in one folder, or no file looks like an image, or a
+        UsageError: as for `recognise`; or all annotations are in one folder, or no file looks like an image, or a
             table is not understood.
         OSError: the input cannot be listed.
     """
@@ -161,7 +161,7 @@ def _refuse_files(sketch: FolderSketch, place: str) -> None:
 
 
 def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> None:
-    """Refuses a table that is not understood, where folders are not several classes: its labels would be lost."""
+    """Refuses a table that is not understood, unless folders are several classes: its labels would be lost."""
     is_alone = (sketch.top.folders or sketch.has_images) and len(likely_classes(sketch)) < 2
     paths = [sketch.only] if sketch.only else sketch.all_ending(*_TABLES) if is_alone else ()
     tables = [path for path in paths if path.lower().endswith(_TABLES) and "submission" not in path]
@@ -183,7 +183,7 @@ def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> 
 
 
 def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]) -> Recognised | None:
-    """The only possible layout of an input; None if its names do not show any.
+    """The only possible layout of an input; None if file names do not show any.
 
     Args:
         sketch: the input.
@@ -192,7 +192,7 @@ def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: M
         written: the settings that the user has given.
 
     Raises:
-        UsageError: there are several, or a setting is missing; one sentence with the flags.
+        UsageError: there are several, or a setting is missing; the text has the flags.
     """
     if sketch.only:
         kinds = [kind for kind in kinds if compile_globs(load_source(kind)().files).match_file(sketch.only)]
@@ -212,7 +212,7 @@ def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: M
 def flags_of(settings: Mapping[str, Any]) -> str:
     """Settings, which are two levels deep at most, as flags for a shell."""
     flags = []
-    for path, value in each_override(settings):
+    for path, value in iter_overrides(settings):
         text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=1000, sort_keys=False)
         text = orjson.dumps(value).decode() if "'" in text else text.splitlines()[0]  # shells also quote with '
         flags.append(f"--set {shlex.quote(f'{path}={text}')}")
@@ -220,19 +220,19 @@ def flags_of(settings: Mapping[str, Any]) -> str:
 
 
 def _kinds_with(source: Mapping[str, Any]) -> list[str]:
-    """The sources that have all given settings."""
+    """The kinds of source that have all the given settings."""
     return [kind for kind in source_names() if set(source) <= {each.name for each in fields(load_source(kind))}]
 
 
 def _listing(written: Mapping[str, Any]) -> ListingSettings:
-    """The layouts that contradict no given setting."""
+    """The given `include` and `ignore`, without values of other types."""
     given = [written.get(key) for key in ("include", "ignore")]
     texts = [each if isinstance(each, list) and all(isinstance(one, str) for one in each) else [] for each in given]
     return ListingSettings(include=tuple(texts[0]), ignore=tuple(texts[1]))
 
 
 def _agreements(settings: Any, written: Any) -> int:
-    """The number of settings that are given with the same value; negative if one is given with another."""
+    """The number of settings that are given with the same value; negative if one has another value."""
     if isinstance(settings, Mapping) and isinstance(written, Mapping):
         counts = [_agreements(value, written[key]) for key, value in settings.items() if key in written]
         return min(counts) if counts and min(counts) < 0 else sum(counts)
@@ -240,7 +240,7 @@ def _agreements(settings: Any, written: Any) -> int:
 
 
 def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Recognised settings, without those of splits if the user has given them."""
+    """Recognised settings, without those about splits if the user decides these."""
     splits, labels = _part(written, "splits"), _part(written, "labels")
     given = settings.get("splits", {})
     are_classes = bool(given.get("from_folders")) and set(given["from_folders"]) <= set(labels.get("classes") or ())
@@ -258,7 +258,7 @@ def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> 
 
 
 def _part(written: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """The settings below a key, if they are such."""
+    """The settings below a key; empty unless they are a mapping."""
     part = written.get(key)
     return part if isinstance(part, dict) else {}
 

@@ -38,7 +38,7 @@ def check_features(layout: ExampleLayout) -> None:
     """Checks what fills an Example's features.
 
     Raises:
-        ValueError: a feature can never be filled, two have one name, or what the source gives has no place.
+        ValueError: a feature can never be filled, two share a name, or a value of the source has no place.
     """
     settings, convention = layout.settings, layout.convention
     if settings.source.contents == "images" and not layout.features:
@@ -56,7 +56,7 @@ def check_features(layout: ExampleLayout) -> None:
 
 
 def check_fields(layout: ExampleLayout) -> None:
-    """Raises ValueError where a feature of the user's own can never be filled, or several labels have no place."""
+    """Raises ValueError if one of the user's own features can never be filled, or several labels have no place."""
     source, convention, custom = layout.settings.source, layout.convention, layout.settings.convention
     given = source.annotations()
     if isinstance(custom, CustomConvention):
@@ -75,7 +75,7 @@ def check_fields(layout: ExampleLayout) -> None:
 
 
 def find_unstored_boxes(layout: ExampleLayout) -> str:
-    """What surely has boxes and writes them nowhere, in a sentence; the empty string where nothing does."""
+    """A sentence if the source surely gives boxes and no feature stores them; otherwise empty."""
     source = layout.settings.source
     asked_by = source.annotations().get("boxes", "") or ("source.kind" if source.is_about_boxes else "")
     return explain_unstored_boxes(f"{asked_by} gives boxes") if asked_by and not layout.stores_boxes else ""
@@ -148,10 +148,10 @@ def _kind(kind: str, many: bool) -> str:
 
 
 def complete_settings(settings: DatasetSettings) -> DatasetSettings:
-    """The settings with those filled in that follow from others, whatever the inputs are.
+    """Fills in the settings that follow from others, whatever the inputs are.
 
     Raises:
-        ValueError: two contradict each other; one sentence, which mostly begins with the YAML key.
+        ValueError: two contradict each other; the text usually begins with the YAML key.
     """
     layout = ExampleLayout(settings)
     check_features(layout)
@@ -184,22 +184,22 @@ def complete_settings(settings: DatasetSettings) -> DatasetSettings:
 def resolve_settings(
     settings: DatasetSettings, inputs: Sequence[Input], output: str, note: Callable[[str], None]
 ) -> DatasetSettings:
-    """Complete settings with what only the inputs, and the output's name, can say.
+    """Fills in what only the inputs and the output's name determine.
 
     Args:
-        settings: complete in themselves.
-        inputs: what is read; it is listed where the source asks for its files.
-        output: the output folder, which names a dataset whose files need a name.
-        note: takes what the user should know.
+        settings: as `complete_settings` returns them.
+        inputs: what to read; listed if the source asks for its files.
+        output: the output folder, whose name is used if files need one and the settings have none.
+        note: called with each note for the user.
 
     Raises:
-        UsageError: the files cannot say it, or a setting cannot act.
+        UsageError: the files do not determine a setting, or a setting has no effect.
     """
     try:
         settings = replace(settings, source=settings.source.settle(_list_files(inputs, settings.listing), note))
         check_features(ExampleLayout(settings))
         if not settings.name and "{name" in ExampleLayout(settings).shard_name:
-            settings = _name_by(output, settings)
+            settings = _name_after_output(output, settings)
     except ValueError as error:
         raise UsageError(str(error)) from None
     if idle := find_idle(settings):
@@ -210,10 +210,10 @@ def resolve_settings(
 
 
 def make_recipe(settings: DatasetSettings, comment: str = "", exclusions: Exclusions | None = None) -> Recipe:
-    """What decides the dataset's bytes, and the text of `config.yaml`, which begins with a comment.
+    """The values that decide the dataset's bytes, and the text of `config.yaml`, which begins with the comment.
 
-    Functions have a digest of their code: where that has changed, the dataset is another one. In place of the file of
-    `exclude` is the digest of what it names.
+    Functions have a digest of their code, so changed code makes another dataset. The file of `exclude` is replaced by
+    a digest of what it names.
     """
     functions = {name: {**asdict(each), "code": digest_code(each.function)} for name, each in settings.features.items()}
     hooks = {key: digest_code(name) for key, name in settings.hooks.items()}
@@ -228,7 +228,7 @@ def make_recipe(settings: DatasetSettings, comment: str = "", exclusions: Exclus
 
 def _check_class_limit(settings: DatasetSettings) -> None:
     source = settings.source
-    # Where the files decide whether there are boxes, the plan fails if there are.
+    # If only the files show whether there are boxes, the plan fails when there are.
     several = [kind for kind, key in source.annotations().items() if key or source.is_about_boxes or kind == "labels"]
     for wrong, why in (
         (source.late_labels, "needs labels that are known before the images are read: remove it"),
@@ -240,7 +240,7 @@ def _check_class_limit(settings: DatasetSettings) -> None:
 
 
 def _complete_images(images: ImageSettings, convention: Convention) -> ImageSettings:
-    """The settings with the convention's form in place of `store: auto`, unless that is JPEG."""
+    """Replaces `store: auto` by the convention's form, unless that is JPEG; also resolves `reencode: auto`."""
     asked, named = convention.stores, f"the convention ({convention.title})"
     if asked != "jpeg" and images.reencode == "never":
         raise ValueError(f"images.reencode is never, and {named} stores {asked} pixels: remove one of them")
@@ -271,7 +271,7 @@ def _check_analysis(settings: DatasetSettings, images: ImageSettings, layout: Ex
 
 def _check_file_names(layout: ExampleLayout) -> None:
     settings = layout.settings
-    count = settings.shards.count or 12  # enough for indices of two digits to meet those of one
+    count = settings.shards.count or 12  # enough to compare indices of two digits with those of one
     indices = range(min(count, 12))
     names = [layout.file_name(split, index, count, 1) for split in settings.splits.names for index in indices]
     own = isinstance(settings.convention, CustomConvention) and not settings.shards.name
@@ -284,8 +284,8 @@ def _check_file_names(layout: ExampleLayout) -> None:
         check_file_name(name, layout.shard_name, key)
 
 
-def _name_by(output: str, settings: DatasetSettings) -> DatasetSettings:
-    """The settings with the output folder's name, in letters that file names may have."""
+def _name_after_output(output: str, settings: DatasetSettings) -> DatasetSettings:
+    """Sets the dataset's name to the output folder's, in letters that file names may have."""
     name = re.sub(r"[^A-Za-z0-9._-]", "_", output.rstrip("/").rpartition("/")[2]).lstrip("._-") or "dataset"
     named = replace(settings, name=name)
     try:
@@ -297,16 +297,16 @@ def _name_by(output: str, settings: DatasetSettings) -> DatasetSettings:
 
 @dataclass(frozen=True, slots=True)
 class _WholeFiles(Source):
-    """Every file is one reference to itself."""
+    """Yields a reference to each whole file."""
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         yield file
 
 
 def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[ImageRef]:
-    from recordmill.transforms.list_images import list_images  # needs Beam, for which most sources have no use here
+    from recordmill.transforms.list_images import list_images  # imports Beam, which most sources do not need here
 
-    # Of the listing, only the selection of files matters here, not their splits.
+    # Only the selection of files matters here, not their splits.
     patterns = ListingSettings(include=listing.include, ignore=listing.ignore)
     for each in inputs:
         yield from (ref for ref in list_images(each, _WholeFiles(), patterns) if type(ref) is ImageRef)

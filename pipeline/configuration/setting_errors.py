@@ -27,7 +27,7 @@ _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: 
 
 
 class _Unusable(Exception):
-    """A text in YAML does not contain settings; the message follows the text's name."""
+    """A text in YAML cannot be used as settings; the message continues the text's name."""
 
 
 def parse_yaml(text: str, name: str) -> Any:
@@ -46,7 +46,7 @@ def parse_yaml(text: str, name: str) -> Any:
         node = loader.get_single_node()
         if node is None:
             return None
-        _measure(node, "", {}, [])
+        _count_values(node, "", {}, [])
         return _clean(loader.construct_document(node), "")
     except _Unusable as problem:
         raise UsageError(f"{name} {problem}") from None
@@ -55,7 +55,7 @@ def parse_yaml(text: str, name: str) -> Any:
     except RecursionError:
         raise UsageError(f"{name} {_TOO_DEEP}") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # PyYAML's own, for the date 2020-13-01, `!!int ''`, a number of 5,000 digits and the like.
+        # Raised by PyYAML for the date 2020-13-01, `!!int ''`, a number of 5,000 digits and the like.
         raise UsageError(
             f"{name} has a value that cannot be read ({error}): write it in quotes, if it is text"
         ) from None
@@ -79,12 +79,12 @@ def _clean(value: Any, path: str) -> Any:
         return value
     try:
         value.encode()
-    except UnicodeEncodeError:  # half of a pair, written as "\\uD800"
+    except UnicodeEncodeError:  # half of a surrogate pair, written as "\\uD800"
         raise _Unusable(f"has text that is not valid Unicode ({value!r:.80}): correct it") from None
     return normalize(value)
 
 
-def _measure(node: yaml.Node, path: str, sizes: dict[int, int], above: list[int]) -> int:
+def _count_values(node: yaml.Node, path: str, sizes: dict[int, int], above: list[int]) -> int:
     """The number of values of a node once aliases are expanded."""
     if id(node) in above:
         raise _Unusable(f"contains itself{f' at {path}' if path else ''}: remove the alias")
@@ -95,7 +95,7 @@ def _measure(node: yaml.Node, path: str, sizes: dict[int, int], above: list[int]
     above.append(id(node))
     size = 1
     if isinstance(node, yaml.SequenceNode):
-        size += sum(_measure(each, path, sizes, above) for each in node.value)
+        size += sum(_count_values(each, path, sizes, above) for each in node.value)
     elif isinstance(node, yaml.MappingNode):
         lines: dict[str, int] = {}
         for name, value in node.value:
@@ -104,7 +104,7 @@ def _measure(node: yaml.Node, path: str, sizes: dict[int, int], above: list[int]
             if key in lines:
                 raise _Unusable(f"gives {here} twice, in lines {lines[key]} and {line}: remove one of them")
             lines[key] = line
-            size += _measure(name, here, sizes, above) + _measure(value, here, sizes, above)
+            size += _count_values(name, here, sizes, above) + _count_values(value, here, sizes, above)
     above.pop()
     if size > MAX_VALUES:
         raise _Unusable(f"holds more than {MAX_VALUES:,} values once its aliases are expanded: remove some")
@@ -117,7 +117,7 @@ def explain_errors(error: ValidationError, kind: type[Any]) -> list[str]:
 
     Args:
         error: what pydantic found.
-        kind: the dataclass that the values were to become.
+        kind: the dataclass that the values were validated against.
     """
     return list(dict.fromkeys(_explain(each, kind) for each in error.errors(include_url=False)))
 
@@ -178,7 +178,7 @@ def without_none(kind: Any) -> Any:
 
 
 def _what_to_write(kind: Any, value: Any) -> str:
-    """What to write instead of a value; the empty string if unknown."""
+    """What to write instead of a value; empty if unknown."""
     if is_dataclass(kind):
         return f"write one of its keys below it ({', '.join(each.name for each in fields(kind))})"
     if get_origin(kind) is Mapping:
@@ -196,7 +196,7 @@ def _what_to_write(kind: Any, value: Any) -> str:
 
 
 def _words_for(kind: Any) -> Sequence[str]:
-    """What a value of a type is called, if it is one of several types that a setting may have."""
+    """Words for a value of this type, if a setting may have several types."""
     if get_origin(kind) is Literal:
         return get_args(kind)
     return ["a list"] if get_origin(kind) is tuple else [_WORDS[kind]] if kind in _WORDS else []
@@ -215,14 +215,14 @@ def _which_list(kinds: Sequence[Any], value: Any) -> str:
 
 
 def _near_key(kind: Any, loc: Sequence[str | int], value: Any) -> str:
-    """The key that was most likely meant by an unknown one; the empty string if there is none.
+    """The key that was most likely meant by an unknown one; empty if there is none.
 
-    In this order: a very similar one next to it, an entry of a mapping next to it whose values have the type, a similar
-    one, or one of the same name elsewhere.
+    Tried in this order: a very similar sibling, an entry of a sibling mapping whose values have the type, a similar
+    sibling, and a key of the same name elsewhere.
     """
     *above, last = map(str, loc)
     parent = _follow(kind, loc[:-1])[0]
-    if not is_dataclass(parent):  # a member of a union, which pydantic has named
+    if not is_dataclass(parent):  # pydantic has added the name of a union's member
         return ""
     names = [each.name for each in fields(parent)]
     near = difflib.get_close_matches(last, names, 1, cutoff=0.8)

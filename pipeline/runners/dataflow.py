@@ -24,7 +24,7 @@ def is_dataflow(runner: str) -> bool:
 
 
 def check_dataflow(beam_arguments: Sequence[str], inputs: Sequence[str], output: str, outcome_file: str | None) -> None:
-    """Checks what Beam does not: a job without the package, or with a local folder, fails on its workers.
+    """Checks what Beam does not: a job without the package, or with a local folder, would fail on its workers.
 
     Raises:
         UsageError: the workers could not do the job.
@@ -43,10 +43,10 @@ def check_dataflow(beam_arguments: Sequence[str], inputs: Sequence[str], output:
 
 
 def explain_built(options: PipelineOptions) -> str:
-    """What was made instead of a running job; the empty string if a job was started.
+    """What was built instead of starting a job, in a sentence; empty if one was started.
 
-    A flex template's launcher requests a template too, and starts the job from it once this process has exited: there
-    is nothing to wait for here, whatever the flags.
+    A flex template's launcher also requests a template, and starts the job from it once this process has exited:
+    there is nothing to wait for here, whatever the flags.
     """
     if options.view_as(TestOptions).dry_run:
         return "the Dataflow job was built and, as --dry_run asks, not started"

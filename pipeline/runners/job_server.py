@@ -27,7 +27,7 @@ SECONDS_TO_CONNECT = 5.0
 
 
 def loops_back(runner: str, options: PipelineOptions) -> bool:
-    """Whether a portable runner sends the work back to this process; Beam decides it in `default_environment`."""
+    """Whether a portable runner sends the work back to this process; Beam decides this in `default_environment`."""
     chosen = options.view_as(PortableOptions).environment_type
     if chosen:
         return bool(chosen == "LOOPBACK")
@@ -65,13 +65,13 @@ def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
 
     Args:
         options: the flags, which name the cluster.
-        name: the job's.
+        name: the job's name.
 
     Returns:
-        Whether Flink accepted it; False if no cluster is named, or it has no such running job.
+        Whether Flink accepted it; False if no cluster is named, or it runs no such job.
 
     Raises:
-        OSError: it does not answer.
+        OSError: the cluster does not answer.
     """
     master = _flink_address(options)
     if not master:
@@ -87,13 +87,13 @@ def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
 
 
 def quiet_beam(quiet: bool) -> None:
-    """Mutes or restores the logs of Beam and Pillow: whatever matters is reported in one sentence."""
+    """Mutes or restores the logs of Beam and Pillow: what matters in them is reported in one sentence."""
     for name in QUIET_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL if quiet else logging.WARNING)
     # Beam logs a job server's output on the root logger; a filter there sees only that, not other loggers.
     root = logging.getLogger()
     root.removeFilter(_drop)
-    threading.excepthook = _tell_thread if quiet else threading.__excepthook__
+    threading.excepthook = _report_thread_error if quiet else threading.__excepthook__
     if quiet:
         root.addFilter(_drop)
 
@@ -102,14 +102,14 @@ def _drop(_: logging.LogRecord) -> bool:
     return False
 
 
-def _tell_thread(args: threading.ExceptHookArgs) -> None:
-    """Beam's threads end with a gRPC error when the runner closes the connection, as at the end of every job."""
+def _report_thread_error(args: threading.ExceptHookArgs) -> None:
+    """Ignores the gRPC errors of Beam's threads when a runner closes the connection, as at the end of every job."""
     if args.exc_type.__module__.partition(".")[0] != "grpc":
         threading.__excepthook__(args)
 
 
 def _flink_address(options: PipelineOptions) -> str:
-    """The Flink cluster that is named; empty for one that Beam starts itself."""
+    """The address of the given Flink cluster; empty for one that Beam starts itself."""
     master = str(options.view_as(FlinkRunnerOptions).flink_master).strip()
     return "" if master in ("[auto]", "[local]") else master
 

@@ -29,7 +29,7 @@ from recordmill.transforms.shards.worker_processes import workers_allowed
 Build = Callable[[beam.Pipeline, Job], Any]
 
 JOB_SERVER_RUNNERS = ("PortableRunner", "FlinkRunner", "SparkRunner")
-"""Runners that a Beam job server controls; its answer that a job was cancelled says nothing about the cluster."""
+"""Runners with a Beam job server, whose answer that a job was cancelled says nothing about the cluster."""
 
 SECONDS_TO_CANCEL = 10.0
 """How long a runner may take to accept a cancellation."""
@@ -44,10 +44,10 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
     Raises:
         UsageError: there is no such runner, or it lacks a flag.
         RecordmillError: its job server does not answer.
-        KeyboardInterrupt: it was interrupted; the text says what happened to a remote job. So does `Terminated`.
+        KeyboardInterrupt, Terminated: it was interrupted; the text says what happened to a remote job.
         Exception: whatever the runner raises.
     """
-    PROGRESS.reset(job.settings.unit, options.alone)
+    PROGRESS.reset(job.settings.unit, options.owns_process)
     job_server.quiet_beam(not options.traceback)
     pipeline, here = _make_pipeline(options.runner, options.beam_arguments)
     job_server.check_job_server(options.runner, pipeline.options, terminal)
@@ -75,7 +75,7 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
     except BaseException as error:
         if here and not options.plan:  # the job's last step, which releases the lock, was not reached
             release_claims(job.run.output, job.run.run_id)
-        if not (stop := _find_stop(error)):
+        if not (stop := _find_signal(error)):
             raise
         cancelled = _cancel(result, options.runner, pipeline.options, resumes=options.writer != "beam")
         if end_server:
@@ -85,11 +85,11 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
 
 
 def _workers_for(job: Job, options: LaunchOptions) -> AbstractContextManager[None]:
-    """Worker processes for a job; only a launcher without threads and without clients of stores is forked for them."""
+    """Allows worker processes for a job; forks the launcher only if it has neither threads nor clients of stores."""
     if job.run.processes == 1:
         return nullcontext()
     places = [job.run.output, job.run.outcome_file, *(each.path for each in job.inputs)]
-    has_no_threads = options.alone and not job.settings.user_functions  # whose modules may have started some
+    has_no_threads = options.owns_process and not job.settings.user_functions  # whose modules may have started some
     return workers_allowed(fork=has_no_threads and all(map(storage.is_local, places)))
 
 
@@ -110,7 +110,7 @@ def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pip
 
 
 def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None] | None]:
-    """Submits the job to its runner, and handles Ctrl-C itself.
+    """Submits the job to its runner, and keeps our own handling of Ctrl-C.
 
     A runner that starts a job server would end it at Ctrl-C, before the job could be cancelled through it.
 
@@ -131,7 +131,7 @@ def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None] | None]:
     return result, end_server
 
 
-def _find_stop(error: BaseException | None) -> BaseException | None:
+def _find_signal(error: BaseException | None) -> BaseException | None:
     """The signal that caused an error: Beam turns a signal during a step in this thread into a RuntimeError."""
     while error is not None and not isinstance(error, KeyboardInterrupt | Terminated):
         error = error.__cause__ or error.__context__

@@ -110,7 +110,7 @@ def record_view(found: FoundRecord, dataset: Dataset) -> RenderableType:
 
 
 def show_values(values: list[Any], most: int = 8) -> str:
-    """A feature's values in one line: text as text, images by format and size, other bytes by the first ones."""
+    """A feature's values in one line: text as text, images as format and size, other bytes as the first few."""
     shown = [_show(value) for value in values[:most]]
     more = [f"... {len(values):,} values"] if len(values) > most else []
     return ", ".join([*shown, *more]) if values else "no value"

@@ -27,7 +27,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class Terminal:
-    """Reports to a person, or a log, what a run does."""
+    """Reports on a run, to a person or a log."""
 
     def __init__(self, stream: TextIO | None) -> None:
         """Reports to a stream; without one, reports nothing."""
@@ -66,7 +66,7 @@ class Terminal:
                 if not live:
                     self.say(f"{work.stage}: {count}" + (f", about {left:,.0f} s left" if left else ""))
 
-    def tell(self, outcome: Outcome, output: str) -> None:
+    def report_outcome(self, outcome: Outcome, output: str) -> None:
         """Prints how a run ended: notes, a table of splits, what happened to everything listed, and one sentence.
 
         Args:
@@ -113,7 +113,7 @@ def plain_table(*titles: str, right: Collection[str] = ()) -> Table:
 
 
 def _count(work: progress.Progress, seconds: float) -> str:
-    """How much has been found or done in this time, and how fast."""
+    """The number of files found, or of images done, and the rate."""
     if not work.planned:
         return f"{format_count(work.listed, 'file')} found" + _rate(work.listed, "file", seconds)
     share = f"{work.done:,}/{work.planned:,} {work.unit}s ({work.done / work.planned:.0%})"
@@ -121,7 +121,7 @@ def _count(work: progress.Progress, seconds: float) -> str:
 
 
 def _rate(number: int, thing: str, seconds: float) -> str:
-    """Begins with a comma; empty if it is too early to say."""
+    """A comma and the rate; empty if it is too early to know."""
     if not number or seconds < 0.5:
         return ""
     rate = number / seconds
@@ -189,7 +189,7 @@ _PRICED = {
     "bytes_shuffled": ("shuffled", ""),
     "bytes_written": ("written", ""),
 }
-"""What a run costs, in the order for people: a word, and the format of what is not a size."""
+"""What a run costs, in the order of display: a label, and a format, which is empty for sizes."""
 
 
 def _price(price: Mapping[str, Mapping[str, float]]) -> str:

@@ -1,4 +1,4 @@
-"""Example conventions: which features an image becomes, and how its files are named. One file a convention.
+"""Example conventions: the features of an Example, and the names of files. One module per convention.
 
 A convention is a module of this package that defines `CONVENTION`; its file name is the name that users write in YAML
 (`convention: tutorial`). Nothing else lists it.

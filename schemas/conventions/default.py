@@ -1,7 +1,7 @@
 """Recordmill's default: slim's keys plus class text, file name and the digest of the encoded bytes.
 
-A superset that readers written for slim's `image_to_tfexample`, and most of those written for Inception's
-`build_image_data.py`, parse as it is. `image/format` says `jpg` and `png`, as slim does.
+A superset: readers written for slim's `image_to_tfexample`, and most readers written for Inception's
+`build_image_data.py`, parse it unchanged. `image/format` says `jpg` and `png`, as slim does.
 """
 
 from recordmill.schemas.conventions.convention import Convention

@@ -1,7 +1,7 @@
 """inception: what `build_image_data.py` of TensorFlow's models/research/inception writes.
 
 Class ids count from 1: its readers keep 0 for background. `image/colorspace` and `image/channels` are constants there
-too, whatever the image: its readers decode to three channels.
+too, whatever the image is: its readers decode to three channels.
 """
 
 from recordmill.schemas.conventions.convention import Convention

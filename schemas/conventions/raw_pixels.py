@@ -1,4 +1,4 @@
-"""raw-pixels: the pixels themselves and the label, as readers of CIFAR-10's binary files made into TFRecords expect."""
+"""raw-pixels: the pixels themselves and the label, as readers of CIFAR-10 converted to TFRecords expect them."""
 
 from recordmill.schemas.conventions.convention import Convention
 from recordmill.schemas.features import Feature

@@ -1,6 +1,6 @@
 """tf-object-detection: what `create_coco_tf_record.py` of the Object Detection API writes.
 
-`tf_example_decoder.py` there reads it. Class ids count from 1, as `label_map.pbtxt` has them.
+The API's `tf_example_decoder.py` reads it. Class ids count from 1, as in `label_map.pbtxt`.
 """
 
 from recordmill.schemas.conventions.convention import Convention

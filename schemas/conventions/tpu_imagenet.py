@@ -1,6 +1,6 @@
-"""tpu-imagenet: what the TPU models' `imagenet_to_gcs.py` writes: Inception's features, but a synset.
+"""tpu-imagenet: what the TPU models' `imagenet_to_gcs.py` writes: Inception's, but a synset.
 
-The synset is the class's name: ImageNet's folders are named after it. Class ids count from 1.
+The synset replaces the class text; ImageNet's folders are named after it. Class ids count from 1.
 """
 
 from dataclasses import replace

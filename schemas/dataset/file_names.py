@@ -16,7 +16,7 @@ VERSIONS = "records.versions"
 """Digests of the files that the records were made from; docs/format.md describes it."""
 
 SIDE_FILES = (LABELS, REJECTED, CONFIGURATION, DUPLICATES)
-"""Those that every dataset has."""
+"""The side files that every dataset has."""
 
 REPORT = "report.html"
 """The report for people, if the settings request it. It is made from the published dataset; no marker lists it."""
@@ -25,13 +25,13 @@ REPORT_HEAD = (
     b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" '
     b"content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\n"
 )
-"""The first lines of every report. A user's own page hardly begins with them."""
+"""The first lines of every report. A user's own page is unlikely to begin with them."""
 
 FOR_PEOPLE = frozenset({"README.md", "croissant.json", REPORT})
 """Files that people edit by hand (a licence, a citation), and that no reader of records needs."""
 
 REPORT_DATA = "report.json"
-"""What the report shows and no other file has, if the settings request a report."""
+"""Data that only the report shows, if the settings request a report."""
 
 SIDECARS = "sidecars"
 """The folder of the sidecars."""
@@ -40,7 +40,7 @@ TRANSFORM_FN = "transform_fn"
 """The folder of an analysis; TensorFlow Transform's own name for it."""
 
 RESERVED = frozenset({*SIDE_FILES, MARKER, INDEX, VERSIONS, REPORT, REPORT_DATA, SIDECARS})
-"""Names in an output, besides shards and descriptions, that publishing takes."""
+"""Names in an output that publishing uses, besides those of shards and descriptions."""
 
 COMPANIONS = ("README.md", "croissant.json", "dataset_info.json", "features.json", "label_map.pbtxt", "schema.pbtxt")
 """Names of descriptions in an output. If the dataset there does not list one, the file is a user's."""
@@ -48,16 +48,16 @@ COMPANIONS = ("README.md", "croissant.json", "dataset_info.json", "features.json
 STAGING_PREFIX = ".staging-"
 
 CLAIM_PREFIX = "claim"
-"""How the names of runs' claims begin, in the staging folder."""
+"""The prefix of runs' claims in the staging folder."""
 
 DONE = ".done.json"
-"""How the names of the notes on finished shards end, in the staging folder."""
+"""The suffix of the notes on finished shards in the staging folder."""
 
 OUTCOME = "outcome.json"
 """Why the last run of a plan failed, in its staging folder."""
 
 EXAMPLES = "examples.json"
-"""Pictures of changed images for the report, of a split's first shard, in the staging folder."""
+"""The report's pictures of changed images, from a split's first shard, in the staging folder."""
 
 
 SHARD_NAME = "{split}-{index:05d}-of-{count:05d}.tfrecord"
@@ -71,7 +71,7 @@ PLACEHOLDERS = {
     "count": "how many shards the split has",
     "records": "how many records are in this one",
 }
-"""What a pattern may hold, each with Python's format codes."""
+"""The placeholders of a pattern, which take Python's format codes."""
 
 MOST_BYTES = 240
 """Most file systems take names of 255 bytes, and those of sidecars and indexes are longer."""
@@ -106,7 +106,7 @@ def fill_pattern(pattern: str, *, name: str, split: str, index: int, count: int,
 
 
 def check_pattern(pattern: str, key: str) -> None:
-    """Raises ValueError if a pattern is invalid, or gives invalid names.
+    """Raises ValueError if a pattern is invalid or gives invalid names.
 
     Args:
         pattern: as users write it.

@@ -28,7 +28,7 @@ _WORDS: Mapping[type, str] = {
 
 
 class MisfitError(ValueError):
-    """A JSON value does not fit its type: where, and the problem."""
+    """A JSON value does not fit its type; the arguments are its path and the problem."""
 
     def __str__(self) -> str:
         path, problem = self.args

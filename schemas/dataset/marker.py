@@ -14,16 +14,16 @@ from recordmill.schemas.outcome import ComparedPrice
 from recordmill.schemas.rejection import Fate
 
 MARKER_FORMAT = 2
-"""Raised when readers of the format before it would misunderstand the file."""
+"""Increased when readers of the previous format would misunderstand the file."""
 
 READ_FORMATS = (1, MARKER_FORMAT)
-"""Those that are read. Format 1 has no index, and its sidecars have no digests of records."""
+"""The formats that can be read. Format 1 has no index, and its sidecars have no digests of records."""
 
 PLAN_VERSION = 2
-"""Raised when the same settings and images would give other bytes than before."""
+"""Increased when the same settings and images would give other bytes than before."""
 
 LABEL_FIELDS = frozenset(("label", "label_text"))
-"""What an Example of an image without a label lacks."""
+"""The fields that the Example of an image without a label lacks."""
 
 
 def plan_id_of(recipe: Mapping[str, Any]) -> str:
@@ -33,7 +33,7 @@ def plan_id_of(recipe: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ImageRecipe:
-    """What readers need to know of the settings of images."""
+    """The settings of images that readers need."""
 
     max_pixels: int = 0
     store: str = ""
@@ -44,14 +44,14 @@ class ImageRecipe:
 
 @dataclass(frozen=True, slots=True)
 class ListingRecipe:
-    """What readers need to know of what was listed."""
+    """What readers need to know about the listing."""
 
     references: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """What readers need to know of the settings; all are in `PlanEntry.recipe`."""
+    """The settings that readers need; all are in `PlanEntry.recipe`."""
 
     compression: str
     images: ImageRecipe = field(default_factory=ImageRecipe)
@@ -80,7 +80,7 @@ class PlanEntry:
 
     @property
     def settings(self) -> Recipe:
-        """What readers need to know of the recipe."""
+        """The part of the recipe that readers need."""
         return from_json(Recipe, self.recipe)
 
 
@@ -107,7 +107,7 @@ class ShardEntry:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """Sums over the records that depend on nothing else: not on shards, order, runner or path.
+    """Sums over the records, independent of shards, order, runner and path.
 
     Attributes:
         dataset: of all records, in hex.
@@ -219,7 +219,7 @@ class SameBytes:
 
     Attributes:
         groups: groups of at least two images.
-        images: all images of all groups but one of each.
+        images: the images of all groups, except one of each.
         across_splits: groups in several splits.
         conflicting: groups in several classes.
     """
@@ -257,7 +257,7 @@ class LookAlikes:
 
     @classmethod
     def of(cls, pairs: SameBytes, bits: int, complete: bool) -> Self:
-        """What pairs add up to that were counted as groups."""
+        """The totals of pairs that were counted as groups."""
         return cls(pairs.groups, pairs.across_splits, pairs.conflicting, bits, complete)
 
 
@@ -286,7 +286,7 @@ class RunEntry:
         seconds: the duration of each stage, by name; absent unless one process ran all of them.
         price: what the plan predicted, and what the run cost; absent if it made no prediction.
         id: the run's id.
-        inputs: folders or files by input name; the empty name for an only input.
+        inputs: folders or files by input name; the empty name for one without a name.
         versions: a digest of the times and sizes of all files that were listed.
         finished: time in UTC.
         shards_reused: shards that an earlier run had finished.
@@ -350,7 +350,7 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """Facts that only the user knows; those that are empty are not known.
+    """Facts that only the user knows; empty if not given.
 
     Attributes:
         licence: a name, an SPDX identifier or a URL.
@@ -448,13 +448,13 @@ class Marker:
         return (shard for split in self.splits.values() for shard in split.shards)
 
     @property
-    def sidecars_of_nothing(self) -> list[str]:
+    def sidecars_without_records(self) -> list[str]:
         """The paths of the sidecars of shards without a record, whose references were all rejected or left out."""
         return [name for name in self.files if name.startswith(f"{SIDECARS}/") and name.endswith(".jsonl")]
 
     @property
     def example_features(self) -> tuple[Feature, ...]:
-        """The features that Examples have, sorted by key: without the label's where no Example has a label."""
+        """The features that Examples have, sorted by key: without the label's if no Example has a label."""
         names = {name for split in self.splits.values() for name in split.classes}
         features = (entry.feature(key) for key, entry in self.features.items())
         return tuple(each for each in features if names != {""} or each.field not in LABEL_FIELDS)

@@ -92,6 +92,6 @@ def parse_table(content: bytes) -> list[Section]:
     """The sections that the start of a file names.
 
     Raises:
-        struct.error: the file ends there.
+        struct.error: the start is incomplete.
     """
     return [Section(*each) for each in _SECTION.iter_unpack(content)]

@@ -1,4 +1,4 @@
-"""The report of a shard's writer on the finished shard, and all reports together."""
+"""The report on a finished shard, and those on all shards together."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ Contents = bytes
 
 @dataclass(frozen=True, slots=True, order=True)
 class DamagedFile:
-    """A file of an earlier dataset that was to be used, and cannot be.
+    """A file of an earlier dataset that should have been used, but cannot be.
 
     Attributes:
         folder: the dataset's folder.
@@ -46,11 +46,11 @@ class ShardReport:
         milliseconds: how long its images took to decode and encode; not stored.
         images_reused: records whose images were taken from an earlier dataset.
         images_disputed: images on which the earlier datasets disagree.
-        damaged: files of earlier datasets that its images were looked for in.
+        damaged: damaged files of earlier datasets in which its images were looked up.
         reused: whether an earlier run had finished it.
-        problem: one sentence that fails the run, e.g. a full disk; the empty string if there is none.
-        images: what is worth knowing of its images.
-        contents: what finds images of the same bytes; not stored.
+        problem: one sentence that fails the run, e.g. a full disk; empty if there is none.
+        images: facts about its images.
+        contents: hashes that find images of the same bytes; not stored.
     """
 
     split: str
@@ -93,8 +93,8 @@ class FinishedShards(Totals):
         splits: totals of rows, by split.
         annotations: totals of annotations over all splits.
         digest: of all references, order-free and in hex.
-        such: for each reason the first rejected reference by key, in words, and for no reason (the empty string) the
-            first for which a function failed; only with `--writer=beam`, which writes no sidecars.
+        such: by reason, the first rejected reference by key, in words; under the empty string, the first for which a
+            function failed. Only with `--writer=beam`, which writes no sidecars.
     """
 
     reports: list[ShardReport] = field(default_factory=list)
@@ -112,7 +112,7 @@ class FinishedShards(Totals):
         return totals
 
     def find_problem(self) -> str:
-        """Why the files may not be used, in a sentence; the empty string if they hold each Example that was built."""
+        """Why the files must not be used, in a sentence; empty if they hold all Examples that were built."""
         problems = [report.problem for report in self.reports if report.problem]
         problems += [example.text for reason, example in self.such.items() if not reason]
         for name, rows in self.splits.items() if not problems else ():

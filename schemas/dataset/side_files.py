@@ -62,7 +62,7 @@ class DuplicateGroup:
         count: number of images; absent for a pair.
         splits: their splits, sorted.
         classes: their classes, sorted; the empty name for images without one.
-        images: the images; of very many, the first ones.
+        images: the images; only the first ones of a large group.
     """
 
     kind: Literal["same_bytes", "look_alike", "closest_apart"]
@@ -112,7 +112,7 @@ class ChangeExample:
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """`report.json`: what the report shows and no other file of the dataset has.
+    """`report.json`: what the report shows, but no other file of the dataset has.
 
     Attributes:
         remarks: what is worth a look, the worst first.

@@ -1,4 +1,4 @@
-"""The rows of a sidecar, `sidecars/<shard>.jsonl`: one a record, in the shard's order, and one for any other reference.
+"""The rows of a sidecar, `sidecars/<shard>.jsonl`: one per record, in the shard's order, and one per other reference.
 
 Rows are not frozen: a frozen row takes twice as long to read (6.0 instead of 3.1 us; the JSON alone takes 3.0).
 """
@@ -16,20 +16,20 @@ class SidecarRow:
     """One record.
 
     Attributes:
-        key: the path of its source below its input; of a row of a table, the table's and its number.
+        key: the path of its source below its input; for a row of a table, the table's path and the row's number.
         bytes: size of the source.
         sha256: SHA-256 of the source, in hex.
-        class_name: its class; null where it has none. The key is `class`.
-        label: its class id; null where it has none.
-        height: rows of pixels as stored. Absent, as are the next three, where records hold no images.
+        class_name: its class; null if it has none. The key is `class`.
+        label: its class id; null if it has none.
+        height: rows of pixels as stored. Absent, as are the next three, if records hold no images.
         width: columns of pixels.
         channels: 1 or 3.
-        moments: for each channel the sum of its values and the sum of their squares; null where they were not taken.
+        moments: for each channel the sum of its values and the sum of their squares; null if they were not computed.
         changes: what was changed on the way, by name.
-        difference_hash: of 64 bits, in hex; absent where `images.near_duplicates` is off.
-        boxes: the number of its boxes by what happened to them; absent if it was not to have any.
-        classes: the classes of its boxes, or all its labels; absent where it can have one only.
-        offset: where its frame begins in its unpacked file, in bytes.
+        difference_hash: of 64 bits, in hex; absent if `images.near_duplicates` is off.
+        boxes: its number of boxes by outcome; absent if it cannot have any.
+        classes: the classes of its boxes, or all its labels; absent if it can have only one.
+        offset: the first byte of its frame in the unpacked file.
         length: bytes of the record, without the 16 bytes of framing.
         record: digest of the record, in hex, see `RecordDigests`; absent, as are the next two, in datasets of format 1.
         rest: SHA-256 of the Example with an empty image; absent if records have no images.
@@ -62,16 +62,16 @@ class RejectedRow:
     """One reference that was rejected, or left out while it was converted.
 
     Attributes:
-        key: as of a record.
-        spelling: the path as its store spells it, where that is not the key's; else null.
-        bytes: size of the source; null where it is not known.
-        sha256: SHA-256 of the source, in hex; null where it was not read.
-        class_name: its class as it was listed; null where it has none. The key is `class`.
+        key: as in `SidecarRow`.
+        spelling: the path as its store spells it, if it differs from the key; otherwise null.
+        bytes: size of the source; null if it is not known.
+        sha256: SHA-256 of the source, in hex; null if it was not read.
+        class_name: its class as it was listed; null if it has none. The key is `class`.
         stage: `list`, `read`, `decode` or `encode`.
         rejected: the reason, in a word; null if it was left out.
         detail: what is wrong, for people.
         left_out: the reason for leaving it out, in a word; absent if it was rejected.
-        boxes: the number of its boxes by what happened to them; absent if it was not to have any.
+        boxes: its number of boxes by outcome; absent if it cannot have any.
     """
 
     key: str
@@ -90,7 +90,7 @@ Row = SidecarRow | RejectedRow
 
 
 def row_from_json(row: Mapping[str, Any]) -> Row:
-    """The row that a line describes. Its values are not looked at: there are millions of rows.
+    """The row that a line describes. Its values are not checked: there are millions of rows.
 
     Raises:
         AttributeError, TypeError: it is not an object.

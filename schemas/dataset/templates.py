@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @cache
 def load_template(package: str, file: str, /, **filters: Callable[..., str]) -> "Template":
-    """A template, with filters for counts and names, and these.
+    """Loads a template, with filters for counts and names, and the given ones.
 
     HTML is escaped. In other documents, the line break after a block tag is dropped.
 
@@ -25,7 +25,7 @@ def load_template(package: str, file: str, /, **filters: Callable[..., str]) -> 
         file: its name; if it ends in `.html.jinja`, the document is HTML.
         filters: by name.
     """
-    # Imported here: it takes 0.07 s, which a process that writes no document need not spend.
+    # Imported here: it takes 0.07 s, and most processes write no document.
     import jinja2
 
     is_html = file.endswith(".html.jinja")

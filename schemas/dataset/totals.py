@@ -20,7 +20,7 @@ class Totals:
     __slots__ = ()
 
     def merge(self, other: Self) -> None:
-        """Adds the counts of others, which stay as they are."""
+        """Adds the counts of another one, which stays as it is."""
         for each in fields(self):  # type: ignore[arg-type]  # all subclasses are dataclasses
             setattr(self, each.name, _merge(getattr(self, each.name), getattr(other, each.name)))
 
@@ -62,7 +62,7 @@ class RowTotals(Totals):
         boxes: boxes of all references by outcome, see `transforms.records.boxes.place_boxes`; empty if there are none.
         instances: boxes, or else labels of records with several, by class name; empty if there are none.
         boxes_of_records: `boxes` of records only.
-        boxes_of_bare: the same, of records without any box left.
+        boxes_of_bare: the same, only of records without any box left.
         fingerprints: the sum of the records' digests by class name, in hex, see `record_digest_of`.
         bare: records that may have boxes and have none.
     """
@@ -139,7 +139,7 @@ class RowTotals(Totals):
 
 @dataclass(frozen=True, slots=True, order=True)
 class BoxExample:
-    """A box for messages: its image's key, its place there, and what to call it. Ordered by key and place."""
+    """A box for messages: its image's key, its place there, and a description. Ordered by key and place."""
 
     key: str
     place: int
@@ -155,14 +155,14 @@ class AnnotationTotals(Totals):
 
     Attributes:
         dropped: boxes that are in no Example, by reason and class.
-        faulty: those of them that `max_rejected.boxes` limits. The settings did not ask for their loss.
+        faulty: those of them that `max_rejected.boxes` limits, since no setting asks to drop them.
         emptied: those of them whose images lost all their boxes.
         without_boxes: images without a box, by cause: `no_file` describes the image, its annotation has `no_objects`,
             or `all_dropped`.
         labels: labels of images that may have several, by outcome: `listed`, `written`, `unknown_label`,
-            `not_chosen` (`labels.classes` leaves it out) and `with_rejected_images`, all others of the same images, or
-            `with_left_out_images`.
-        examples: for each reason the first box of `faulty`.
+            `not_chosen` (`labels.classes` leaves it out); of images not written, all others are
+            `with_rejected_images` or `with_left_out_images`.
+        examples: the first box of `faulty` for each reason.
     """
 
     dropped: dict[str, Counter[str]] = field(default_factory=dict)
@@ -174,10 +174,10 @@ class AnnotationTotals(Totals):
 
 
 LOSSLESS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff")
-"""The file extensions of formats that keep every pixel, nearly always: sidecars do not say the format."""
+"""File extensions of formats that are nearly always lossless: sidecars do not say the format."""
 
 REJECTED_EXAMPLES = 5
-"""Rejected images of each reason whose keys are kept."""
+"""The number of rejected images to name for each reason."""
 
 
 @dataclass(slots=True)
@@ -197,10 +197,10 @@ class Reencoded(Totals):
 
 @dataclass(slots=True)
 class ImageTotals:
-    """What is worth knowing of a shard's images, or of those of all shards.
+    """Facts about the images of one shard, or of all shards.
 
     Attributes:
-        sizes: width and height of the images; of more than two different ones, two.
+        sizes: distinct widths and heights of the images; at most two.
         channels: the different numbers of channels, ascending.
         reencoded: images that were re-encoded.
         lossless: those of them in lossless formats, judging by their names.
@@ -251,7 +251,7 @@ listed."""
 
 
 def count_dropped(boxes: Mapping[str, int]) -> dict[str, int]:
-    """Of boxes by outcome, those that were dropped, by reason."""
+    """The dropped boxes by reason, from boxes by outcome."""
     return {what: count for what, count in boxes.items() if what not in NOT_DROPPED and count}
 
 
@@ -277,7 +277,7 @@ class ImagesWithoutBoxes:
         return self.no_file + self.no_objects + self.all_dropped
 
     def explain(self, unit: str = "image") -> str:
-        """All causes in a sentence for people; the empty string if every image has a box."""
+        """All causes in a sentence for people; empty if every image has a box."""
         causes = [
             (self.no_file, "has no annotation file", "have no annotation file"),
             (self.no_objects, "has an annotation without objects", "have annotations without objects"),
@@ -295,5 +295,5 @@ def show_dropped(dropped: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def most_frequent(counts: Mapping[str, int]) -> list[str]:
-    """Names by how often they are counted, then by code point."""
+    """Names sorted by count, largest first, then by code point."""
     return sorted(counts, key=lambda name: (-counts[name], name))

@@ -1,1 +1,1 @@
-"""What users write in YAML, as frozen records: each checks its own fields, and nothing more."""
+"""What users write in YAML, as frozen dataclasses: each checks its own fields, and nothing more."""

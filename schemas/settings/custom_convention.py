@@ -16,9 +16,9 @@ class CustomFeature:
     """One feature: the YAML keys below its name.
 
     Attributes:
-        type: `bytes`, `float` or `int64`: that of its field.
+        type: `bytes`, `float` or `int64`, like its field.
         field: the field that fills it, e.g. `encoded`; an Example whose record lacks it lacks the feature too.
-        shape: `[]` for one value, `[null]` for any number of them; that of its field.
+        shape: `[]` for one value, `[null]` for any number of them, like its field.
         default: the value that readers use if the feature is absent: it is stored in the dataset's metadata, not in
             Examples. Without one, the feature must be present.
         value: the value that every Example has, in place of a field.
@@ -95,11 +95,11 @@ class CustomConvention:
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """What a function that comes with Recordmill takes and gives.
+    """The input and the output of a function that comes with Recordmill.
 
     Attributes:
         of: `image`, its pixels; or `file`, its bytes and its uri.
-        kind: the list of an Example that its values go to.
+        kind: the list of an Example that holds its values.
         many: whether it gives a list.
         meaning: one line for people.
     """
@@ -121,7 +121,7 @@ BUILT_IN = {
     "pixels_sha256": BuiltIn("image", "bytes", False, "SHA-256 of the decoded pixels, in hex"),
     "file_sha256": BuiltIn("file", "bytes", False, "SHA-256 of the file, in hex"),
 }
-"""By name; `transforms.records.image_functions` has the functions themselves."""
+"""Built-in functions by name; their code is in `transforms.records.image_functions`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +131,8 @@ class FeatureFunction:
     Attributes:
         function: `package.module:function`, or the name of one that comes with Recordmill: `mean_std`,
             `color_histogram`, `difference_hash`, `pixels_sha256`, `file_sha256`.
-        type: `float`, `int64` or `bytes`: what a function of your own gives.
-        shape: of that, `[null]` for a list (the default) or `[]` for one value.
+        type: `float`, `int64` or `bytes`: what a function of your own returns.
+        shape: the shape of that: `[null]` for a list (the default) or `[]` for one value.
         of: what a function of your own takes: `image`, its pixels; or `file`, its bytes and its uri.
         meaning: one line for people.
     """
@@ -144,7 +144,7 @@ class FeatureFunction:
     meaning: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError where it names no function, or says what is known of one."""
+        """Raises ValueError if it names no function, or sets what is fixed for a built-in one."""
         if self.shape is not None and len(self.shape) > 1:
             raise ValueError("shape is [] for one value or [null] for any number of them")
         if self.is_built_in and self.function not in BUILT_IN:
@@ -173,5 +173,5 @@ class FeatureFunction:
         return BuiltIn(self.of or "image", self.type or "float", many, f"computed by `{self.function}`")
 
     def as_feature(self, name: str) -> Feature:
-        """The feature that it fills, which is its field too."""
+        """The feature that it fills; its field has the same name."""
         return Feature(name, self._known.kind, name, self.meaning or self._known.meaning, many=self._known.many)

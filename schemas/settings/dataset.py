@@ -40,7 +40,7 @@ class ImageLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contract:
-    """What the dataset must be like; nothing is published if it is not.
+    """What the dataset must be like to be published.
 
     Attributes:
         classes: the classes that have images, no more and no fewer: a list, or `as_before` for those of the previous
@@ -48,9 +48,9 @@ class Contract:
         images: limits by split (`train`) or by class in a split (`train/cat`); `*` stands for each split or each class.
             If records have boxes or several labels, those are counted by class.
         rejected: largest share of images that may be rejected.
-        lost_boxes: largest share of boxes that may be in no record.
-        lost_labels: largest share of labels, of images that may have several, that may be in no record.
-        duplicates_across_splits: how many images may have copies of the same bytes in another split.
+        lost_boxes: largest share of boxes that may end up in no record.
+        lost_labels: largest share of labels that may end up in no record, for images that may have several.
+        duplicates_across_splits: how many images may have byte-identical copies in another split.
         class_drift: largest share of images that may belong to other classes than in the previous dataset: half the sum
             of the differences between the shares of each class.
     """
@@ -123,7 +123,7 @@ class ShardSettings:
     cuts: Literal["even", "fixed"] = added_setting("even")
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a setting is impossible."""
+        """Raises ValueError if a setting is impossible."""
         if self.target_bytes < 1:
             raise ValueError(f"shards.size is {self.size!r}: give at least 1B")
         if self.cuts == "fixed" and self.count is not None and self.count.bit_count() > 1:
@@ -134,7 +134,7 @@ class ShardSettings:
 
     @property
     def ignores_growth(self) -> bool:
-        """Whether the number of files does not depend on how large records are."""
+        """Whether the number of files is independent of the size of records."""
         return self.count is not None or self.cuts == "fixed"
 
     @property
@@ -156,7 +156,7 @@ SPLIT_NAMES: Mapping[str, str] = {
     "eval": "eval",
     "holdout": "holdout",
 }
-"""Words, in lower case, that mean a split rather than a class, in the order of splits; and the split's name."""
+"""Split names by the words, in lower case, that mean a split rather than a class; in the order of splits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +166,8 @@ class SplitSettings:
     Attributes:
         fractions: share of the images by split name, e.g. `{train: 0.8, validation: 0.1, test: 0.1}`; the remainder to
             1 is left out of the dataset. A hash of the key decides, so images added later do not move others.
-        stratify: gives each class those shares exactly (to one image, or to the largest group), by rank of the hashes
-            within the class; growth may move images at the boundaries.
+        stratify: gives each class those shares exactly (to within one image, or the largest group), by the rank of
+            hashes within the class; new images may move others at the boundaries.
         group: a regular expression (RE2's syntax) with a group `(?P<group>...)`, searched in each key: images whose
             keys have the same text in it stay in one split, e.g. all images of one patient.
         from_folders: the first folder below the input gives the split: `{train: train, val: validation}`.
@@ -182,7 +182,7 @@ class SplitSettings:
     from_source: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the settings are impossible or contradict each other."""
+        """Raises ValueError if the settings are impossible or contradict each other."""
         for name in (*self.fractions, *self.given.values()):
             if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
                 raise ValueError(
@@ -209,7 +209,7 @@ class SplitSettings:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The configured splits, in the order in which they were written."""
+        """The configured splits, in the order in which the user wrote them."""
         return tuple(dict.fromkeys(self.given.values())) or tuple(self.fractions)
 
 
@@ -219,7 +219,7 @@ class BoxSettings:
 
     Attributes:
         drawn_on: the orientation of the image when boxes were drawn on it: `displayed`, as its EXIF orientation says,
-            or `stored`, as its bytes are. If the annotations contain the image's size, that decides where it can.
+            or `stored`, as its bytes are. An image size in the annotations decides instead if it can.
         invalid: what happens to boxes that extend beyond the image, are empty or have an unknown class. `clip` clips
             the first and drops the others, `drop` drops them all, `reject` rejects the image. All are counted.
     """
@@ -240,8 +240,8 @@ class LossLimits:
     share: Share = 0.01
     count: Count = 10
 
-    def are_passed(self, lost: int, kept: int) -> bool:
-        """Whether this number is too large."""
+    def are_exceeded(self, lost: int, kept: int) -> bool:
+        """Whether too many were lost."""
         return lost > self.count and lost / (lost + kept) > self.share
 
 
@@ -269,7 +269,7 @@ class DatasetSettings:
 
     Attributes:
         name: the dataset's name, for conventions that put it into file names; empty: the output folder's.
-        source: what the files mean, and its settings.
+        source: what the files mean: the kind of source, and its settings.
         include: patterns (gitignore's syntax) of the files to read; empty: all.
         ignore: patterns of files and folders to ignore, in addition to hidden ones and those created by operating
             systems.
@@ -280,8 +280,8 @@ class DatasetSettings:
         boxes: how boxes are read, from sources that have them.
         labels: how classes get their ids.
         duplicates: what happens to images with the same bytes: `report` counts them; `together` keeps them in one
-            split, and groups that share one too; `drop` leaves out all but the first by key. The last two read every
-            image twice.
+            split, with all groups that contain one of them; `drop` leaves out all but the first by key. The last two
+            read every image twice.
         splits: how images are split.
         shards: number and names of the files.
         convention: which features an Example has: a name, or a mapping of your own; see docs/conventions.md.
@@ -341,7 +341,7 @@ class DatasetSettings:
     citation: str = added_setting("")
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a setting is impossible, whatever the others are."""
+        """Raises ValueError if a setting is impossible, whatever the others are."""
         if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
             raise ValueError(f"name {self.name!r} cannot name files: use letters, digits, - and _")
         if self.version and not re.fullmatch(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}", self.version, re.ASCII):
@@ -351,7 +351,7 @@ class DatasetSettings:
     def decodes_nothing(self) -> bool:
         """Whether images are stored as they are, and only their headers are read."""
         images = self.images
-        if self.features or images.function or self.keep.needs_pixels:  # features may want pixels
+        if self.features or images.function or self.keep.needs_pixels:  # these may need pixels
             return False
         if self.source.gives_pixels:
             return images.store == "raw" and images.resize is None
@@ -359,18 +359,18 @@ class DatasetSettings:
 
     @property
     def user_functions(self) -> dict[str, str]:
-        """The functions of the user's own code that are called while images are converted, by what names them."""
+        """The user's own functions that are called during conversion, by the settings that name them."""
         own = {f"features.{name}": each.function for name, each in self.features.items() if not each.is_built_in}
         return {**own, **self.hooks}
 
     @property
     def holds_images(self) -> bool:
-        """Whether Examples have images in them."""
+        """Whether Examples contain images."""
         return self.decode == "images" and self.source.contents == "images"
 
     @property
     def hooks(self) -> dict[str, str]:
-        """Those of them that decide what is stored."""
+        """Those of `user_functions` that decide what is stored."""
         named = {"images": self.images.function, "keep": self.keep.function}
         return {key: name for key, name in named.items() if name}
 
@@ -382,14 +382,14 @@ class DatasetSettings:
 
     @property
     def unit(self) -> Literal["image", "file", "row"]:
-        """What an Example is made of, in a word for people."""
+        """What an Example is made from, as a word for people."""
         if self.source.contents == "rows":
             return "row"
         return "image" if self.decode == "images" else "file"
 
     @property
     def about(self) -> About:
-        """What people want to know of it, which changes no shard."""
+        """Facts about the dataset for people, which change no shard."""
         return About(licence=self.licence, creator=self.creator, version=self.version, citation=self.citation)
 
     @property
@@ -406,11 +406,11 @@ class DatasetSettings:
         )
 
     def differs(self, key: str) -> bool:
-        """Whether a setting, by its path in YAML, has another value than its default."""
+        """Whether a setting, given by its path in YAML, differs from its default."""
         parent = key.rpartition(".")[0]
         if parent and attrgetter(parent)(self) is None:
             return False
-        # `images.resize` is absent by default, and has no default of its own there.
+        # `images.resize` is None by default, so its default of `fit` is not there.
         default = "crop" if key == "images.resize.fit" else attrgetter(key)(DatasetSettings(source=type(self.source)()))
         return bool(attrgetter(key)(self) != default)
 

@@ -1,4 +1,4 @@
-"""What a dataset's Examples and files look like, as its settings have it."""
+"""What a dataset's Examples and files look like, according to its settings."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 
 @dataclass(frozen=True)
 class ExampleLayout:
-    """The features of a dataset's Examples, what serializes them, and the names of its files.
+    """The features of a dataset's Examples, their encoder, and the names of its files.
 
     Attributes:
         settings: what the dataset is.
@@ -24,7 +24,7 @@ class ExampleLayout:
 
     @cached_property
     def convention(self) -> Convention:
-        """The convention itself."""
+        """The convention of the settings."""
         convention = self.settings.convention
         return convention.as_convention() if isinstance(convention, CustomConvention) else load_convention(convention)
 
@@ -54,13 +54,13 @@ class ExampleLayout:
 
     @cached_property
     def optional_fields(self) -> tuple[tuple[str, str], ...]:
-        """Key and field of features of one value that an Example may lack; a constant is in every one."""
+        """Key and field of each single-valued feature that an Example may lack; constants are in all of them."""
         features = (each for each in self.features if each.constant is None)
         return tuple((each.key, each.field) for each in features if each.default is not None and not each.many)
 
     @cached_property
     def encoder(self) -> ExampleEncoder:
-        """What serializes the dataset's records."""
+        """The encoder of the dataset's records."""
         return ExampleEncoder(self.features)
 
     @cached_property
@@ -81,13 +81,13 @@ class ExampleLayout:
     def file_name(self, split: str, index: int, count: int, records: int) -> str:
         """The name of a published shard, one of `count` in its split, with this number of records."""
         word = split if self.settings.shards.name else self.convention.split_words.get(split, split)
-        own = self.settings.name or "dataset"  # the output folder's name comes later, before there are files
+        own = self.settings.name or "dataset"  # the output folder's name is filled in before there are files
         name = fill_pattern(self.shard_name, name=own, split=word, index=index, count=count, records=records)
         return f"{name}.gz" if self.settings.compression == "gzip" and not name.endswith(".gz") else name
 
 
 def explain_unstored_boxes(what: str) -> str:
-    """Why a run fails that would lose boxes because no convention was named."""
+    """The error of a run that would lose boxes because no convention was named."""
     return (
         f"convention is not set: {what}, and the default convention stores none: "
         "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out"

@@ -11,14 +11,14 @@ from recordmill.schemas.setting_fields import added_setting
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 
 OPTIONAL_FORMATS = ("AVIF", "JPEG2000", "HEIC")
-"""Formats that are accepted only where `images.formats` names them."""
+"""Formats that are accepted only if `images.formats` names them."""
 
 STRIPPABLE = ("JPEG", "PNG", "WEBP")
 """The formats whose metadata can be removed without decoding them."""
 
 MAX_JPEG_SIDE = 65_500  # libjpeg's JPEG_MAX_DIMENSION; the marker itself would hold 65,535
 DEFAULT_MAX_PIXELS = 89_478_485
-"""Pixels of the largest image that is decoded by default, or that images are enlarged to: seconds of work."""
+"""The most pixels that are decoded by default, or that images are enlarged to: seconds of work."""
 
 LARGEST_LIMIT = 2**62
 """The largest limit on bytes and pixels: one more still fits in 64 bits."""
@@ -97,7 +97,7 @@ class ImageSettings:
             of files that `reencode: never` leaves unrotated. Images that are re-encoded never have metadata.
         near_duplicates: whether to find images that look alike, by the difference hash of their pixels. Files with the
             same bytes are found without it. `together` also keeps them, and files with the same bytes, in one split,
-            with all groups that share one; each image is then read and decoded twice.
+            with all groups that contain one of them; each image is then read and decoded twice.
     """
 
     formats: tuple[str, ...] = FORMATS
@@ -141,7 +141,7 @@ class ImageSettings:
             raise ValueError("near_duplicates: needs the pixels of all images: set check to decode")
 
     def _check_metadata(self) -> None:
-        """Raises ValueError if not all metadata of copied files can be removed without changing how these look."""
+        """Raises ValueError if not all metadata of copied files can be removed without changing how they look."""
         if self.metadata == "keep" or self.reencode != "never":
             return
         if self.metadata == "strip":
@@ -161,7 +161,7 @@ class ImageSettings:
 
 @cache
 def _choices() -> dict[str, tuple[str, ...]]:
-    """What each setting may be, by key; read once, since reading types takes a millisecond."""
+    """The possible values of each setting, by key; cached, since reading types takes a millisecond."""
     return {key: get_args(hint) for key, hint in get_type_hints(ImageSettings).items()}
 
 

@@ -1,4 +1,4 @@
-"""What settings, and the steps, know of a source."""
+"""The interface of sources, as settings and steps use it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
@@ -14,10 +14,10 @@ class SourceSettings(Protocol):
 
     Attributes:
         kind: the name that users write, which is that of the source's module.
-        contents: `images`, or `rows` where there are no images but fields alone.
+        contents: `images`, or `rows` if there are no images, only fields.
         files: patterns (gitignore's syntax) of the files that it reads unless the user sets `include`; empty: all.
             `include` replaces them, so `list_references` must accept any file.
-        other_files: the reason for which files that match none of `files` are `ignored` in the ledger. Others are
+        other_files: the reason for which files that match none of `files` are `ignored` in the ledger; alternatives are
             `taken_only_by_name`, if those in `files` name images, and `read_only_with_images`.
         is_about_boxes: whether it reads annotations of boxes and nothing else.
         classes_from: where the user names its classes, in words.
@@ -50,17 +50,17 @@ class SourceSettings(Protocol):
         cls.kind = cls.__module__.rpartition(".")[2]
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """Yields a reference for each image of one file; without Beam, and without reading the file where possible.
+        """Yields a reference for each image of one file; without Beam, and if possible without reading the file.
 
         Args:
             path: the file's path below the input, without the folder that gave its split; `/`-separated, NFC.
-            file: a reference to the whole file: `key`, `uri`, `size`, `version` and, where given, `spelling` and
+            file: a reference to the whole file: `key`, `uri`, `size`, `version` and, if known, `spelling` and
                 `split` are set.
 
         Yields:
             References with `label`, `group`, `split`, `features` and byte range set, each with a key of its own;
-            notices of what does not become an image (`file.notice(...)`); and `ClassNames` where the source knows the
-            classes. Never nothing: a file without an image is `ignored`, and counted.
+            notices of what does not become an image (`file.notice(...)`); and `ClassNames` if the source knows the
+            classes. At least one item: a file without an image is `ignored`, and counted.
 
         Raises:
             Rejected: the file, or the rest of it, is rejected.
@@ -69,7 +69,7 @@ class SourceSettings(Protocol):
 
     @property
     def remedies(self) -> Mapping[str, str]:
-        """What to do where images are rejected for a reason: the end of a sentence, by reason."""
+        """What to do about rejected images, by reason; each is the end of a sentence."""
         return {}
 
     def features(self) -> tuple[Feature, ...]:
@@ -77,9 +77,9 @@ class SourceSettings(Protocol):
         return ()
 
     def annotations(self) -> Mapping[str, str]:
-        """What images may have besides one class: `boxes`, `labels` (several classes). By default nothing.
+        """What images may have besides one class: `boxes`, `labels` (several classes). By default, nothing.
 
-        Each has the YAML key that asks for it, or the empty string where the files decide.
+        Each has the YAML key that asks for it, or the empty string if the files decide.
         """
         return {"boxes": ""} if self.is_about_boxes else {}
 
@@ -99,20 +99,20 @@ class SourceSettings(Protocol):
         return self.gives_pixels
 
     def idle_settings(self) -> Mapping[str, str]:
-        """The source's own settings that cannot act under the others, by name, with the reason in a few words.
+        """The source's own settings that have no effect because of others, by name, with the reason in a few words.
 
         A value other than the default is refused at launch: "source.NAME has no effect, since REASON: remove it".
         """
         return {}
 
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
-        """The source with those settings filled in that follow from others, or that only its files can tell.
+        """Fills in the settings that follow from others, or that only the files determine.
 
-        Called once, by the launcher; what it gives is what the dataset's configuration says.
+        Called once, by the launcher; the dataset's configuration contains the result.
 
         Args:
-            files: a reference to each whole file that is not ignored; listed when they are asked for.
-            note: takes what the user should know of it.
+            files: a reference to each whole file that is not ignored; listed when they are requested.
+            note: called with each note for the user.
 
         Raises:
             ValueError: the files contradict each other; the message begins with the YAML key.
@@ -120,11 +120,11 @@ class SourceSettings(Protocol):
         return self
 
     def classes(self) -> Mapping[str, int]:
-        """The classes that its settings alone tell, by their numbers; see `ClassNames`."""
+        """The classes, with their numbers, that settings alone determine; see `ClassNames`."""
         return {}
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
-        """The files that one reference was made of: what was ignored when it was listed, and is here, is used.
+        """The files that one reference was made from; those that were ignored when they were listed are used after all.
 
         Args:
             ref: one of the references that `list_references` gave, rejected ones too.
@@ -132,7 +132,7 @@ class SourceSettings(Protocol):
         return (ref.uri,)
 
     def should_describe(self, key: str) -> bool:
-        """Whether a file that matches none of `files` describes one image by its name: it is lost without the image."""
+        """Whether a file that matches none of `files` seems to describe one image, and is lost without that image."""
         return False
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:

@@ -121,7 +121,7 @@ def test_a_callers_process_is_never_forked(converted, tmp_path, monkeypatch):
     seen = []
 
     def attempt(flags, *_):
-        seen.append(flags.alone)
+        seen.append(flags.owns_process)
         return recordmill.pipeline.attempt.Outcome("failed", "seen", 1), None
 
     monkeypatch.setattr(module, "attempt", attempt)

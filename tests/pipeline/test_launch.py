@@ -384,12 +384,12 @@ def test_an_interruption_while_modules_are_imported_is_one_sentence(monkeypatch,
 
 
 def test_a_signal_does_not_change_how_a_run_ends_that_is_over(convert, photos, monkeypatch):
-    tell = Terminal.tell
+    report = Terminal.report_outcome
 
-    def stop_and_tell(*arguments):
+    def stop_and_report(*arguments):
         signal.raise_signal(signal.SIGTERM)
-        tell(*arguments)
+        report(*arguments)
 
-    monkeypatch.setattr(Terminal, "tell", stop_and_tell)
+    monkeypatch.setattr(Terminal, "report_outcome", stop_and_report)
     done = convert(photos)
     assert (done.code, done.line["status"], done.marker["ledger"]["written"]) == (0, "published", 10)

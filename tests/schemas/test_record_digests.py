@@ -35,14 +35,14 @@ def test_the_features_of_the_image_are_found():
 
 def test_the_encoder_gives_what_a_reader_takes_apart():
     encoder = ExampleEncoder(FEATURES)
-    record, rest = encoder.encode_apart(FIELDS)
+    record, rest = encoder.encode_with_rest(FIELDS)
     assert record == encoder.encode(FIELDS)
     assert take_image(record, IMAGES) == (b"image", rest)
     bare = encoder.encode(FIELDS | {"encoded": b"", "pixels_base64": b""})
     assert rest == bare
     assert digest_record(record, IMAGES) == RecordDigests.of(rest, sha256(b"image")).record
     assert digest_record(record, IMAGES) == sha256((sha256(bare) + sha256(b"image")).encode())
-    assert encoder.encode_apart(FIELDS | {"height": None})[0] == encoder.encode(FIELDS | {"height": None})
+    assert encoder.encode_with_rest(FIELDS | {"height": None})[0] == encoder.encode(FIELDS | {"height": None})
 
 
 def test_a_record_without_an_image_is_digested_as_it_is():

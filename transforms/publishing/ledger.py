@@ -157,7 +157,7 @@ def check_limits(
         all_of_them = f"all {rejected:,} {unit}s were" if rejected != 1 else f"the only {unit} was"
         return f"nothing is left: {all_of_them} rejected ({reasons}){such_as}" + (f": {remedy}" if remedy else "")
     ignore = "" if source.files else "name such files in ignore"  # otherwise each file is one image
-    if limits.are_passed(rejected, ledger.written):
+    if limits.are_exceeded(rejected, ledger.written):
         of = f"{rejected:,} of {rejected + ledger.written:,} {unit}s {'was' if rejected == 1 else 'were'} rejected"
         over = f"max_rejected.count ({limits.count}) and max_rejected.share ({limits.share:.2%})"
         advice = _join_advice(remedy, ignore, "raise one of the limits")
@@ -283,7 +283,7 @@ def _stores(fields: Set[str], settings: DatasetSettings) -> bool:
 
 
 def _check_loss(what: str, limits: LossLimits, lost: int, kept: int, why: str, remedy: str) -> str:
-    if not limits.are_passed(lost, kept):
+    if not limits.are_exceeded(lost, kept):
         return ""
     over = f"max_rejected.{what}.count ({limits.count}) and max_rejected.{what}.share ({limits.share:.2%})"
     return f"{lost:,} of {lost + kept:,} {what} were {why}, which is over {over}; {remedy}, or raise one of the limits"

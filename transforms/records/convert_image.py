@@ -408,7 +408,7 @@ def build_record(
     labels = fields.get("box_label_texts", fields.get("label_texts"))
     if labels is not None:
         row.classes = [label.decode() for label in labels]
-    record, rest = layout.encoder.encode_apart(fields)
+    record, rest = layout.encoder.encode_with_rest(fields)
     if layout.stores_images:
         of_record = RecordDigests.of(rest, stored_digest)
         row.record, row.rest = of_record.record, of_record.rest

@@ -22,7 +22,7 @@ from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_to_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
 from recordmill.schemas.digests import add_digests, digest_of, version_digest_of
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import MAY_HEAL
+from recordmill.schemas.rejection import TRANSIENT
 from recordmill.storage.dataset_files import shard_path
 from recordmill.storage.many_files import force_to_disk, keep_file
 from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
@@ -69,8 +69,8 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
         return None
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and all(storage.exists(shard_path(staging, split, index, kind)) for kind in _OTHER_KINDS)
-    may_heal = not MAY_HEAL.isdisjoint(report.rows.rejected)
-    if not there or may_heal or done["fingerprint"] != list(mark):
+    is_transient = not TRANSIENT.isdisjoint(report.rows.rejected)
+    if not there or is_transient or done["fingerprint"] != list(mark):
         return None
     return replace(report, contents=read_column(staging, split, index, report.records, "contents"))
 

@@ -195,7 +195,7 @@ def _is_same(key: str, file: str) -> bool:
 
 def _say_why_not(dataset: Dataset, file: str) -> str:
     sidecars = [shard.sidecar for shard in dataset.shards if shard.sidecar]
-    names = dataset.marker.sidecars_of_nothing if dataset.marker else ()
+    names = dataset.marker.sidecars_without_records if dataset.marker else ()
     sidecars += [storage.join(dataset.folder, name) for name in names]
     for row in (row for sidecar in sidecars for row in read_rows(sidecar)):
         if isinstance(row, RejectedRow) and _is_same(row.key, file):

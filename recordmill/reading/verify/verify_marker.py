@@ -91,7 +91,7 @@ def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Ro
         return None
     totals = _totals_of(checks)
     try:
-        for name in marker.sidecars_of_nothing:
+        for name in marker.sidecars_without_records:
             totals.merge(RowTotals.of(read_rows(storage.join(dataset.folder, name)), ""))
     except (OSError, *FORGED):
         return None

@@ -8,12 +8,12 @@ from apache_beam.io.filesystem import BeamIOError
 
 from recordmill.pipeline.configuration import preflight as module
 from recordmill.pipeline.configuration.preflight import (
-    check_answer,
     check_places,
     check_secrets,
     find_folder,
     normal_path,
     parse_inputs,
+    probe_output_store,
 )
 from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.settings.listing import Input
@@ -93,7 +93,7 @@ def test_an_outputs_store_is_probed_unless_an_input_is_in_it(monkeypatch):
     asked = []
     monkeypatch.setattr("recordmill.storage.describe", asked.append)
     for output in ("gs://b/x", "gs://b", "out", "gs://other/x/y"):
-        check_answer(output, [Input("gs://b/photos"), Input("photos")], here=True)
+        probe_output_store(output, [Input("gs://b/photos"), Input("photos")], here=True)
     assert asked == ["gs://other/x/y/recordmill.json"]
 
 
@@ -115,9 +115,9 @@ def test_a_store_that_does_not_answer(monkeypatch, error, why):
     assert str(raised.value) == f"the store of the input gs://b/x cannot be reached: {why}"
     assert find_folder("gs://b/x", "gs://b/x", here=False) == "gs://b/x"
     with pytest.raises(RecordmillError) as raised:
-        check_answer("gs://b/x", [Input("photos"), Input("gs://bb/x")], here=True)
+        probe_output_store("gs://b/x", [Input("photos"), Input("gs://bb/x")], here=True)
     assert str(raised.value) == f"the store of the output gs://b/x cannot be reached: {why}"
-    check_answer("gs://b/x", [Input("photos")], here=False)
+    probe_output_store("gs://b/x", [Input("photos")], here=False)
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,8 @@ def test_a_table_ends_its_lines_without_blanks(monkeypatch, colours):
         monkeypatch.setenv("TERM", "xterm-256color")
     ledger = {"listed": 3, "written": 2, "rejected": {"empty": 1}, "ignored": {}, "left_out": {}}
     stream = io.StringIO()
-    Terminal(stream).tell(Outcome("published", "2 images are in out", 0, "", {"ledger": ledger, "classes": 2}), "out")
+    outcome = Outcome("published", "2 images are in out", 0, "", {"ledger": ledger, "classes": 2})
+    Terminal(stream).report_outcome(outcome, "out")
     shown = stream.getvalue()
     assert ("\x1b[1mlisted\x1b[0m" in shown) == colours
     assert re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()[1:4] == [

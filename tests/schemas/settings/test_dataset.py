@@ -67,6 +67,6 @@ def test_settings_as_yaml_name_their_source_and_leave_out_what_has_no_say():
     assert as_yaml_dict(DatasetSettings(source=ClassFolders()))["splits"]["fractions"] == {"train": 0.9, "test": 0.1}
 
 
-def test_limits_are_passed_where_share_and_count_both_are():
+def test_limits_are_exceeded_where_share_and_count_both_are():
     limits = LossLimits(share=0.1, count=2)
-    assert [limits.are_passed(*each) for each in ((3, 20), (2, 1), (3, 97))] == [True, False, False]
+    assert [limits.are_exceeded(*each) for each in ((3, 20), (2, 1), (3, 97))] == [True, False, False]

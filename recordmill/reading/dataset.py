@@ -25,7 +25,7 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, read_rows
 from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.record_reader import Damage, RecordFile, is_something_else, looks_like_records, looks_like_shard
+from recordmill.storage.record_reader import Damage, RecordFile, is_not_tfrecord, looks_like_records, looks_like_shard
 from recordmill.storage.versions import current_folder, explain_choice, split_version
 
 FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
@@ -339,7 +339,7 @@ def open_dataset(path: str) -> Dataset:
     path = path.rstrip("/") or path
     if storage.size_of(path) is not None:
         opened = _open_files([path])
-        if opened.kind == "files" and is_something_else(path):
+        if opened.kind == "files" and is_not_tfrecord(path):
             raise LoadError(f"{path} is not a TFRecord file, and no record is in it: {_NAME_ONE}")
         return opened
     if names := storage.folder_names(path):

@@ -165,7 +165,7 @@ def name_shards(paths: list[str]) -> tuple[str, tuple[Shard, ...]]:
 
 
 def _in_splits(paths: Mapping[str, str]) -> tuple[Shard, ...]:
-    """Makes shards of paths by name below their folder, and sorts them by split and name."""
+    """Makes shards of paths by name, and sorts them."""
     shards = (Shard(split_of(name), name, path) for name, path in paths.items())
     return tuple(sorted(shards, key=lambda shard: (shard.split, shard.name)))
 
@@ -197,7 +197,7 @@ def _names_below(folder: str) -> Iterator[str]:
 
 
 def _holds_records(path: str, name: str) -> bool:
-    """Whether a file holds records, by its name (so that damaged files are found) or by its first bytes."""
+    """Whether a file holds records, by its name (even if it is damaged) or by its first bytes."""
     base = name.rpartition("/")[2]
     if base.lower().endswith(_OTHER) or _SAVED_MODEL.search(base):
         return False
@@ -218,7 +218,7 @@ _NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that matches
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Dataset:
-    """A dataset's files and metadata, known before any record is read.
+    """A dataset's files and metadata, before any record is read.
 
     Attributes:
         folder: its folder; for a single file, the file's folder.
@@ -227,7 +227,7 @@ class Dataset:
         features: its features; empty if the metadata does not list them.
         labels: class ids by name; empty if they are not known.
         marker: `recordmill.json`; None for other kinds.
-        whole: whether its folder was opened; False if a file or a pattern was.
+        whole: whether its folder was opened; False for single files.
     """
 
     folder: str
@@ -325,15 +325,15 @@ def open_dataset(path: str) -> Dataset:
 
     No records are read, except that a single file that does not begin with one is searched for an intact record.
 
-    Files that a dataset's metadata lists are opened with that metadata. In a folder with versions, the current version
-    is opened.
+    Files that a dataset's metadata lists are opened with that metadata. In a folder with versions, the current one is
+    opened.
 
     Args:
         path: on any of Beam's file systems. In a pattern, `*`, `?` and `[a-z]` match anything but slashes, and `**`
             matches any folders.
 
     Raises:
-        LoadError: there are no such files, or the publishing of a Recordmill dataset was interrupted.
+        LoadError: there are no such files, or publishing them was interrupted.
         OSError: the files cannot be read.
     """
     path = path.rstrip("/") or path

@@ -89,8 +89,8 @@ class Expectations:
         label_keys: the features with labels; the first that a record has counts.
         image_keys: the features with encoded images; the first that a record has counts. Empty if images are stored
             as raw pixels.
-        images_are_stated: whether the image feature is declared by the convention, not guessed from its name.
-        max_pixels: the most pixels that an image of Recordmill's may have.
+        images_are_stated: whether the convention declares the image feature; otherwise, its name is the usual one.
+        max_pixels: images of Recordmill's have no more.
     """
 
     features: Mapping[str, Feature]
@@ -103,7 +103,7 @@ class Expectations:
     max_pixels: int
 
     def judge(self, profile: Profile) -> str:
-        """The problem with records of this profile; the empty string if there is none."""
+        """The problem with records of this profile; empty if there is none."""
         if not self.features:
             return ""
         there = {key: (kind, count) for key, kind, count in profile}
@@ -123,7 +123,7 @@ class Expectations:
         return ""
 
     def judge_labels(self, example: ParsedExample) -> str:
-        """The problem with a record's first wrong label; the empty string if there is none, or no ids are known."""
+        """The problem with a record's first wrong label; empty if there is none, or no ids are known."""
         ids = self.label_ids
         for key in self.label_keys if ids else ():
             wrong = [value for value in example.values(key) or () if isinstance(value, int) and value not in ids]
@@ -139,7 +139,7 @@ class Expectations:
                 yield _judge_texts(texts, example.values(id_key), self.class_ids)
 
     def judge_row(self, row: SidecarRow) -> str:
-        """The problem with the classes in a sidecar's row; the empty string if there is none, or no ids are known."""
+        """The problem with the classes in a sidecar's row; empty if there is none, or no ids are known."""
         ids = self.class_ids
         if not ids:
             return ""
@@ -151,7 +151,7 @@ class Expectations:
 
 
 def expect(dataset: Dataset) -> Expectations:
-    """Derives the expectations from a dataset's metadata."""
+    """Derives the expectations for a dataset."""
     from recordmill.imaging import ImageSettings  # imported here: workers receive expectations, and do not need it
 
     features = {feature.key: feature for feature in dataset.features}
@@ -219,9 +219,9 @@ def examples_as_numpy(path: str, split: str | Sequence[str] | None = None) -> It
     Both checksums of every record are checked while reading. Gzip files are recognised by their bytes.
 
     Args:
-        path: a file, a pattern such as `flowers/*.tfrecord`, or a folder of a Recordmill dataset or of any files.
-        split: the split to read, or several as a sequence or joined by `+`; None for all. Files without metadata belong
-            to the split in their name.
+        path: a file, a pattern such as `flowers/*.tfrecord`, or a folder of a Recordmill dataset or any files.
+        split: only this split, or several, as a sequence or joined by `+`. Files without metadata are in the split that
+            their name contains.
 
     Returns:
         An iterator of one dict per Example, with an array of shape (n,) for each key: int64, float32, or object for

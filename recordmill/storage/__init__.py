@@ -30,7 +30,7 @@ _URL = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://.*")  # as Beam's FileSystems.get_
 
 
 def _find_store(path: str) -> "Store":
-    """The store of a URL, imported when first used: Beam takes seconds to import, and local files do not need it."""
+    """The store of a URL, imported when first used: Beam takes seconds, and local files do not need it."""
     from recordmill.storage.stores.find_store import find_store
 
     return find_store(path)
@@ -171,7 +171,7 @@ def remove_folder(path: str) -> None:
 
 
 def _tolerate_others(_: object, path: str, failure: tuple[Any, BaseException, Any]) -> None:
-    """Ignores errors that another run of the same plan causes by deleting the same folder, or by writing into it."""
+    """Ignores errors because another run of the same plan deletes the folder or writes into it."""
     error = failure[1]
     if not isinstance(error, OSError) or error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
         raise error

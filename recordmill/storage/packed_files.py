@@ -29,7 +29,7 @@ class Unpacked(NamedTuple):
     Attributes:
         path: a local file.
         size: number of intact bytes.
-        fault: why there are no more, in one sentence; the empty string if the content is complete.
+        fault: why there are no more, in one sentence; empty if the content is complete.
         is_doubtful: whether even these bytes may be wrong, because a checksum over all of them does not match.
     """
 
@@ -124,7 +124,7 @@ def read_packed_range(
 
     Args:
         uri: the packed file.
-        packing: how it is packed; a `ZipMember` is read as a whole, in memory.
+        packing: its kind; a `ZipMember` is read as a whole, in memory.
         offset: in bytes of the unpacked content.
         length: in bytes of the unpacked content.
         version: the file's version, so that a changed file is unpacked again.

@@ -125,7 +125,7 @@ class GzipBytes:
 
     @property
     def packed_bytes(self) -> int:
-        """The number of bytes of the stored file that have been unpacked."""
+        """The number of stored bytes unpacked so far."""
         return self._packed_at - len(self._tail)
 
     def max_remaining(self, offset: int) -> int:
@@ -144,7 +144,7 @@ class GzipBytes:
         return other
 
     def _unpack(self) -> bytes:
-        """The next unpacked bytes; at the end there are none, and `_ended` is set."""
+        """The next unpacked bytes; empty at the end, and `_ended` is set."""
         while True:
             if not self._tail:
                 self._tail = self._stored.read_at(self._packed_at, BLOCK_BYTES // 4)

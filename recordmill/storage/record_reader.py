@@ -127,7 +127,7 @@ class RecordFile:
         return block, _ended_inside(self._bytes.fault, length, len(block)) if len(block) < framed else None
 
     def _check_large(self, offset: int, length: int) -> Damage | None:
-        """Checks a large record piece by piece, before all of it is held in memory."""
+        """Checks a large record in pieces, before holding all of it in memory."""
         source, checksum, done, end = self._bytes.ahead(), 0, _HEADER.size, _HEADER.size + length
         while done < end:
             piece = source.read(offset + done, 1)[: end - done]

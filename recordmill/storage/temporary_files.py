@@ -40,6 +40,6 @@ class SortedRows:
             self._database.executemany("INSERT INTO row VALUES (?, ?)", rows)
 
     def __iter__(self) -> Iterator[tuple[str, bytes]]:
-        """Yields the rows by key, and those with the same key in the order in which they were added."""
+        """All rows by key, and those with the same key in the order in which they were added."""
         with _explain_errors():
             yield from self._database.execute("SELECT key, value FROM row ORDER BY key, rowid")

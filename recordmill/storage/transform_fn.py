@@ -1,4 +1,4 @@
-"""Publishes `transform_fn/`, the analysis of a finished dataset, and checks whether it still matches the dataset.
+"""`transform_fn/`: publishes the analysis of a finished dataset, and checks whether it still matches.
 
 The marker does not list the folder, so it can be made, replaced and deleted without touching the dataset. Its note,
 `analysis.json`, says which shards were analysed. Publishing another dataset removes the folder.

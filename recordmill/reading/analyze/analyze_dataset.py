@@ -218,7 +218,7 @@ def run_analysis(numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         numbers: int64 of shape (images, 8), as returned by `read_moments`.
 
     Returns:
-        The results that `compute_statistics` takes.
+        The input of `compute_statistics`.
     """
     import apache_beam as beam
     import tensorflow as tf
@@ -313,7 +313,7 @@ class Analysis:
     Attributes:
         done: whether the analysis ran; False if an earlier one still matches.
         note: the content of `analysis.json`.
-        seconds: the time for importing TensorFlow (`imports`), and for the rest (`analysis`).
+        seconds: the time for `imports` (TensorFlow), and for the rest.
     """
 
     done: bool

@@ -29,10 +29,10 @@ KINDS: Mapping[str, str] = {
     "relabelled": "other class",
     "moved": "other split",
 }
-"""The ways in which a row may differ; several may apply to a row."""
+"""The ways in which a row may differ; several may apply."""
 
 MOST_EXAMPLES = 10
-"""Examples that are kept for each kind."""
+"""Examples kept for each kind."""
 
 Row = Mapping[str, Any]
 Entry = tuple[int, str, str | None, Row]
@@ -71,7 +71,7 @@ class RowJudge:
 
 
 def _annotations(row: Row) -> tuple[Any, Any]:
-    """The facts about annotations that rows have in every dataset: the classes, and the number of boxes."""
+    """The annotations that rows have in every dataset: the classes, and the number of boxes."""
     return row.get("classes"), (row.get("boxes") or {}).get("listed")
 
 
@@ -87,8 +87,8 @@ class Comparison:
 
     Attributes:
         rows: the number of rows of each.
-        unchanged: the number of rows that do not differ.
-        counts: the number of rows by kind.
+        unchanged: rows that do not differ.
+        counts: rows by kind.
         examples: the first keys of each kind, with the change.
         settings: differences between settings, versions and class ids, in words.
     """
@@ -142,7 +142,7 @@ def compare_rows(before: Iterable[Entry], after: Iterable[Entry], judge: RowJudg
 
 
 def _join(before: Iterator[Entry], after: Iterator[Entry]) -> Iterator[tuple[int, Entry, Entry]]:
-    """Yields pairs with the same key (2, one, other), and entries of the first (0) or second (1) without a partner."""
+    """Pairs with the same key (2, one, other), and entries of the first (0) or second (1) without a partner."""
     one, other = next(before, None), next(after, None)
     while one and other:
         if one[0] == other[0] and one[1] == other[1]:
@@ -200,7 +200,7 @@ _DERIVED = frozenset(
 _SELECTION = frozenset(
     ("compression", "duplicates", "exclude", "ignore", "include", "index_files", "keep", "limit", "limit_per_class")
 ) | {"name", "seed", "shards", "splits"}
-"""Parts of a recipe that decide which records there are and where, not what they contain."""
+"""Parts that decide which records there are and where, not what they contain."""
 
 
 def compare_datasets(before: Dataset, after: Dataset) -> Comparison:
@@ -247,7 +247,7 @@ def read_entries(dataset: Dataset, seed: int) -> Iterator[Entry]:
     """The rows of all records, in ascending order of the hash of their keys with this seed.
 
     Raises:
-        LoadError: a sidecar is malformed, or its rows are not in order.
+        LoadError: a sidecar is malformed or out of order.
         OSError: a sidecar cannot be read.
     """
     own = seed_of(dataset.require_marker())

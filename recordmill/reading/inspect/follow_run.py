@@ -21,11 +21,11 @@ class RunProgress:
 
     Attributes:
         plan: the id of its plan.
-        shards: number of finished shards.
-        shards_planned: number of shards in the end; 0 if the run does not say.
-        images: number of images written or rejected in finished shards.
-        images_planned: number of images in the end; 0 if the run does not say.
-        rejected: number of images rejected in finished shards.
+        shards: finished shards.
+        shards_planned: shards in total; 0 if the run does not say.
+        images: images written or rejected in finished shards.
+        images_planned: images in total; 0 if the run does not say.
+        rejected: images rejected in finished shards.
         bytes: the size of finished shards.
     """
 

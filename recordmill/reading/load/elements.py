@@ -65,7 +65,7 @@ def image_from(values: Mapping[str, Any], info: SplitInfo, key: str, layout: Ima
 
 
 def _raw_image(values: Mapping[str, Any], info: SplitInfo, key: str, layout: ImageLayout) -> "tf.Tensor":
-    """Raw pixels as uint8; their shape is in the record, or the same for all images."""
+    """Raw pixels as uint8; their shape is in the record, or the same for all."""
     import tensorflow as tf
 
     height, width = info.key_of("height"), info.key_of("width")
@@ -106,7 +106,7 @@ class ElementLayout:
 
     Attributes:
         shape: `pair`: (image, label), `dict`: values by key, `tuple`: values in the order of `keys`.
-        keys: the keys of its features.
+        keys: its features' keys.
         image: the key of the image to decode; None if none is decoded.
         multi_hot: the key of the labels that become multi-hot; None if none do.
         is_ragged: whether elements have features with a varying number of values.
@@ -185,7 +185,7 @@ def parse_function(info: SplitInfo, layout: ElementLayout, padded: bool) -> "Cal
 def finish_function(
     info: SplitInfo, layout: ElementLayout, images: ImageLayout
 ) -> "Callable[[Mapping[str, Any]], Any]":
-    """Makes the function that turns parsed values into an element; if it decodes images, they are one record's."""
+    """Makes the function that turns parsed values (one record's if it decodes an image) into an element."""
     import tensorflow as tf
 
     def finish(values: Mapping[str, Any]) -> Any:

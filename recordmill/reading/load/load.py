@@ -197,7 +197,7 @@ def load(
         path: the dataset's folder.
         split: the split's name; several as a sequence, or joined by `+`.
         batch_size: records per batch; None for single elements.
-        image_size: height and width to resize to, as float32; None leaves images as stored, uint8. Values are 0 to 255.
+        image_size: height and width to resize to, as float32; None: as stored, uint8. Values are 0 to 255 in both.
         fit: how an image of another aspect ratio fills `image_size`: `stretch`, `crop` or `pad`.
         channels: 3, 1 (grayscale) or 0 (as stored).
         shuffle: True shuffles shards, and records in a buffer of 256 MiB, in each epoch; a number: of as many records.
@@ -234,7 +234,7 @@ def load(
 
 
 def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
-    """Describes the splits to read; raises if they are empty, since training on nothing would go unnoticed."""
+    """Describes the splits to read; an empty one raises, since training on nothing would go unnoticed."""
     info = describe_split(path, split)
     if not info.num_examples:
         raise LoadError(

@@ -63,7 +63,7 @@ class EpochOrder:
         return self.share(0, 1)
 
     def share(self, worker: int, workers: int) -> Iterator[list[int]]:
-        """Yields this worker's batches: every `workers`-th, starting with number `worker`."""
+        """Yields this worker's batches: every `workers`-th from number `worker`."""
         step = self.batch_size * self.ranks
         for begin in range(self.start, self.records, step)[worker::workers]:
             end = min(begin + step, self.records)
@@ -88,7 +88,7 @@ class EpochOrder:
             self.epoch, self.start = epoch, 0
 
     def position(self, batches: int) -> dict[str, int]:
-        """The position after this rank has taken a number of batches since `start`; it is the same for all ranks."""
+        """The position after this rank has taken a number of batches since `start`; the same for all ranks."""
         done = self.start + batches * self.batch_size * self.ranks
         over = done >= self.records or (self.drop_last and done + self.batch_size * self.ranks > self.records)
         state = {"epoch": self.epoch + 1, "start": 0} if over else {"epoch": self.epoch, "start": done}
@@ -110,7 +110,7 @@ class EpochOrder:
 
 
 def shuffle(places: NDArray[np.int64], count: int, seed: int, epoch: int) -> NDArray[np.int64]:
-    """The record numbers at some places of a shuffled order of `count` records, without computing the whole order.
+    """The numbers at some places of a shuffled order of `count` records, without computing all of it.
 
     A Feistel network permutes a rectangle of at least `count` cells; results of `count` or more are mapped again (Black
     and Rogaway, "Ciphers with arbitrary finite domains").

@@ -92,7 +92,7 @@ def _decode_guessed(expected: Expectations, channels: int, record: bytes) -> dic
 def choose_form(
     dataset: Dataset, split: str, form: Form, features: Literal["all"] | Sequence[str] | None, channels: int
 ) -> Callable[[bytes], Any] | None:
-    """Chooses the function that turns a split's records into elements; None leaves them as serialised Examples.
+    """The function that turns a split's records into elements; None leaves them as serialised Examples.
 
     Raises:
         LoadError: there is no such form, or the records cannot have it.
@@ -411,10 +411,10 @@ def open(
     """Opens a dataset for random access: `recordmill.open(path)["train"][0]`.
 
     Args:
-        path: a dataset's folder, a TFRecord file, or a pattern. The files must not be compressed. For the `image` form,
-            name the folder of a Recordmill dataset, not its files.
-        form: `image`: numpy arrays of what `load` yields without batching, which is pairs of decoded image and label if
-            the dataset has both, otherwise dicts; `numpy`: dicts of all features as arrays; `raw`: serialised Examples.
+        path: a dataset's folder, a TFRecord file, or a pattern, not compressed. Files of a Recordmill dataset have no
+            `image` form without its folder.
+        form: `image`: what `load` yields without batching, as numpy arrays: pairs of decoded image and label if the
+            dataset has both, otherwise dicts; `numpy`: dicts of all features as arrays; `raw`: serialised Examples.
         features: with `image`, as for `load`: `all` for dicts of all features, keys for tuples of those.
         channels: of decoded images: 3, 1 (grayscale) or 0 (as stored).
         transform: turns each element into another. It must be picklable if other processes are to use it.

@@ -1,4 +1,4 @@
-"""Finds where records begin in their files: from the dataset's index, its sidecars, or one pass over the files.
+"""Finds where records begin: from the dataset's index, its sidecars, or one pass over the files.
 
 docs/format.md describes the dataset's index. The index of a file without metadata is kept in the user's cache folder.
 Either can be written in the format that NVIDIA DALI and the PyTorch package `tfrecord` read.
@@ -149,9 +149,9 @@ def _cache_folder() -> str:
 
 
 def write_indexes(dataset: Dataset, folder: str) -> list[str]:
-    """Writes an index for each shard, with a line `<offset> <length of the frame>` per record; returns the paths.
+    """Writes an index per shard, with lines of `<offset> <length of the frame>`, and returns the paths.
 
-    The files are those that `index_files: true` makes, but outside the dataset, which is left unchanged.
+    The files are as `index_files: true` makes them, but outside the dataset, which is unchanged.
 
     Args:
         dataset: of any kind, not compressed.

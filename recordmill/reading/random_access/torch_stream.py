@@ -82,7 +82,7 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
         """Yields this worker's batches, from the position to the end of the epoch.
 
         Raises:
-            LoadError: a record is damaged and not to be skipped, or all records of a batch are damaged.
+            LoadError: a record is damaged, or a whole batch if they are skipped.
         """
         worker = get_worker_info()
         number, workers = (worker.id, worker.num_workers) if worker else (0, 1)
@@ -140,7 +140,7 @@ def _take_buffer(buffers: list[Any], shape: tuple[int, ...], shared: bool) -> An
 
 
 def _receive(buffer: Any, shape: tuple[int, ...]) -> Any:
-    """The images in the main process: a tensor over an array that releases the buffer when it is freed."""
+    """The images in the main process: a tensor over an array whose deletion frees the buffer."""
     images = buffer[:-1].numpy().reshape(shape)
     finalize(images, buffer.__setitem__, -1, 0).atexit = False
     return torch.from_numpy(images)

@@ -19,7 +19,7 @@ ROW_HEIGHT = 46.0
 """Minimum height of a flow's row, in pixels: two lines of text."""
 
 THINNEST = 2.0
-"""Minimum thickness of a branch, in pixels, to make one image in a million visible."""
+"""Minimum thickness of a branch, in pixels: one image in a million stays visible."""
 
 MOST_TICKS = 5
 
@@ -84,7 +84,7 @@ def draw_histogram(counts: Counts, label: Label, least: int = 6, centred: bool =
 
     Args:
         counts: by bin.
-        label: gives the texts of the scale below.
+        label: the texts of the scale below.
         least: minimum number of columns.
         centred: whether a bin is a single number, shown below the middle of its column, instead of a range.
     """
@@ -128,12 +128,12 @@ class HeatMap:
     along: list[Tick]
 
     def shade(self, count: int) -> float:
-        """The darkness of a cell, from 0.2 to 1, on a logarithmic scale."""
+        """How dark a cell is, from 0.2 to 1, on a logarithmic scale."""
         return round(0.2 + 0.8 * math.log1p(count) / math.log1p(self.highest), 2)
 
 
 def draw_heat_map(counts: Counts, label: Label, least: int = 6) -> HeatMap:
-    """Draws the part of counts by (column, row) that is not empty; rows count from the bottom."""
+    """The part of counts by (column, row) that is not empty; rows count from the bottom."""
     across, upwards = np.nonzero(counts)
     left, right = _widen(across, counts.shape[0], least)
     bottom, top = _widen(upwards, counts.shape[1], least)

@@ -36,7 +36,7 @@ BYTE_BINS = 2 * 36
 """Two per doubling, from 1 byte to 64 GiB."""
 
 MOST_SIZES = 50_000
-"""The most sizes that are counted separately; images of further sizes count as others."""
+"""The most sizes counted separately; images of further sizes count as others."""
 
 MOST_BOXES_COUNTED = 1_000
 """Images with more boxes count as images with this number."""
@@ -167,13 +167,13 @@ def _area(size: tuple[int, int, str]) -> int:
 
 
 def _bin(values: NDArray[Any], bins: int, per_doubling: int = BINS_PER_DOUBLING) -> NDArray[np.int64]:
-    """The bins of values; bin `n` begins at 2 ** (n / per_doubling)."""
+    """The bins of values; `n` begins at 2 ** (n / per_doubling)."""
     # Powers of two must not fall below their bin by a rounding error; sides of boxes have 24 bits.
     return np.clip(np.floor(np.log2(np.maximum(values, 1)) * per_doubling + 1e-6), 0, bins - 1).astype(np.int64)
 
 
 def bin_aspects(aspects: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The bins of width / height, equally wide by logarithm, with 1:1 in the middle of the middle bin."""
+    """The bins of width / height, of equal ratio, with 1:1 in the middle of the middle one."""
     middle = ASPECT_BINS // 2
     return np.clip(np.rint(np.log2(aspects) * BINS_PER_DOUBLING) + middle, 0, ASPECT_BINS - 1).astype(np.int64)
 
@@ -186,7 +186,7 @@ MOST_SHARDS = 64
 """Larger datasets are sampled."""
 
 MOST_COLUMNS = 60
-"""The most columns that are read."""
+"""The most columns read."""
 
 MOST_VALUES = 200_000
 """The most values read from a column of lists."""
@@ -212,10 +212,10 @@ class Column:
 
     Attributes:
         feature: the feature.
-        missing: number of records without a value.
+        missing: records without a value.
         lengths: the fewest and the most values of a record that has some.
         values: numbers.
-        texts: the number of times each text occurs, for the first `MOST_TEXTS` different ones.
+        texts: occurrences of each text, for the first `MOST_TEXTS` different ones.
     """
 
     feature: Feature
@@ -270,11 +270,11 @@ class Column:
 
 @dataclass(slots=True)
 class StoredValues:
-    """Values from a dataset's records.
+    """Values from the records.
 
     Attributes:
-        records: number of records that were read.
-        shards: number of shards that they are in.
+        records: number of records read.
+        shards: number of their shards.
         whole: whether these are all.
         areas: boxes by their share of the image, see `AREA_BINS`.
         columns: the first `MOST_COLUMNS`.
@@ -327,7 +327,7 @@ def _sample(shards: Sequence[Shard], found: StoredValues) -> Iterator[memoryview
 
 
 def choose_evenly(things: Sequence[T], most: int) -> Sequence[T]:
-    """At most `most` of the things, evenly spaced from the first to the last."""
+    """At most `most` of them, evenly spaced from first to last."""
     if len(things) <= most:
         return things
     return [things[number * (len(things) - 1) // (most - 1)] for number in range(most)]

@@ -22,7 +22,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.storage.record_reader import FRAMING_BYTES
 
 MOST_CLASSES = 24
-"""The most classes whose images are shown."""
+"""The most classes with images."""
 
 MOST_IMAGES = 72
 """The most images shown, of all classes together."""
@@ -33,7 +33,7 @@ ROW = 3
 """Images per row; only full rows are shown."""
 
 SIDE = 112
-"""Maximum length of a thumbnail's longer side, in pixels; at half that size, it is sharp on a high-density screen."""
+"""The most pixels of a thumbnail's longer side; shown at half that size, it is sharp on a dense screen."""
 
 MOST_WITH_BOXES = 24
 """The most images shown if boxes are drawn on them: fewer, and larger."""

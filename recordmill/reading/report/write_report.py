@@ -55,7 +55,7 @@ from recordmill.schemas.rejection import REASONS, explain_reason
 from recordmill.storage.dataset_files import holds_report
 
 MOST_GROUPS = 6
-"""The most groups of duplicates that are shown, and of pairs that look alike."""
+"""The most groups of duplicates, and pairs that look alike, shown."""
 
 MOST_OF_GROUP = 6
 """The most images shown of one group of duplicates."""
@@ -72,8 +72,8 @@ class Contents:
         dataset: the dataset.
         marker: its marker.
         configuration: the content of `config.yaml`.
-        data: data that the run kept for the report.
-        statistics: statistics of the sidecars' rows.
+        data: what the run kept for the report.
+        statistics: totals of the sidecars.
         stored: values from the records.
         groups: some groups of duplicates, then some pairs that look alike, each with the images that are shown.
         rejected: the first rejected files by reason.
@@ -164,7 +164,7 @@ LONGEST_NAME = 160
 LONGEST_CONFIGURATION = 20_000
 
 MOST_BARS = 40
-"""The most classes with a bar; if there are more, the largest and the smallest have one."""
+"""The most classes with a bar: if there are more, the largest and the smallest."""
 
 SMALLEST_BARS = 10
 
@@ -174,7 +174,7 @@ MOST_BRANCHES = 8
 MOST_SIZES_SHOWN = 6
 
 MOST_SINGLE_NUMBERS = 32
-"""Numbers of boxes that have a column each; if there are more, each column spans twice the range of the one before."""
+"""Numbers of boxes that have a column each; beyond, each column spans twice as many as the one before."""
 
 
 def write_report(folder: str) -> str:
@@ -210,7 +210,7 @@ def render_report(contents: Contents) -> bytes:
 
 
 def show_name(name: str | None) -> str:
-    """A name cut to fit, with control characters made visible so that they cannot disturb the text around it."""
+    """A name cut to fit, with control characters made visible: they cannot disturb the text around it."""
     text = "".join(chr(0x2400 + ord(c)) if c < " " else c if c.isprintable() else "\ufffd" for c in name or "")
     if len(text) > LONGEST_NAME:
         half = LONGEST_NAME // 2

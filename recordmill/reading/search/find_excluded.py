@@ -1,7 +1,6 @@
 """Searches all files below a dataset's folder for images that must not be there.
 
-Metadata is not trusted: every record is read, including those of other versions below the folder and of unfinished
-work.
+Metadata is not trusted: every record is read, also of other versions below the folder and of unfinished work.
 """
 
 import hashlib
@@ -77,7 +76,7 @@ def _search_shard(path: str, exclusions: Exclusions) -> Iterator[_Place]:
 
 
 def _match_value(value: bytes, exclusions: Exclusions) -> str:
-    """Describes what is excluded of a feature's value: its text or its bytes; the empty string if neither is."""
+    """The excluded key or digest that a feature's value is or has; empty if there is none."""
     if len(value) <= _LONGEST_TEXT and (line := _match_text(value.decode("utf-8", "replace"), exclusions)):
         return line
     digest = hashlib.sha256(value).hexdigest() if exclusions.digests else ""
@@ -85,7 +84,7 @@ def _match_value(value: bytes, exclusions: Exclusions) -> str:
 
 
 def _match_text(text: str, exclusions: Exclusions) -> str:
-    """The line of the list of exclusions that matches a text; the empty string if there is none."""
+    """The listed line that matches a text; empty if there is none."""
     if text in exclusions.keys:
         return f"key:{text}"
     return f"sha256:{text.lower()}" if text.lower() in exclusions.digests else ""
@@ -111,7 +110,7 @@ def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
 
 
 def _search_json(line: bytes, exclusions: Exclusions) -> set[str]:
-    """The lines of the list of exclusions that match a string in a line of JSON."""
+    """The listed lines that match any string in a line of JSON."""
     found, waiting = set(), []
     try:
         waiting.append(orjson.loads(line))
@@ -127,7 +126,7 @@ def _search_json(line: bytes, exclusions: Exclusions) -> set[str]:
 
 
 def _search_index(path: str, exclusions: Exclusions) -> Iterator[_Place]:
-    """Finds keys whose hashes are in an index; the seed of the hashes is in the marker next to it."""
+    """Keys whose hashes are in an index; the seed of the hashes is in its marker."""
     try:
         recipe = orjson.loads(storage.read_range(storage.join(path.rpartition("/")[0], MARKER)))["plan"]["recipe"]
         content = storage.read_range(path)

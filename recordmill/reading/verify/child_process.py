@@ -27,7 +27,7 @@ class ChildProcess:
         """Does not start the child yet.
 
         Args:
-            serve: `module:call`, the Python that the process runs: a call of a function that calls `serve_answers`.
+            serve: `module:call`, where the called function calls `serve_answers`.
         """
         module, call = serve.split(":")
         name = call.partition("(")[0]
@@ -36,7 +36,7 @@ class ChildProcess:
         self._pipe, _ = Pipe()
 
     def ask(self, question: bytes) -> Iterator[bytes]:
-        """Yields the answers to a question; the caller has to know which is the last.
+        """Yields the answers to a question; the caller stops after the last.
 
         Raises:
             ChildDiedError: the process has ended; the next question starts another one.
@@ -61,7 +61,7 @@ class ChildProcess:
 
 
 class ChildProcesses:
-    """Processes that run the same code, for the same number of threads; use them in a `with` block."""
+    """Processes that run the same code, for as many threads; use them in a `with` block."""
 
     def __init__(self, serve: str, count: int) -> None:
         """Does not start them yet; see `ChildProcess`."""

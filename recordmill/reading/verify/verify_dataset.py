@@ -1,7 +1,7 @@
 """Verifies a dataset, or any folder of TFRecord files: first each shard, concurrently, then all of them as a whole.
 
-On request, it checks that images have no metadata: Exif, positions, XMP, comments, data after their end. A dataset's
-companion files must be unchanged, and name the same classes.
+On request, images must have no metadata: Exif, positions, XMP, comments, data after their end. A dataset's companion
+files must be unchanged, and name the same classes.
 """
 
 import os
@@ -69,7 +69,7 @@ def _find_problem(data: bytes, file_format: str | None) -> str:
 
 
 def check_side_files(dataset: Dataset, marker: Marker) -> list[Finding]:
-    """The problems with the marker's companion files, in the marker's order, but missing files first.
+    """The problems with the marker's companion files: first the missing ones, then the others, in its order.
 
     A list of classes that contradicts the marker's labels is reported with the first line that differs. Other files are
     checked by their digests, if the marker has them (`run.digests`).
@@ -109,7 +109,7 @@ def _label_maps(name: str, labels: Mapping[str, int]) -> list[str]:
 
 
 def _compare(content: bytes, forms: list[str]) -> str:
-    """Describes the first line that differs from the closest form; the empty string if one matches."""
+    """Describes the first line that differs from the closest form; empty if one matches."""
     text = content.decode("utf-8", "replace")
     if text in forms:
         return ""
@@ -133,9 +133,9 @@ class Verification:
     """The result of verifying.
 
     Attributes:
-        dataset: the dataset that was verified.
+        dataset: the verified dataset.
         level: how thoroughly.
-        checks: the result for each file, in the dataset's order.
+        checks: file by file, in the dataset's order.
         findings: those about each file, then those about the whole dataset.
     """
 
@@ -241,7 +241,7 @@ def _suits_process(shard: Shard, level: Level) -> bool:
 
 
 def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
-    """Yields a finding for each feature whose kind differs from that in earlier files."""
+    """Features whose kind differs from that in earlier files."""
     first: dict[str, tuple[str, str]] = {}
     for check in checks:
         for key, (kind, record) in check.kinds.items():
@@ -252,7 +252,7 @@ def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
 
 
 def _find_missing(dataset: Dataset) -> Iterator[Finding]:
-    """Yields findings for shards that are missing according to the numbers in other shards' names."""
+    """Shards that are missing according to the numbers in other shards' names."""
     if dataset.kind != "files":
         return
     sets: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # by pattern, then by the count in it
@@ -271,7 +271,7 @@ def _find_missing(dataset: Dataset) -> Iterator[Finding]:
 
 
 def _find_unlisted(dataset: Dataset) -> Iterator[Finding]:
-    """Yields findings for files that look like shards or sidecars but that the dataset does not list."""
+    """Files that look like shards or sidecars, but that the dataset does not list."""
     if dataset.kind == "files":
         return
     listed = {shard.name for shard in dataset.shards}
@@ -295,7 +295,7 @@ def _is_in_a_dataset(folder: str, name: str) -> bool:
 
 
 def _find_duplicates(checks: tuple[ShardCheck, ...], unit: str) -> Iterator[Finding]:
-    """Yields findings for sources with the same bytes in several splits."""
+    """Sources with the same bytes in several splits."""
     places: dict[str, list[tuple[ShardCheck, str]]] = defaultdict(list)
     seen = Counter(digest for check in checks for digest in check.keys_by_digest)
     for check in checks:

@@ -55,7 +55,7 @@ def check_marker(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck])
 
 
 def _contradictions(marker: Marker) -> Iterator[str]:
-    """Yields the contradictions between the parts of a marker."""
+    """Contradictions between the parts of a marker."""
     recipe, ledger, settings = marker.plan.recipe, marker.ledger, marker.plan.settings
     convention = recipe.get("convention")
     stored = to_json(marker)
@@ -86,7 +86,7 @@ def _contradictions(marker: Marker) -> Iterator[str]:
 
 
 def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> RowTotals | None:
-    """The totals of all sidecars; None if one of them does not match the marker, which is reported elsewhere."""
+    """The totals of all sidecars; None if one does not match the marker, which is reported elsewhere."""
     if any(check.totals is None for check in checks):
         return None
     totals = _totals_of(checks)
@@ -99,7 +99,7 @@ def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Ro
 
 
 def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) -> Marker:
-    """The marker with its counts recomputed from the sidecars."""
+    """The marker with counts from the sidecars."""
     by_split = {name: _totals_of([check for check in checks if check.shard.split == name]) for name in marker.splits}
     splits = {
         name: SplitEntry.of(by_split[name], split.shards, bool(totals.instances))

@@ -1,7 +1,7 @@
 """Checks that the image in a record can be decoded, and matches its record.
 
-Images are decoded in a child process, which one of them may crash: this has happened to image libraries with crafted
-files. The child's answers are plain JSON.
+Images are decoded in a child process that may crash: crafted files have crashed image libraries before. Its answers are
+plain JSON.
 """
 
 import hashlib

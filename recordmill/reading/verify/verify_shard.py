@@ -99,7 +99,7 @@ class _Reader:
 
     @cached_property
     def rows(self) -> list[SidecarRow]:
-        """The rows of the records, in order; if the sidecar cannot be read, a finding is added, and there are none."""
+        """The records' rows, in order; if the sidecar cannot be read, there are none, and a finding is added."""
         if not (sidecar := self._check.shard.sidecar):
             return []
         try:
@@ -213,7 +213,7 @@ class _Reader:
             check.add("members", f"{members} concatenated gzip streams, all read")
 
     def _compare_count(self, end: int) -> None:
-        """Compares the number of records; a file truncated after one ends where the first missing record began."""
+        """Compares the counts; a file truncated after a record ends where the first missing one began."""
         check = self._check
         expected, there = check.shard.records, check.records
         if expected is not None and expected not in (there, there + check.damages):
@@ -294,7 +294,7 @@ def verify_shard(
 
 
 def _compare_kinds(profile: Profile, check: ShardCheck, number: int) -> str:
-    """The problem if a key has another kind than in earlier records; a feature without values may have any."""
+    """Finds a key whose kind differs from earlier records; a feature without values may have any."""
     for key, kind, _ in profile:
         if kind is None:
             continue
@@ -312,7 +312,7 @@ class ShardWorkers(ChildProcesses):
         super().__init__(f"{__name__}:serve()", count)
 
     def verify(self, shard: Shard, expected: Expectations, level: Level, progress: Callable[[int], None]) -> ShardCheck:
-        """Like `verify_shard`, without checking images; call it from at most as many threads as there are processes.
+        """Like `verify_shard`, without checking images; call it from as many threads as there are processes.
 
         A process that crashes is replaced, and its file is reported as `unreadable`.
         """

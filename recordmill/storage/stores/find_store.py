@@ -1,8 +1,8 @@
 """Finds the store of a URL, and adapts Beam's file systems; the test names the Beam version whose internals are used.
 
 Beam's file systems make a client for every call (85 ms of CPU on S3, a new connection on GCS), ask for an object's size
-before they read it, and read 16 MiB for any range. Here, a process has one client for `gs://` and one for `s3://`, and
-a range takes one request. All other URLs go through Beam.
+before they read it, and read 16 MiB for any range. On `gs://` and `s3://`, a process has one client here, and a range
+takes one request. All other URLs go through Beam.
 """
 
 import os

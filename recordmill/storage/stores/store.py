@@ -96,7 +96,7 @@ def in_parallel(function: Callable[[Any], R], items: Iterable[Any]) -> list[R]:
 
 
 def open_to_read(store: Store, uri: str) -> BinaryIO:
-    """Opens an object as a stream, with one request per block, the first of them at the first read."""
+    """Opens an object as a stream, with one request per block, the first at the first read."""
     return io.BufferedReader(_RangeReader(store, uri), BLOCK_BYTES)
 
 

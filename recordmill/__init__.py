@@ -1,6 +1,6 @@
-"""Recordmill's public names: the pipeline's steps as PTransforms, their functions and records, and readers.
+"""Recordmill's public names: pipeline steps as PTransforms, their functions and record types, and dataset readers.
 
-A name is imported when it is first used, so that `import recordmill` loads neither Beam nor TensorFlow. `pipeline`,
+A name is imported when it is first used, so `import recordmill` loads neither Beam nor TensorFlow. `pipeline`,
 `transforms`, `schemas` and `configs` are links to the repository's top-level folders: an installed Recordmill has them
 below `recordmill`, where a user's own `transforms.py` cannot shadow them.
 """
@@ -76,7 +76,7 @@ _NAMES = {
     "transforms.list_images": ("ListReferences",),
     "transforms.planning.plan": ("Plan",),
 }
-"""The public names by the modules that define them."""
+"""The public names, by the module that defines them."""
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [*sorted(_MODULES), "__version__"]

@@ -1,7 +1,7 @@
 """Converts any of Pillow's modes to 8-bit gray or sRGB without transparency.
 
-Images whose profile is not sRGB are converted, since readers of the dataset ignore it. Gray images of more than 8 bits
-are reduced to 8, without the saturation of Pillow's `convert`.
+Images whose profile is not sRGB are converted, since readers of the dataset ignore profiles. Gray images of more than 8
+bits are reduced to 8, without the saturation of Pillow's `convert`.
 """
 
 import io
@@ -26,7 +26,7 @@ _COLOURS = bytes(chain.from_iterable(product((0, 32, 64, 96, 128, 160, 192, 224,
 
 
 def judge_profile(profile: bytes | None, mode: str) -> Verdict:
-    """What a profile means for an image of mode L, RGB, CMYK or LAB.
+    """Judges the effect of a profile on an image of mode L, RGB, CMYK or LAB.
 
     Returns:
         `harmless` if there is none or it amounts to sRGB, `needed` if the image looks different with it,
@@ -56,7 +56,7 @@ def _lab_transform() -> ImageCms.ImageCmsTransform:
 
 @lru_cache(maxsize=64)  # a collection has few profiles, and building a transform takes longer than using it
 def _judge(profile: bytes | None, mode: str) -> tuple[Verdict, ImageCms.ImageCmsTransform | None]:
-    """What a profile means, and the conversion to sRGB if it is needed."""
+    """The verdict on a profile, and the conversion to sRGB if it is needed."""
     if profile is None:
         return "harmless", None
     try:
@@ -118,8 +118,8 @@ def reduce_depth(image: Image.Image) -> Image.Image:
 
 def _reduce_wide(values: NDArray[np.int32] | NDArray[np.float32]) -> NDArray[np.uint8]:
     is_float = values.dtype == np.float32
-    with np.errstate(invalid="ignore"):  # which some kinds of NaN are reported to be
-        wide = values.astype(np.float64)  # in which the largest minus the smallest value fits
+    with np.errstate(invalid="ignore"):  # numpy reports some kinds of NaN as invalid
+        wide = values.astype(np.float64)  # so that the largest minus the smallest value fits
     finite = wide[np.isfinite(wide)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
     wide = np.nan_to_num(wide, nan=low, posinf=high, neginf=low)
@@ -170,7 +170,7 @@ def lay_on(
     place: tuple[int, int] = (0, 0),
     alpha: Image.Image | None = None,
 ) -> Image.Image:
-    """Pastes an L or RGB image on a background of a given size, at its left and top, where `alpha` shows it.
+    """Pastes an L or RGB image on a background of a given size, at `place` (left, top), where `alpha` shows it.
 
     Gray stays gray on neutral backgrounds, and becomes RGB on coloured ones.
     """

@@ -1,4 +1,4 @@
-"""What matters here of Exif (Exif 2.3, 4.6) and XMP: which way up an image is, and where it was taken."""
+"""Reads from Exif (Exif 2.3, 4.6) and XMP which way up an image is, and whether they say where it was taken."""
 
 import re
 import struct
@@ -25,7 +25,7 @@ def read_orientation(exif: bytes) -> int | None:
 
 
 def has_position(metadata: bytes) -> bool:
-    """Whether Exif or XMP have a latitude; damaged Exif of a position counts as one.
+    """Whether Exif or XMP has a latitude; damaged Exif that refers to a position counts, too.
 
     Args:
         metadata: Exif, with or without its prefix, or XMP; a TIFF file begins like Exif, too.
@@ -93,7 +93,7 @@ _XMP_ORIENTATION = re.compile(rb'tiff:Orientation(?:="|>)([0-9])')
 def find_orientation(exif: bytes | None, xmp: bytes | None) -> int:
     """The orientation, 1 to 8, in Exif data (with or without their `Exif` prefix) or XMP.
 
-    Exif comes first, as in Pillow's `exif_transpose`. If neither has a valid value, it is 1: as stored.
+    Exif takes precedence, as in Pillow's `exif_transpose`. If neither has a valid value, it is 1: as stored.
     """
     value = read_orientation(exif) if exif else None
     if value is None and xmp and (match := _XMP_ORIENTATION.search(xmp)):

@@ -19,12 +19,12 @@ _INVERSE = {6: 8, 8: 6}
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """How a stored image was made from its source, geometrically.
+    """The geometric steps from a source to its stored image.
 
     Attributes:
-        source_size: width and height as the source's bytes have them.
+        source_size: width and height in the source's bytes, before rotation.
         orientation: the orientation in the source's metadata, 1 to 8.
-        turned: whether the stored image was rotated accordingly; if not, it is as its bytes are.
+        turned: whether the stored image was rotated accordingly.
         resize: how it was resized; None if it was not.
         stored_size: width and height of the stored image.
     """
@@ -43,7 +43,7 @@ class Geometry:
 
     @property
     def area_scale(self) -> float:
-        """How many pixels of the stored image show one of the source."""
+        """The number of pixels of the stored image per pixel of the source."""
         source, stored = (width * height for width, height in (self.source_size, self.stored_size))
         if self.resize is None or self.resize.exact is None:
             return stored / source

@@ -15,9 +15,9 @@ _SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA
 _FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15 without DHT, JPG, DAC
 _WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})  # TEM, RST0 to RST7
 _WITH_LENGTH = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI}  # except for reserved markers
-_SKIPPED_BY_ALL = frozenset({*range(0xE0, 0xF0), 0xFE})  # APP0 to APP15, COM: libjpeg bears any length of these
+_SKIPPED_BY_ALL = frozenset({*range(0xE0, 0xF0), 0xFE})  # APP0 to APP15, COM: libjpeg accepts any length of these
 _MARKER = re.compile(rb"\xff[^\x00\xff]")  # any number of 0xFF may precede a marker; 0xFF00 is not a marker
-SEGMENT = struct.Struct(">BBH")  # 0xFF, the marker, the length of what follows with these two bytes
+SEGMENT = struct.Struct(">BBH")  # 0xFF, the marker, the segment's length including these two bytes
 _APP0, _APP1, _APP2, _APP13, _APP14 = 0xE0, 0xE1, 0xE2, 0xED, 0xEE
 _READ = _FRAME_HEADERS | {_APP0, _APP1, _APP2, _APP13, _APP14}  # the segments that are read; all others are skipped
 _HUFFMAN_DCT = frozenset({0xC0, 0xC1, 0xC2})  # baseline, extended sequential, progressive
@@ -37,7 +37,7 @@ _TURNED: dict[Subsampling, Subsampling] = {"4:2:2": "4:4:0", "4:4:0": "4:2:2", "
 DECODING = _FRAME_HEADERS | {0xC4, 0xCC, 0xDB, 0xDD}
 """The markers of frame headers, tables and restarts."""
 
-_NEEDED = DECODING | {_APP0, _APP14}  # and JFIF and Adobe's marker for the colour space
+_NEEDED = DECODING | {_APP0, _APP14}  # JFIF and Adobe's segment determine the colour space
 
 _EXIF = b"Exif\0"
 _XMP = b"http://ns.adobe.com/xap/1.0/\0"
@@ -73,9 +73,9 @@ class JpegHeader:
         components: 1 gray, 3 colour, 4 CMYK.
         subsampling: of the stored image's colours. Gray, which has none, counts as 4:2:0; a rare sampling that cannot
             be encoded counts as 4:4:4, which loses nothing.
-        orientation: 1 to 8, see `imaging.orientation`.
+        orientation: 1 to 8, see `imaging.exif`.
         icc_profile: None if there is none, or only part of one.
-        has_position: whether Exif or XMP have a GPS position.
+        has_position: whether Exif or XMP has a GPS position.
         scan_start: the offset of the first scan's marker.
         soundness: whether readers other than libjpeg can be expected to read it.
     """
@@ -112,7 +112,7 @@ class JpegHeader:
 def read_jpeg_header(data: bytes) -> JpegHeader:
     """Reads everything before the first scan.
 
-    As lenient as libjpeg: bytes between segments are skipped, and unknown segments too.
+    It is as lenient as libjpeg: it skips bytes between segments, and unknown segments.
 
     Raises:
         Rejected: `truncated` if the data end before the first scan, `too_much_work` if there is far more
@@ -139,7 +139,7 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
 def plain_copy(data: bytes, header: JpegHeader) -> bytes:
     """The same image, with only the segments that decoding needs before its first scan.
 
-    For a decoder that treats stray bytes, and versions of JFIF that it does not know, as damage.
+    It is meant for a decoder that treats stray bytes and unknown versions of JFIF as damage.
     """
     kept = [b"\xff\xd8"]
     for marker, payload in read_segments(data, _NEEDED)[0]:
@@ -198,9 +198,9 @@ def _search_segment(data: bytes, position: int) -> tuple[int, int, int]:
 
 
 def _are_plain(segments: list[tuple[int, bytes]]) -> bool:
-    """Whether Pillow is sure to open it: it reads more of some segments than libjpeg, and fails where they are cut.
+    """Whether Pillow is sure to open a file: it reads more of some segments than libjpeg, and fails if they are cut.
 
-    It reads Exif only for the resolution, where JFIF does not have it.
+    It reads Exif only for the resolution, if JFIF does not have it.
     """
     has_resolution = False
     for marker, payload in segments:
@@ -232,7 +232,7 @@ def _read_frame(payload: bytes) -> tuple[int, int, int, int, Subsampling]:
     return precision, height, width, components, _read_subsampling(components, payload[7:16:3])
 
 
-@lru_cache(64)  # nearly all files have one of a few
+@lru_cache(64)  # nearly all files have one of a few values
 def _read_subsampling(components: int, factors: bytes) -> Subsampling:
     if components < 3:
         return "4:2:0" if components == 1 else "4:4:4"
@@ -243,7 +243,7 @@ def _read_subsampling(components: int, factors: bytes) -> Subsampling:
 
 
 def _icc_profile(segments: list[tuple[int, bytes]]) -> bytes | None:
-    """The profile, joined: it comes in chunks of up to 64 KB, each with its number and their count (ICC.1, B.4)."""
+    """The profile, joined from chunks of up to 64 KB, each with its number and their count (ICC.1, B.4)."""
     bodies = [payload[len(_ICC) :] for marker, payload in segments if marker == _APP2 and payload.startswith(_ICC)]
     chunks = {body[0]: body[2:] for body in bodies if len(body) > 2}
     if not chunks or sorted(chunks) != list(range(1, bodies[0][1] + 1)):

@@ -1,6 +1,6 @@
 """Checks before anything is decoded: size in bytes, format, size in pixels, and the work that a file can cause.
 
-Pillow takes many small Python steps for some structures.
+Some structures make Pillow take many small steps in Python.
 """
 
 import io
@@ -51,15 +51,15 @@ def check_size(width: int, height: int, settings: ImageSettings) -> None:
         raise Rejected("decode", "too_many_pixels", f"{width} x {height} pixels; max_pixels is {settings.max_pixels:,}")
 
 
-# Pieces of a file that Pillow may ask for: a few for each chunk of a PNG, strip of a TIFF or byte of a PPM's header.
-# GIFs have fewer: of a comment, all that was read is copied for each piece. BMPs ask for each run.
+# The number of reads that Pillow may make: it needs a few for each chunk of a PNG, strip of a TIFF or byte of a PPM's
+# header. GIFs may have fewer, since each read of a comment copies what was read of it before. BMPs need one per run.
 _MAX_READS = {"GIF": 2**15, "BMP": 2**22}
 _MAX_READS_ELSEWHERE = 2**19
 
-_MAX_PROFILES = 1_000  # in a PNG, which has one; each may unpack to a megabyte
+_MAX_PROFILES = 1_000  # in a PNG, which should have one; each may unpack to a megabyte
 _MAX_EMPTY_BYTES = 2**24  # of a PNG's packed pixels, beyond twice what they unpack to
 _MAX_PNG_PIXEL_BYTES = 8  # four channels of 16 bits
-_MAX_RUN_LENGTH_PIXELS = 2**25  # of a BMP of runs, which are written pixel by pixel
+_MAX_RUN_LENGTH_PIXELS = 2**25  # of a run-length encoded BMP, which is filled pixel by pixel
 
 # A TIFF has at most 65,500 rows in four planes, so this is also the largest number of strips.
 _MAX_VALUES = 2**18
@@ -70,7 +70,7 @@ _VALUE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11:
 
 
 class CountedReads(io.BytesIO):
-    """A file that is read in a bounded number of pieces: too many raise Rejected `too_much_work`."""
+    """A file that may be read a limited number of times: further reads raise Rejected `too_much_work`."""
 
     def __init__(self, data: bytes, file_format: str) -> None:
         super().__init__(data)
@@ -79,7 +79,7 @@ class CountedReads(io.BytesIO):
         self._max_reads = _MAX_READS.get(file_format, _MAX_READS_ELSEWHERE)
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """The same as for any file."""
+        """Reads like any file, and counts."""
         self._reads += 1
         if self._reads > self._max_reads:
             raise Rejected("decode", "too_much_work", f"{self._format}: more than {self._max_reads:,} pieces")
@@ -87,7 +87,7 @@ class CountedReads(io.BytesIO):
 
 
 def check_structure(data: bytes, file_format: str) -> None:
-    """Rejects, before Pillow opens the file, work that counting reads would not find, as `too_much_work`."""
+    """Rejects, as `too_much_work` and before Pillow opens them, files that cause much work with few reads."""
     if file_format == "TIFF":
         check_directories(data)
     elif file_format == "PNG" and len(data) > 2**20 and (profiles := data.count(b"iCCP")) > _MAX_PROFILES:
@@ -101,7 +101,7 @@ def check_runs(width: int, height: int) -> None:
 
 
 def check_packed_pixels(data: bytes, width: int, height: int) -> None:
-    """Rejects a PNG whose compressed pixels are far larger than the pixels: empty blocks (RFC 1951) contain none.
+    """Rejects a PNG whose compressed pixels are far larger than its pixels, because of empty blocks (RFC 1951).
 
     Raises:
         Rejected: `too_much_work`.
@@ -115,7 +115,7 @@ def check_packed_pixels(data: bytes, width: int, height: int) -> None:
 
 
 def check_directories(data: bytes) -> None:
-    """Rejects directories (TIFF 6.0, section 2) whose values add up to far more than the file, by sharing bytes.
+    """Rejects directories (TIFF 6.0, section 2) whose values share bytes, and so add up to far more than the file.
 
     Args:
         data: a TIFF, or Exif without its prefix.

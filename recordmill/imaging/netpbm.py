@@ -22,7 +22,7 @@ Samples = NDArray[np.integer]
 
 
 def read_samples(opened: ImageFile.ImageFile) -> None:
-    """Replaces an opened file's data by the same samples in Pillow's own layout, if Pillow would loop over them.
+    """Replaces an opened file's data with the same samples in Pillow's own layout, if Pillow would loop over them.
 
     Args:
         opened: the file, in memory and not yet loaded.

@@ -3,7 +3,7 @@
 The plugin's class is called instead of `Image.open`: the format is known by then, and `Image.open` compares the size
 with `Image.MAX_IMAGE_PIXELS`, one value for the whole process, whereas each caller here has its own limits.
 
-What Pillow does not say is read here: of AVIF (AV1 in ISOBMFF, 2.2.1), JPEG 2000 (T.800, annexes A and I) and GIF.
+What Pillow does not report is read here: for AVIF (AV1 in ISOBMFF, 2.2.1), JPEG 2000 (T.800, annexes A and I) and GIF.
 """
 
 import io
@@ -56,7 +56,7 @@ def jpeg2000_depth(data: bytes) -> int:
 
 
 def jpeg2000_profile(data: bytes) -> bytes | None:
-    """The ICC profile in the header's boxes, None without one."""
+    """The ICC profile in the header's boxes; None if there is none."""
     at = 0
     while at + 8 <= len(data):
         length, kind = int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]
@@ -69,10 +69,10 @@ def jpeg2000_profile(data: bytes) -> bytes | None:
 
 
 def check_codestream(data: bytes) -> None:
-    """Checks of a JPEG 2000 what OpenJPEG does not check.
+    """Checks a JPEG 2000 for faults that OpenJPEG ignores.
 
     Raises:
-        Rejected: `too_much_work` if the main header cuts the image into far too many pieces; `truncated` if the data
+        Rejected: `too_much_work` if the main header divides the image into far too many pieces; `truncated` if the data
             end with the marker of a tile, which OpenJPEG would leave blank without an error.
     """
     if data.endswith(_TILE.to_bytes(2, "big")):
@@ -102,9 +102,9 @@ _BLOCK = re.compile(rb"[;,!]")  # a trailer, a frame or an extension; bytes betw
 
 
 def has_second_frame(data: bytes) -> bool:
-    """Whether the header of another frame follows a GIF's first frame; damage counts as its absence.
+    """Whether the header of another frame follows a GIF's first frame (GIF89a, 18 to 26); False at any damage.
 
-    GIF89a, 18 to 26. It is found as Pillow does, but without keeping the blocks in between.
+    It searches like Pillow, but without keeping the blocks in between.
     """
     is_first = True
     try:
@@ -160,7 +160,7 @@ _ENDS_EARLY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A decoded first frame, of whatever mode.
+    """A decoded first frame, of any mode.
 
     Attributes:
         image: the pixels as stored; TIFFs are already upright.
@@ -188,7 +188,7 @@ def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
         from pillow_heif import HeifImageFile  # an extra; missing on a worker, it fails the run
 
         _PLUGINS[file_format] = HeifImageFile
-    with _translated(file_format, "bad_header"):
+    with _reject_errors(file_format, "bad_header"):
         opened = _PLUGINS[file_format](CountedReads(data, file_format))
     match file_format:
         case "PNG":
@@ -200,11 +200,11 @@ def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
     return opened
 
 
-def opens_elsewhere(data: bytes, header: JpegHeader) -> bool:
-    """Whether Pillow too opens a JPEG, and finds the same size and components."""
+def pillow_opens(data: bytes, header: JpegHeader) -> bool:
+    """Whether Pillow opens a JPEG, too, and finds the same size and components."""
     try:
         opened = JpegImagePlugin.jpeg_factory(CountedReads(data, "JPEG"))
-    except Exception:  # noqa: BLE001  # see `_translated`
+    except Exception:  # noqa: BLE001  # see `_reject_errors`
         return False
     return opened.size == (header.width, header.height) and len(opened.getbands()) == header.components
 
@@ -218,7 +218,7 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
     changes = set()
     if file_format == "BMP" and opened.tile and opened.tile[0].codec_name == "bmp_rle":
         check_runs(*opened.size)
-    with _translated(file_format, "decode_error"):
+    with _reject_errors(file_format, "decode_error"):
         if file_format == "PPM":
             read_samples(opened)
         deep = any(";16" in str(tile.args) for tile in opened.tile)  # Pillow drops the low bytes of colours silently
@@ -258,7 +258,7 @@ def count_encoded_channels(opened: ImageFile.ImageFile) -> int:
 
 
 @contextmanager
-def _translated(file_format: str, code: str) -> Iterator[None]:
+def _reject_errors(file_format: str, code: str) -> Iterator[None]:
     """Turns the plugins' errors into Rejected: on damaged files they raise a dozen kinds with nothing in common."""
     try:
         yield
@@ -272,7 +272,7 @@ def _translated(file_format: str, code: str) -> Iterator[None]:
 
 
 def read_orientation(opened: ImageFile.ImageFile) -> int:
-    """The orientation, 1 to 8, still to be applied; of a PNG before it is loaded, only from before its pixels."""
+    """The orientation still to be applied, 1 to 8; before a PNG is loaded, metadata after its pixels is not seen."""
     return 1 if opened.format == "TIFF" else find_orientation(*embedded_metadata(opened))
 
 

@@ -53,8 +53,8 @@ def digest_pixels(pixels: Raster | Image.Image, orientation: int) -> str:
 
     It is the SHA-256 of the text `MODE WIDTH HEIGHT ORIENTATION`, a line feed, and the CRC-32C of each 64 KiB of the
     pixels, each as 4 bytes with the least significant first. An RGB pixel has 4 bytes, the last of them 255. Images
-    with a palette or a transparent colour are taken as RGBA. The checksums are there for speed: a SHA-256 of all
-    pixels would take as long as decoding them.
+    with a palette or a transparent colour count as RGBA. Checksums are used for speed: a SHA-256 of all pixels
+    would take as long as decoding them.
     """
     if isinstance(pixels, Image.Image):
         if pixels.mode in ("P", "PA") or "transparency" in pixels.info:

@@ -19,7 +19,7 @@ from recordmill.imaging.pillow_decode import (
     has_more_frames,
     load_image,
     open_image,
-    opens_elsewhere,
+    pillow_opens,
     read_orientation,
 )
 from recordmill.imaging.pixels import (
@@ -48,12 +48,12 @@ def _accept(width: int, height: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What else is done to an image while it is prepared. Whatever these functions raise, the caller sees.
+    """Functions that run while an image is prepared; the caller sees whatever they raise.
 
     Attributes:
-        check_size: takes the width and the height of the source, or the height and the width, before it is decoded.
+        check_size: takes the sides of the source, in either order, before it is decoded.
         change: takes the decoded pixels, upright and in sRGB, as height x width x 1 or 3 channels, and returns other
-            pixels, which are then resized and encoded. None if `settings.function` is.
+            pixels, which are then resized and encoded. None if `settings.function` is None.
     """
 
     check_size: Callable[[int, int], None] = _accept
@@ -66,17 +66,17 @@ NO_HOOKS = Hooks()
 def prepare_image(
     data: bytes, settings: ImageSettings, keep_pixels: bool = False, encode: bool = True, hooks: Hooks = NO_HOOKS
 ) -> PreparedImage:
-    """Checks an image and brings it into the form that is stored.
+    """Checks an image and converts it to the form that is stored.
 
-    A pure function of its arguments and of `imaging_versions()`: same bytes in, same bytes out, on any thread of any
-    number. Sizes are checked before pixels are allocated.
+    A pure function of its arguments and of `imaging_versions()`: same bytes in, same bytes out, on any number of
+    threads. Sizes are checked before pixels are allocated.
 
     Args:
         data: the file.
         settings: limits, size and encoding.
-        keep_pixels: whether the result has the decoded pixels; then every image is decoded in full.
-        encode: whether pixels are encoded; else the result has no bytes where they would be, and all the rest.
-        hooks: what else is done.
+        keep_pixels: whether the result has the decoded pixels; if so, every image is decoded in full.
+        encode: whether pixels are encoded; if not, the result lacks only the bytes that they would give.
+        hooks: functions to run in between.
 
     Raises:
         Rejected: the image is rejected, for one of `REASONS`. Nothing else is raised, whatever the bytes are.
@@ -103,17 +103,17 @@ def _check_hooks(settings: ImageSettings, hooks: Hooks) -> None:
 def prepare_pixels(
     pixels: Pixels, settings: ImageSettings, keep_pixels: bool = False, encode: bool = True, hooks: Hooks = NO_HOOKS
 ) -> PreparedImage:
-    """Brings decoded pixels into the form that is stored; they are always encoded, whatever `reencode` says.
+    """Converts decoded pixels to the form that is stored; they are always encoded, whatever `reencode` says.
 
     Args:
         pixels: height x width x 1 or 3 channels, red first.
         settings: limits, size and encoding.
-        keep_pixels: whether the result has them too.
+        keep_pixels: whether the result has them, too.
         encode: as for `prepare_image`.
-        hooks: what else is done.
+        hooks: functions to run in between.
 
     Raises:
-        Rejected: there are too many of them.
+        Rejected: there are too many pixels.
         ValueError: the settings name a function, and `hooks` has none.
     """
     _check_hooks(settings, hooks)
@@ -125,7 +125,7 @@ def prepare_pixels(
     if settings.store == "raw" and settings.resize is None and not measured and not expanded:
         return PreparedImage(pixels.tobytes(), "RAW", height, width, channels, None, ("reencoded",))
     whole = Image.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
-    image, changes = _arrange(whole, 1, target_size((width, height), settings.resize), settings, hooks)
+    image, changes = _transform(whole, 1, target_size((width, height), settings.resize), settings, hooks)
     return _encode(to_raster(image), changes, None, settings, keep_pixels, None, encode)
 
 
@@ -149,7 +149,7 @@ def _prepare_jpeg(
     untouched = never or (passes and fits and header.soundness is not Soundness.MALFORMED)
     shape = (header.height, header.width, header.components)
     copied = _copy(data, "JPEG", shape, header.orientation, header.has_position, settings) if untouched else None
-    if copied is not None and header.soundness is not Soundness.PLAIN and not _opens_elsewhere(data, header, copied):
+    if copied is not None and header.soundness is not Soundness.PLAIN and not _pillow_opens_copy(data, header, copied):
         if never:
             raise Rejected("decode", "bad_header", "JPEG: Pillow cannot open it, and reencode is never")
         copied = None
@@ -162,21 +162,21 @@ def _prepare_jpeg(
         ignored = {"icc_ignored"} if profile == "unusable" else set()
         return _encode(raster, ignored, header, settings, keep_pixels, pixels, encode)
     image, changes = apply_profile(to_image(raster), header.icc_profile)
-    image, more_changes = _arrange(image, header.orientation, target, settings, hooks)
+    image, more_changes = _transform(image, header.orientation, target, settings, hooks)
     return _encode(to_raster(image), changes | more_changes, header, settings, keep_pixels, pixels, encode)
 
 
-def _opens_elsewhere(data: bytes, header: JpegHeader, copied: PreparedImage) -> bool:
-    """Whether Pillow opens a copy of an unusual JPEG; without its metadata, it may be a plain one."""
+def _pillow_opens_copy(data: bytes, header: JpegHeader, copied: PreparedImage) -> bool:
+    """Whether Pillow opens a copy of an unusual JPEG; without its metadata, the copy may be a plain one."""
     if copied.encoded is not data:
         header = read_jpeg_header(copied.encoded)
-    return header.soundness is Soundness.PLAIN or opens_elsewhere(copied.encoded, header)
+    return header.soundness is Soundness.PLAIN or pillow_opens(copied.encoded, header)
 
 
 def _check_copy(
     copied: PreparedImage, data: bytes, header: JpegHeader, size: Size, settings: ImageSettings, keep_pixels: bool
 ) -> PreparedImage:
-    """A JPEG that is not re-encoded, checked as the settings ask."""
+    """Checks a copied JPEG as thoroughly as the settings ask."""
     raster = pixels = None
     if settings.check == "header" and not keep_pixels:
         check_end(data, header)
@@ -198,13 +198,13 @@ def _copy(
     has_position: bool,
     settings: ImageSettings,
 ) -> PreparedImage | None:
-    """A file that is not re-encoded, without the metadata that are not wanted.
+    """Copies a file instead of re-encoding it, without unwanted metadata.
 
     Returns:
-        None if it has to be re-encoded, since it is not certain where its metadata are.
+        None if its metadata cannot be located with certainty: it has to be re-encoded.
 
     Raises:
-        Rejected: the same, with `reencode: never`.
+        Rejected: in the same case, with `reencode: never`.
     """
     if settings.metadata == "keep":
         return PreparedImage(data, file_format, *shape, None, (), has_position=has_position)
@@ -221,7 +221,7 @@ def _decode(data: bytes, header: JpegHeader, reduction: int) -> Raster:
     try:
         return decode_jpeg(data, header, reduction)
     except UnusualJpeg:
-        # Pillow tolerates stray bytes between segments and odd subsampling, as TensorFlow does, but also cuts
+        # Like TensorFlow, Pillow tolerates stray bytes between segments and odd subsampling, but truncation too.
         with suppress(UnusualJpeg):
             decode_jpeg(plain_copy(data, header), header, SMALLEST_REDUCTION)
         return to_raster(load_image(open_image(data, "JPEG"), "JPEG").image)
@@ -246,13 +246,13 @@ def _prepare_with_pillow(
     pixels = digest_pixels(loaded.image, loaded.orientation)
     image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
     size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
-    image, more_changes = _arrange(image, loaded.orientation, target_size(size, settings.resize), settings, hooks)
+    image, more_changes = _transform(image, loaded.orientation, target_size(size, settings.resize), settings, hooks)
     changes |= loaded.changes | more_changes
     if has_more_frames(data, opened):
         changes.add("first_frame")
     raster = to_raster(image)
     passes = settings.reencoding == "when_needed" and stored_format(settings) == file_format == "PNG"
-    fits = not changes and _shows_as_it_is(loaded, file_format) and channels == len(image.getbands())
+    fits = not changes and _decodes_alike(loaded, file_format) and channels == len(image.getbands())
     if passes and fits and is_sound_png(data):
         shape = (image.height, image.width, channels)
         if copied := _copy(data, file_format, shape, 1, _has_position(data, file_format, opened), settings):
@@ -263,9 +263,9 @@ def _prepare_with_pillow(
 def _copy_with_pillow(
     data: bytes, file_format: str, opened: ImageFile.ImageFile, settings: ImageSettings, keep_pixels: bool
 ) -> PreparedImage:
-    """What `reencode: never` stores of an opened image."""
+    """The stored form of an opened image with `reencode: never`."""
     (width, height), channels = opened.size, count_encoded_channels(opened)
-    late = file_format == "PNG" and settings.metadata == "orientation"  # a PNG may have it after its pixels
+    late = file_format == "PNG" and settings.metadata == "orientation"  # a PNG may have it after the pixels
     shown = read = pixels = None
     if settings.check == "header" and not keep_pixels and not late:
         orientation = read_orientation(opened)
@@ -275,7 +275,7 @@ def _copy_with_pillow(
         pixels = digest_pixels(loaded.image, orientation)
         if file_format == "PNG" and not is_sound_png(data):
             raise Rejected("decode", "decode_error", "PNG: damaged, although Pillow decodes it, and reencode is never")
-        if settings.moments and _shows_as_it_is(loaded, file_format):
+        if settings.moments and _decodes_alike(loaded, file_format):
             read = to_raster(loaded.image)
         if settings.near_duplicates or keep_pixels:
             shown = to_raster(to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)[0])
@@ -294,7 +294,7 @@ def holds_position(data: bytes) -> bool:
 
 
 def _has_position(data: bytes, file_format: str, opened: ImageFile.ImageFile) -> bool:
-    """Whether a file has a GPS position in its metadata, as far as these can be found."""
+    """Whether a GPS position can be found in a file's metadata."""
     if file_format not in STRIPPABLE:
         return any(map(has_position, (data if file_format == "TIFF" else b"", *embedded_metadata(opened))))
     try:
@@ -303,12 +303,12 @@ def _has_position(data: bytes, file_format: str, opened: ImageFile.ImageFile) ->
         return False
 
 
-def _shows_as_it_is(loaded: Loaded, file_format: str) -> bool:
-    """Whether any reader sees the values that were loaded: `tf.io.decode_jpeg` reads JPEG and PNG, and CMYK its way."""
+def _decodes_alike(loaded: Loaded, file_format: str) -> bool:
+    """Whether any reader gets the loaded values: `tf.io.decode_jpeg` reads JPEG and PNG, and converts CMYK its way."""
     return file_format in ("JPEG", "PNG") and loaded.image.mode in ("L", "RGB") and not loaded.changes
 
 
-def _arrange(
+def _transform(
     image: Image.Image, orientation: int, target: Size, settings: ImageSettings, hooks: Hooks
 ) -> tuple[Image.Image, set[str]]:
     """Rotates, changes, resizes and expands an L or RGB image; returns it with the names of the changes."""
@@ -359,7 +359,7 @@ def _measure(
     keep_pixels: bool,
     pixels: str | None,
 ) -> PreparedImage:
-    """Adds what the settings ask for of the pixels as people see them, and as readers do."""
+    """Adds the requested properties of the pixels that people see (`shown`), and readers (`read`)."""
     if settings.moments and read is not None:
         image.moments = moments(read)
     if settings.near_duplicates and shown is not None:

@@ -34,16 +34,16 @@ class PreparedImage:
         height: in pixels, as seen by a reader of `encoded` that ignores metadata.
         width: in pixels, as seen by the same reader.
         channels: 1 or 3; with `reencode: never` also 2 (gray and alpha) or 4 (RGBA, CMYK).
-        moments: for each channel the sum and the sum of squares of its values (0 to 255), exact, over the pixels that
-            `encoded` decodes to, as libjpeg's accurate methods (TensorFlow's `INTEGER_ACCURATE`) give them. One or
-            three channels. None if they were not requested, if nothing was decoded, or if other readers would see other
-            values: with `reencode: never`, for files other than JPEG and PNG or other than 8-bit gray or RGB.
+        moments: the exact sum and sum of squares of the values (0 to 255) of each of one or three channels, over the
+            pixels that `encoded` decodes to by libjpeg's accurate methods (TensorFlow's `INTEGER_ACCURATE`). None if
+            they were not requested, if nothing was decoded, or if other readers would see other values: with
+            `reencode: never`, for files other than JPEG and PNG or other than 8-bit gray or RGB.
         changes: sorted names from `CHANGES`; empty if the bytes are unchanged.
-        difference_hash: see `imaging.dhash`; None if it was not requested.
+        difference_hash: see `imaging.resize.difference_hash`; None if it was not requested.
         pixels: digest of the file's pixels, see `imaging.pixels.digest_pixels`; None if they were not decoded in full.
         raster: the decoded pixels after all changes except re-encoding; None if they were not requested.
-        sha256: of `encoded`, in hex, where it is known; else the empty string.
-        has_position: whether the metadata in `encoded` have a GPS position.
+        sha256: of `encoded`, in hex, if it is known; else the empty string.
+        has_position: whether the metadata in `encoded` has a GPS position.
     """
 
     encoded: bytes

@@ -1,4 +1,4 @@
-"""Resizes images to the configured size, and to a difference hash.
+"""Resizes images to the configured size, and computes their difference hash.
 
 The hash has 64 bits, which are equal for images that look alike, whatever their size and quality.
 """

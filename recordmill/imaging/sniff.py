@@ -11,7 +11,7 @@ _ACCEPTABLE = (
     ("BMP", re.compile(rb"BM")),
     ("TIFF", re.compile(rb"II[*+]\0|MM\0[*+]")),
     ("PPM", re.compile(rb"P[1-6f]\s|P[1-6]#")),
-    # A brand of its own, or a general one with AVIF among the compatible brands, as far as these were seen in files.
+    # AVIF's own brand, or a general one with AVIF among the compatible brands, in the forms that were seen in files.
     ("AVIF", re.compile(rb"....ftyp(?:avi[fs]|m[is]f1.{4}(?:.{4}){0,7}avi[fs])", re.DOTALL)),
     ("HEIC", re.compile(rb"....ftyp(?:hei[cfmsx]|hev[cmsx]|m[is]f1)", re.DOTALL)),
     ("JPEG2000", re.compile(rb"\0\0\0\x0cjP {2}\r\n\x87\n|\xff\x4f\xff\x51")),

@@ -1,6 +1,6 @@
-"""Encodes pixels in the form in which they are stored: JPEG, PNG, or the pixels themselves.
+"""Encodes pixels in the form that is stored: JPEG, PNG, or the pixels themselves.
 
-Which versions of libraries the stored bytes depend on, and whether the libraries are there.
+Also lists the versions of the libraries that the stored bytes depend on, and finds missing ones.
 """
 
 import io
@@ -59,7 +59,7 @@ def choose_subsampling(settings: ImageSettings, header: JpegHeader | None) -> Su
 
 
 def as_stored(raster: Raster, encoded: bytes, settings: ImageSettings) -> Raster:
-    """The pixels that readers of `encode_raster`'s result see: JPEG changes each of them a little, the others none."""
+    """The pixels that readers of `encode_raster`'s result see: JPEG changes them a little, the others do not."""
     return decode_jpeg(encoded, read_jpeg_header(encoded)) if stored_format(settings) == "JPEG" else raster
 
 
@@ -76,7 +76,7 @@ _OPTIONAL = {"AVIF": ("avif", "libavif"), "JPEG2000": ("jpg_2000", "openjpeg")}
 
 
 def find_missing_decoder(formats: Collection[str]) -> str:
-    """A sentence about the first format that cannot be decoded here; the empty string if there is none."""
+    """A sentence about the first format that cannot be decoded here; empty if there is none."""
     for name, (feature, library) in _OPTIONAL.items():
         if name in formats and not features.check(feature):
             return f"{name} needs a Pillow with {library}, and the one installed lacks it"
@@ -89,7 +89,7 @@ def imaging_versions(formats: Collection[str] = ()) -> dict[str, str]:
     """Versions of the libraries that decode, convert and encode pixels: same versions and same input, same bytes.
 
     Args:
-        formats: the accepted formats; of those in `settings.OPTIONAL_FORMATS`, the decoders are added.
+        formats: the accepted formats; for those in `settings.OPTIONAL_FORMATS`, the decoders are added.
     """
     versions = {"pillow": pillow_version, "simplejpeg": simplejpeg.__version__}
     if (turbo := features.version_feature("libjpeg_turbo")) is not None:

@@ -1,6 +1,6 @@
 """Finds and removes metadata without decoding pixels: JPEG (T.81, annex B), PNG (third edition, 5), WebP (RFC 9649).
 
-What is not known to matter to a decoder is removed: only segments and chunks on the lists below stay.
+Anything not known to matter to a decoder is removed: only segments and chunks on the lists below stay.
 """
 
 import re
@@ -15,12 +15,12 @@ from recordmill.schemas.rejection import Rejected
 
 POSITION = "GPS position"
 _TAIL = "data after the end"
-_BARE_BYTES, _BARE_VALUE = len(orientation_only(1)), 19  # Exif of an orientation alone, and where that is
+_BARE_BYTES, _BARE_VALUE = len(orientation_only(1)), 19  # orientation-only Exif, and where its value is
 
 _ALL = frozenset(range(0xC0, 0xFF)) - frozenset(range(0xD0, 0xDB))  # except for SOI, EOI, SOS and restarts
 _APP0, _APP1, _APP2, _APP14, _COM = 0xE0, 0xE1, 0xE2, 0xEE, 0xFE
 _EOI, _SOS, _DNL = 0xD9, 0xDA, 0xDC
-_SKIPPED = frozenset({*range(0xE0, 0xF0), _COM, _DNL})  # of any other unknown segment, libjpeg rejects the file
+_SKIPPED = frozenset({*range(0xE0, 0xF0), _COM, _DNL})  # libjpeg rejects files with any other unknown segment
 _AFTER_SCANS = frozenset({0xC4, 0xCC, 0xDB, 0xDD, _DNL, _SOS})  # tables, number of lines, another scan
 _IN_SCAN = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")  # a marker that ends compressed data: neither stuffing nor restart
 _JFIF, _JFIF_BYTES, _ADOBE_BYTES = b"JFIF\0", 14, 12
@@ -50,7 +50,7 @@ class UnstrippableError(ValueError):
 
 
 Parts = Iterator[tuple[str, bytes, bytes | memoryview]]
-"""Of each part of a file: the name of what is removed (empty: nothing) and its content, and the bytes that stay."""
+"""For each part of a file: the name (or empty) and content of removed metadata, and the bytes that stay."""
 
 
 def strip_metadata(data: bytes, file_format: str, orientation: int = 1) -> bytes:
@@ -59,7 +59,7 @@ def strip_metadata(data: bytes, file_format: str, orientation: int = 1) -> bytes
     Args:
         data: the file.
         file_format: one of `settings.STRIPPABLE`.
-        orientation: the one value that the result has in Exif; 1 stands for none.
+        orientation: the only value in the result's Exif; 1 for no Exif.
 
     Returns:
         `data` itself if there is nothing to remove.
@@ -78,7 +78,7 @@ def strip_metadata(data: bytes, file_format: str, orientation: int = 1) -> bytes
 
 
 def find_metadata(data: bytes, file_format: str) -> list[str]:
-    """The names of the metadata that `strip_metadata` would remove, sorted; Exif of an orientation alone is not named.
+    """The names of the metadata that `strip_metadata` would remove, sorted, except for orientation-only Exif.
 
     Raises:
         UnstrippableError: the file's structure is damaged or unusual.
@@ -116,7 +116,7 @@ def _jpeg_parts(data: bytes, exif: bytes) -> Parts:
 
 
 def _kept_of_segment(marker: int, payload: bytes) -> bytes:
-    """What stays of a segment before the first scan; empty if it is removed."""
+    """The part of a segment before the first scan that stays; empty if it is removed."""
     if marker in DECODING or (marker == _APP2 and payload.startswith(b"ICC_PROFILE\0")):
         return _segment(marker, payload)
     if marker == _APP0 and payload.startswith(_JFIF) and len(payload) >= _JFIF_BYTES:
@@ -138,7 +138,7 @@ def _parts_after_scan(data: bytes, position: int) -> Parts:
     """The parts from the marker of the first scan on."""
     view = memoryview(data)
     for _ in range(MAX_SEGMENTS):
-        while data[position + 1 : position + 2] == b"\xff":  # bytes before a marker, which need not be there
+        while data[position + 1 : position + 2] == b"\xff":  # optional fill bytes before a marker
             position += 1
         fill, marker, length = SEGMENT.unpack((data[position : position + SEGMENT.size] + bytes(4))[: SEGMENT.size])
         end = position + 2 + length
@@ -205,7 +205,7 @@ def _webp_parts(data: bytes, exif: bytes) -> Parts:
 
 
 def _webp_chunks(data: bytes, position: int, known: frozenset[bytes], flags: int = 0) -> Parts:
-    """The chunks from a place on: of the file, or of a frame of an animation."""
+    """The chunks from a position on, in the file or in a frame of an animation."""
     while position < len(data):
         kind = data[position : position + 4]
         start, length = position + 8, int.from_bytes(data[position + 4 : position + 8], "little")

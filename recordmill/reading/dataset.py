@@ -1,8 +1,8 @@
 """Opens a dataset: Recordmill's by its marker, others by the names and content of their files.
 
-Loading, verifying and inspecting all find their files here. Folders of TensorFlow Datasets are understood by their
-`dataset_info.json`, without TensorFlow; TFRecord files that are listed nowhere are found by name or first bytes, and
-belong to the splits that their names say.
+Loading, verifying and inspecting all find their files here. A folder of TensorFlow Datasets is read by its
+`dataset_info.json`, without TensorFlow. TFRecord files that no metadata lists are found by their names or first bytes;
+their splits are in their names.
 """
 
 import glob
@@ -25,11 +25,11 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, read_rows
 from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.record_reader import Damage, RecordFile, is_something_else, looks_like_records, looks_like_shard
+from recordmill.storage.record_reader import Damage, RecordFile, is_not_tfrecord, looks_like_records, looks_like_shard
 from recordmill.storage.versions import current_folder, explain_choice, split_version
 
 FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
-"""Errors that rows cause if Recordmill did not write them."""
+"""Errors that reading a row may raise if Recordmill did not write it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class Shard:
     sidecar_sha256: str = ""
 
     def rows(self) -> Iterator[SidecarRow]:
-        """The sidecar's rows of the records in the file, in the file's order; none if there is no sidecar.
+        """The sidecar's rows for the file's records, in file order; none if there is no sidecar.
 
         Raises:
             OSError: the sidecar cannot be read.
-            LoadError: Recordmill did not write it like this.
+            LoadError: its content is malformed.
         """
         try:
             yield from (row for row in read_rows(self.sidecar) if isinstance(row, SidecarRow)) if self.sidecar else ()
@@ -69,7 +69,7 @@ class Shard:
             raise LoadError(f"the sidecar {self.sidecar} cannot be understood ({error}): restore it") from None
 
     def intact_records(self) -> Iterator[memoryview]:
-        """The file's records, in its order.
+        """The file's records, in file order.
 
         Raises:
             OSError: the file cannot be read.
@@ -87,7 +87,7 @@ _TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"  # TFDS's own files
 
 
 def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
-    """The shards that `dataset_info.json` lists with their counts, and the class ids of the one label feature.
+    """The shards that `dataset_info.json` lists, with their counts, and the class ids if it has one label feature.
 
     Raises:
         LoadError: the file is malformed, or describes a format other than TFRecord.
@@ -158,14 +158,14 @@ def match_files(pattern: str) -> list[str]:
 def name_shards(paths: list[str]) -> tuple[str, tuple[Shard, ...]]:
     """The common folder of the files, and the files as its shards, sorted by name."""
     folders = [path.split("/")[:-1] for path in paths]
-    pairs = zip(min(folders), max(folders), strict=False)  # whatever these two share, all share
+    pairs = zip(min(folders), max(folders), strict=False)  # what these two share, all share
     depth = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     below = {"/".join(path.split("/")[depth:]): path for path in paths}
     return "/".join(folders[0][:depth]) or ("/" if depth else "."), _in_splits(below)
 
 
 def _in_splits(paths: Mapping[str, str]) -> tuple[Shard, ...]:
-    """Shards, by their names below their folder."""
+    """Makes shards of paths by name, and sorts them."""
     shards = (Shard(split_of(name), name, path) for name, path in paths.items())
     return tuple(sorted(shards, key=lambda shard: (shard.split, shard.name)))
 
@@ -197,7 +197,7 @@ def _names_below(folder: str) -> Iterator[str]:
 
 
 def _holds_records(path: str, name: str) -> bool:
-    """Decides by name, otherwise by the first bytes. A damaged file must be found by its name."""
+    """Whether a file holds records, by its name (even if it is damaged) or by its first bytes."""
     base = name.rpartition("/")[2]
     if base.lower().endswith(_OTHER) or _SAVED_MODEL.search(base):
         return False
@@ -218,16 +218,16 @@ _NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that matches
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Dataset:
-    """A dataset as it is known before any record is read.
+    """A dataset's files and metadata, before any record is read.
 
     Attributes:
         folder: its folder; for a single file, the file's folder.
         kind: `recordmill` with a marker, `tfds` with a `dataset_info.json`, otherwise `files`.
         shards: the files, split by split in the dataset's own order.
-        features: its features; empty if only the records show them.
+        features: its features; empty if the metadata does not list them.
         labels: class ids by name; empty if they are not known.
         marker: `recordmill.json`; None for other kinds.
-        whole: False if files were opened instead of a folder.
+        whole: whether its folder was opened; False for single files.
     """
 
     folder: str
@@ -245,7 +245,7 @@ class Dataset:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The conversion's notes and remarks; empty for other kinds."""
+        """The conversion's notes and remarks; empty without a marker."""
         return (*self.marker.notes, *(self.marker.remarks or ())) if self.marker else ()
 
     @property
@@ -314,7 +314,7 @@ class Dataset:
         return None if None in counts else sum(count or 0 for count in counts)
 
     def rows(self) -> Iterator[tuple[Shard, SidecarRow]]:
-        """The sidecars' rows of all records, each with its shard, in the order of `shards`; see `Shard.rows`."""
+        """The sidecar rows of all records, each with its shard, in the order of `shards`; see `Shard.rows`."""
         for shard in self.shards:
             for row in shard.rows():
                 yield shard, row
@@ -323,23 +323,23 @@ class Dataset:
 def open_dataset(path: str) -> Dataset:
     """Opens a dataset's folder, a TFRecord file, or the files that match a pattern.
 
-    Records are read only from a single file that does not begin with one, up to the first intact record.
+    No records are read, except that a single file that does not begin with one is searched for an intact record.
 
-    Files in a dataset that lists them are opened with all metadata of the dataset. Of a folder with versions, the
-    current one is opened.
+    Files that a dataset's metadata lists are opened with that metadata. In a folder with versions, the current one is
+    opened.
 
     Args:
         path: on any of Beam's file systems. In a pattern, `*`, `?` and `[a-z]` match anything but slashes, and `**`
             matches any folders.
 
     Raises:
-        LoadError: there is nothing of the kind, or a Recordmill folder whose publishing was interrupted.
-        OSError: it cannot be read.
+        LoadError: there are no such files, or publishing them was interrupted.
+        OSError: the files cannot be read.
     """
     path = path.rstrip("/") or path
     if storage.size_of(path) is not None:
         opened = _open_files([path])
-        if opened.kind == "files" and is_something_else(path):
+        if opened.kind == "files" and is_not_tfrecord(path):
             raise LoadError(f"{path} is not a TFRecord file, and no record is in it: {_NAME_ONE}")
         return opened
     if names := storage.folder_names(path):
@@ -352,14 +352,14 @@ def open_dataset(path: str) -> Dataset:
 
 
 def _find_unfinished(folder: str, names: Collection[str]) -> str:
-    """A sentence about a folder without a marker: interrupted runs leave shards that are valid.
+    """Explains why a folder has no marker: an interrupted run may have left valid shards in it.
 
     Args:
         folder: its path.
         names: the names of the files and folders in it.
 
     Returns:
-        The sentence; empty if there is no trace of a run.
+        One sentence; empty if there is no trace of a run.
     """
     for staging in staging_names(sorted(names)):
         if storage.exists(storage.join(folder, staging, MARKER)):
@@ -383,7 +383,7 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
 def _open_described(folder: str) -> Dataset | None:
     """A dataset with metadata; None if there is none."""
     if storage.exists(storage.join(folder, MARKER)):
-        return _open_ours(current_folder(folder))  # asked once: this version is read to the end
+        return _open_ours(current_folder(folder))  # resolved once: this version is read to the end
     if storage.exists(storage.join(folder, DATASET_INFO)):
         shards, labels = read_tfds_folder(folder)
         return Dataset(folder, "tfds", shards, labels=labels)

@@ -1,4 +1,4 @@
-"""Parses serialised Examples, as arrays of numpy too, and judges them by what a dataset's metadata say of them."""
+"""Parses serialised Examples, also into numpy arrays, and checks them against a dataset's metadata."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class DamagedExampleError(LoadError):
 
 
 class ParsedExample:
-    """One record, as protobuf reads it: if a key occurs twice, the last one counts."""
+    """One parsed record; if a key occurs twice, the last one counts, as in protobuf."""
 
     __slots__ = ("_features",)
 
@@ -63,23 +63,23 @@ def _read_list(feature: Any) -> tuple[Kind | None, Sequence[Any]]:
 
 
 def parse_intact(data: bytes | memoryview | Damage) -> ParsedExample | None:
-    """A record's Example; None for a damaged record, and for one that is not an Example."""
+    """A record's Example; None if the record is damaged or not an Example."""
     try:
         return None if isinstance(data, Damage) else ParsedExample(data)
     except DamagedExampleError:
         return None
 
 
-_OPTIONAL = frozenset({"label", "label_text"})  # of an image without a label
+_OPTIONAL = frozenset({"label", "label_text"})  # missing if an image has no label
 _LABEL_FIELDS = frozenset({"label", "labels", "box_labels"})
-_NAMED = {"label_text": "label", "label_texts": "labels", "box_label_texts": "box_labels"}  # fields: names, their ids
+_NAMED = {"label_text": "label", "label_texts": "labels", "box_label_texts": "box_labels"}  # names: their ids
 _LABELS = ("image/class/label", "label", "train/label")
 _IMAGES = ("image/encoded", "image", "image_raw", "train/image")
 
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """The properties of every record of a dataset.
+    """The properties that every record of a dataset should have.
 
     Attributes:
         features: by key; empty if unknown.
@@ -89,8 +89,8 @@ class Expectations:
         label_keys: the features with labels; the first that a record has counts.
         image_keys: the features with encoded images; the first that a record has counts. Empty if images are stored
             as raw pixels.
-        images_are_stated: whether the image feature is known from the convention, not from its usual name.
-        max_pixels: Recordmill's images have no more.
+        images_are_stated: whether the convention declares the image feature; otherwise, its name is the usual one.
+        max_pixels: images of Recordmill's have no more.
     """
 
     features: Mapping[str, Feature]
@@ -103,7 +103,7 @@ class Expectations:
     max_pixels: int
 
     def judge(self, profile: Profile) -> str:
-        """The problem of records with this profile; the empty string if there is none."""
+        """The problem with records of this profile; empty if there is none."""
         if not self.features:
             return ""
         there = {key: (kind, count) for key, kind, count in profile}
@@ -123,7 +123,7 @@ class Expectations:
         return ""
 
     def judge_labels(self, example: ParsedExample) -> str:
-        """The problem of a record's first wrong label; the empty string if there is none, or no ids are known."""
+        """The problem with a record's first wrong label; empty if there is none, or no ids are known."""
         ids = self.label_ids
         for key in self.label_keys if ids else ():
             wrong = [value for value in example.values(key) or () if isinstance(value, int) and value not in ids]
@@ -133,13 +133,13 @@ class Expectations:
         return ""
 
     def judge_names(self, example: ParsedExample) -> Iterator[str]:
-        """The problem of the class names in each feature that has them; nothing if the marker's ids are not known."""
+        """Yields the problem with each feature of class names, or an empty string; nothing without the marker's ids."""
         for text_key, id_key in self.name_keys if self.class_ids else ():
             if (texts := example.values(text_key)) is not None:
                 yield _judge_texts(texts, example.values(id_key), self.class_ids)
 
     def judge_row(self, row: SidecarRow) -> str:
-        """The problem of the classes in a sidecar's row; the empty string if there is none, or no ids are known."""
+        """The problem with the classes in a sidecar's row; empty if there is none, or no ids are known."""
         ids = self.class_ids
         if not ids:
             return ""
@@ -151,8 +151,8 @@ class Expectations:
 
 
 def expect(dataset: Dataset) -> Expectations:
-    """The expectations of a dataset."""
-    from recordmill.imaging import ImageSettings  # not needed in workers, which receive expectations
+    """Derives the expectations for a dataset."""
+    from recordmill.imaging import ImageSettings  # imported here: workers receive expectations, and do not need it
 
     features = {feature.key: feature for feature in dataset.features}
     labels = [key for key, feature in features.items() if feature.field in _LABEL_FIELDS]
@@ -173,18 +173,18 @@ def expect(dataset: Dataset) -> Expectations:
 
 
 class NameProblems:
-    """Problems of many records, each reported once: if two names were swapped, every record of both is wrong."""
+    """Collects problems and reports each once: if two names were swapped, every record of both classes is wrong."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[Any]] = {}
 
     def add(self, problem: str, record: int, *place: Any) -> None:
-        """Adds the problem of a record; an empty one is none."""
+        """Adds a record's problem; an empty string is ignored."""
         if problem:
             self._found.setdefault(problem, [0, record, *place])[0] += 1
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
-        """Yields each problem with the number of its further records, and number and place of its first record."""
+        """Yields each problem, with its count of further records, and the number and place of its first record."""
         for problem, (count, *place) in self._found.items():
             further = f", and also in {count - 1:,} further record{'s' if count > 2 else ''}"
             yield f"{problem}{further if count > 1 else ''}", place
@@ -202,7 +202,7 @@ def _judge_texts(texts: Sequence[Any], ids: Sequence[Any] | None, known: Mapping
 
 
 def _judge_pair(name: Any, label: Any, ids: Mapping[str, int]) -> str:
-    """The problem of a class and its id; the id is None if it is not stored."""
+    """The problem with a class name and its id; the id is None if it is not stored."""
     if not isinstance(name, str) or name not in ids:
         return f"class {name!r:.80} is not in recordmill.json"
     if isinstance(label, int) and label != ids[name]:
@@ -219,13 +219,13 @@ def examples_as_numpy(path: str, split: str | Sequence[str] | None = None) -> It
     Both checksums of every record are checked while reading. Gzip files are recognised by their bytes.
 
     Args:
-        path: a file, a pattern such as `flowers/*.tfrecord`, or a folder: a Recordmill dataset, or any files.
-        split: only this split, or these, as a sequence or joined by `+`; for files without metadata, those whose names
-            contain it.
+        path: a file, a pattern such as `flowers/*.tfrecord`, or a folder of a Recordmill dataset or any files.
+        split: only this split, or several, as a sequence or joined by `+`. Files without metadata are in the split that
+            their name contains.
 
     Returns:
         An iterator of one dict per Example, with an array of shape (n,) for each key: int64, float32, or object for
-        bytes (numpy's own bytes type would drop zeros at the end). A key without values gives n = 0.
+        bytes (numpy's own bytes type would drop trailing zeros). A key without values gives n = 0.
 
     Raises:
         LoadError: no file is found, or a file is damaged or has no Examples; the message names the file and the record.

@@ -1,7 +1,7 @@
 """Access to files on this machine, on object stores, and on Beam's other file systems.
 
 Renames are not assumed to be atomic, and stores need not have folders: callers order their writes so that a later run
-understands the state after each of them. Only this module knows the differences between stores; operations on many
+understands the state after any of them. Only this module knows the differences between stores; operations on many
 files at once are in `many_files`.
 """
 
@@ -30,7 +30,7 @@ _URL = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://.*")  # as Beam's FileSystems.get_
 
 
 def _find_store(path: str) -> "Store":
-    """The store of a URL, imported when first used: Beam takes seconds, and local files need none of it."""
+    """The store of a URL, imported when first used: Beam takes seconds, and local files do not need it."""
     from recordmill.storage.stores.find_store import find_store
 
     return find_store(path)
@@ -38,7 +38,7 @@ def _find_store(path: str) -> "Store":
 
 def is_local(path: str) -> bool:
     """Whether a path is a local path, not a URL."""
-    return "://" not in path or _URL.match(path) is None  # the first takes a quarter of the time
+    return "://" not in path or _URL.match(path) is None  # the first test takes a quarter of the time
 
 
 def join(folder: str, *names: str) -> str:
@@ -61,7 +61,7 @@ def open_to_read(path: str) -> BinaryIO:
     """Opens a file's stored bytes as a stream.
 
     Raises:
-        FileNotFoundError: the file does not exist; a store says so at the first read.
+        FileNotFoundError: the file does not exist; a store raises this at the first read.
         PermissionError: it may not be read.
         OSError: it cannot be opened.
     """
@@ -76,25 +76,25 @@ def open_to_write(path: str) -> BinaryIO:
 
 
 def exists(path: str) -> bool:
-    """Whether there is such a file, or on this machine such a folder."""
+    """Whether a file exists; on this machine, also whether a folder does."""
     return os.path.exists(path) if is_local(path) else _find_store(path).describe(path) is not None
 
 
 def make_folder(path: str) -> None:
-    """Makes a folder and its parents where they are missing; on stores without folders nothing."""
+    """Makes a folder and its parents if they are missing; does nothing on stores."""
     if is_local(path):
         os.makedirs(path, exist_ok=True)
 
 
 def write_file(path: str, content: bytes | Iterable[bytes], temporary: str = "") -> None:
-    """Writes a whole file, replacing any other; by temporary name and rename if it could be seen half written.
+    """Writes a whole file, replacing any other; under a temporary name first if it could be seen half written.
 
     After a power cut there is either the complete file or the earlier one.
 
     Args:
         path: the file.
         content: its content.
-        temporary: the temporary name, for a file that is written again after an interruption; by default, one that no
+        temporary: the temporary path, if writing again after an interruption should replace it; by default, one that no
             other writer uses.
     """
     if not is_local(path) and (store := _find_store(path)).is_atomic:
@@ -137,10 +137,10 @@ def move_file(source: str, target: str) -> None:
 
 
 def link_or_copy(source: str, target: str) -> None:
-    """Puts a file under another name, too, on the same store: as a hard link on this machine, else as the store's copy.
+    """Adds a second name for a file on the same store: a hard link on this machine, otherwise the store's copy.
 
     Raises:
-        OSError: it cannot be done there; on this machine also if the name is taken, which a store replaces.
+        OSError: it cannot be done there, or the name is taken on this machine (a store replaces the other file).
     """
     if is_local(source):
         os.link(source, target)
@@ -149,7 +149,7 @@ def link_or_copy(source: str, target: str) -> None:
 
 
 def remove_files(paths: Iterable[str]) -> None:
-    """Deletes those of the files that exist; all must be on one store."""
+    """Deletes files, if they exist; all must be on one store."""
     ordered = list(paths)
     if ordered and not is_local(ordered[0]):
         _find_store(ordered[0]).delete(ordered)
@@ -171,7 +171,7 @@ def remove_folder(path: str) -> None:
 
 
 def _tolerate_others(_: object, path: str, failure: tuple[Any, BaseException, Any]) -> None:
-    """Another run of the same plan may be deleting the same folder, or writing into it."""
+    """Ignores errors because another run of the same plan deletes the folder or writes into it."""
     error = failure[1]
     if not isinstance(error, OSError) or error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
         raise error
@@ -191,7 +191,7 @@ def list_below(folder: str, start: str = "") -> "Iterator[FileMetadata]":
 
 
 def starts_anywhere(folder: str) -> bool:
-    """Whether `list_below` leaves out what comes before its start."""
+    """Whether `list_below` leaves out the paths before its `start`."""
     return _find_store(folder).starts_anywhere
 
 
@@ -214,7 +214,7 @@ def folder_names(folder: str) -> list[str]:
 
 
 def folder_entries(folder: str, most: int | None = None, start: str = "") -> list[str]:
-    """The names directly in a folder, those of folders with a trailing slash; none if the folder does not exist.
+    """The names directly in a folder, with a trailing slash for folders; none if the folder does not exist.
 
     Args:
         folder: on any file system.
@@ -226,7 +226,7 @@ def folder_entries(folder: str, most: int | None = None, start: str = "") -> lis
     """
     if not is_local(folder):
         prefix = folder.rstrip("/") + "/" + start
-        with suppress(FileNotFoundError):  # the bucket
+        with suppress(FileNotFoundError):  # no such bucket
             return sorted({start + name for name in islice(_find_store(prefix).names(prefix), most)} - {""})
     if not os.path.isdir(folder):
         return []

@@ -28,7 +28,7 @@ def read_marker(folder: str) -> Marker:
 
 
 def read_marker_json(folder: str) -> tuple[Marker, dict[str, Any]]:
-    """As `read_marker`, with the whole content of the file."""
+    """Like `read_marker`, with the whole content of the file."""
     try:
         value: Any = orjson.loads(storage.read_range(storage.join(folder, MARKER)))
         return Marker.from_json(value), value
@@ -48,7 +48,7 @@ def find_marker(output: str) -> Marker | None:
 
 
 def holds_report(output: str) -> bool:
-    """Whether an output has a `report.html`, and Recordmill made it: a page of the user's is not to be touched."""
+    """Whether an output has a `report.html` that Recordmill made: the user's own page must not be touched."""
     try:
         start = storage.read_range(storage.join(output, REPORT), 0, 1_000)
     except OSError:

@@ -22,14 +22,13 @@ def move_files(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def keep_file(path: str, sha256: str, target: str) -> bool:
-    """Puts another file of this digest under a name: on this machine by a hard link, elsewhere by the store's copy.
+    """Adds a second name for a file with this digest: a hard link on this machine, elsewhere the store's copy.
 
-    On this machine, a file of this name is replaced in one step, or stays. On a store, there is none if this fails. The
-    digest is taken of what gets the name: the other file may change meanwhile.
+    On this machine, a file of that name is replaced in one step, or stays. On a store, there is none if this fails. The
+    digest is computed under the new name, since the original may change meanwhile.
 
     Returns:
-        Whether it did: the other file may be missing or damaged, or the file system or store may have no links or
-        copies.
+        False if the file is missing or damaged, or if the file system or store does not support links or copies.
     """
     is_here = storage.is_local(target)
     other = storage.temporary_name(target) if is_here else target
@@ -41,7 +40,7 @@ def keep_file(path: str, sha256: str, target: str) -> bool:
     except OSError:
         is_whole = False
     if is_here or not is_whole:
-        storage.remove_files([other])  # which is still there if both were links to one file already
+        storage.remove_files([other])  # `os.replace` keeps it if both are links to one file already
     return is_whole
 
 
@@ -56,7 +55,7 @@ def force_to_disk(paths: Iterable[str]) -> None:
 
 
 def check_targets(paths: Iterable[str]) -> None:
-    """Makes sure that files can be renamed to these paths; stores, which have no folders, are not asked.
+    """Checks that files can be renamed to these paths; stores, which have no folders, are not checked.
 
     Raises:
         OSError: the path is a folder, its parent folder is missing or cannot be written, or the name is too long.

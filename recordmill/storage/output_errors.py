@@ -4,8 +4,8 @@ import errno
 
 from recordmill.storage import is_local
 
-_OF_NAMES = frozenset({errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG})
-_USERS_ERRORS = _OF_NAMES | {
+_NAME_ERRORS = frozenset({errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG})
+_USER_ERRORS = _NAME_ERRORS | {
     errno.ENOSPC,
     errno.EDQUOT,
     errno.EFBIG,
@@ -22,14 +22,14 @@ def explain_output_error(error: OSError, output: str) -> str:
     Raises:
         OSError: the error itself, if it is an outage or a bug: the runner may try again.
     """
-    if error.errno not in _USERS_ERRORS and not is_local(output):
+    if error.errno not in _USER_ERRORS and not is_local(output):
         raise error
     return describe_output_error(error, output)
 
 
 def describe_output_error(error: OSError, output: str) -> str:
     """Says in one sentence why an output cannot be written, whatever the error."""
-    name = (error.filename2 or error.filename) if error.errno in _OF_NAMES else None
+    name = (error.filename2 or error.filename) if error.errno in _NAME_ERRORS else None
     where = f" ({name})" if name else ""
     why = " ".join((error.strerror or str(error)).split()).lower()
     return f"the output {output} cannot be written: {why}{where}"

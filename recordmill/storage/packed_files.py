@@ -1,4 +1,4 @@
-"""Reads the bytes that a reference refers to, also inside compressed files: ranges are of the unpacked content.
+"""Reads the bytes that a reference points to, also inside compressed files: ranges are of the unpacked content.
 
 A compressed file without random access is unpacked once in each process that reads from it, to a temporary file, so
 memory does not grow with its size. The temporary file is deleted when the process ends. The unpacked size is bounded.
@@ -29,7 +29,7 @@ class Unpacked(NamedTuple):
     Attributes:
         path: a local file.
         size: number of intact bytes.
-        fault: why there are no more, in one sentence; the empty string if the content is complete.
+        fault: why there are no more, in one sentence; empty if the content is complete.
         is_doubtful: whether even these bytes may be wrong, because a checksum over all of them does not match.
     """
 
@@ -45,12 +45,12 @@ _unpacked: dict[tuple[str, Packing, str], Unpacked] = {}
 
 
 def unpack(uri: str, packing: Packing, version: str = "", max_ratio: int = MAX_RATIO, most: int = -1) -> Unpacked:
-    """Unpacks a file as far as it is not damaged, at its first use in this process.
+    """Unpacks a file, up to any damage, at its first use in this process.
 
     Args:
         uri: the packed file.
-        packing: how; a `Gzip` or a `NamedMember`.
-        version: the file's, so that a changed file is unpacked again.
+        packing: a `Gzip` or a `NamedMember`.
+        version: the file's version, so that a changed file is unpacked again.
         max_ratio: how many times its size it may unpack to, above 64 MiB.
         most: how many bytes it may unpack to; -1: any number.
 
@@ -109,7 +109,7 @@ def _unpack_pieces(uri: str, packing: Packing, max_ratio: int) -> Generator[byte
 
 
 def read_packed_start(uri: str, packing: Packing, length: int) -> bytes:
-    """Reads the first bytes of a compressed file's content, and unpacks little more; raises as `read_packed_range`."""
+    """Reads the start of a compressed file's content, unpacking little more; raises like `read_packed_range`."""
     with closing(_unpack_pieces(uri, packing, MAX_RATIO)) as pieces:
         start = b""
         while len(start) < length and (piece := next(pieces, None)) is not None:
@@ -124,10 +124,10 @@ def read_packed_range(
 
     Args:
         uri: the packed file.
-        packing: how; a `ZipMember` is read as a whole, in memory.
+        packing: its kind; a `ZipMember` is read as a whole, in memory.
         offset: in bytes of the unpacked content.
         length: in bytes of the unpacked content.
-        version: the file's, so that a changed file is unpacked again.
+        version: the file's version, so that a changed file is unpacked again.
         most: maximum size of the content in bytes; -1: any size.
         max_ratio: how many times its size it may unpack to, above 64 MiB.
 
@@ -146,7 +146,7 @@ def read_packed_range(
 
 
 RETRY_SECONDS = (0.1, 0.5)
-"""How long to wait before each further try, where a store rather than a file is in trouble."""
+"""How long to wait before each retry if the problem is the store, not the file."""
 
 _VANISHED = {errno.ENOENT, errno.ENOTDIR}
 _UNREADABLE = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ESPIPE, errno.ENXIO}
@@ -156,20 +156,20 @@ def read_image(ref: ImageRef, max_bytes: int, max_ratio: int = MAX_RATIO) -> byt
     """Reads the bytes of one image.
 
     Args:
-        ref: where it is.
-        max_bytes: a longer image is not read at all.
+        ref: its reference.
+        max_bytes: longer images are not read at all.
         max_ratio: how many times its size a packed file may become, see `storage.unpacking.gunzip`.
 
     Raises:
-        Rejected: stage `read`: it is too long (`too_many_bytes`), gone since it was listed (`vanished`), of
-            another length than then (`changed`), packed and damaged (`bad_packing`), or cannot be read for a reason of
-            its own (`unreadable`).
-        Exception: the store is out of order, and was so at every try; that says nothing about the image.
+        Rejected: stage `read`: it is too long (`too_many_bytes`), has disappeared (`vanished`) or changed its length
+            (`changed`) since it was listed, is packed and damaged (`bad_packing`), or is itself unreadable
+            (`unreadable`).
+        Exception: the store failed at every try; that says nothing about the image.
     """
     expected = ref.image_bytes
     if expected > max_bytes:
         raise Rejected("read", "too_many_bytes", f"{expected} bytes, where images.max_bytes allows {max_bytes}")
-    # One byte more than expected shows a file that has grown, and never reads one that has grown huge.
+    # Reading one byte more than expected detects a file that has grown, without reading all of it.
     most = ref.length if ref.length >= 0 else 1 + (expected if expected >= 0 else max_bytes)
     data = _read(ref, most, max_ratio)
     if expected < 0 and len(data) == most:

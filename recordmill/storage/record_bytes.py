@@ -20,7 +20,7 @@ _MOST_UNPACKED = 1032
 
 
 class StoredFile:
-    """A stored file, open for random access; as a reader of unpacked bytes, of a file that is not compressed.
+    """A stored file, open for random access; if it is not compressed, also the reader of its unpacked bytes.
 
     Attributes:
         size: in bytes.
@@ -62,12 +62,12 @@ class StoredFile:
         """The bytes from `offset`: at least `count`, fewer only at the end; the view stays valid."""
         return memoryview(self.read_at(offset, max(count, BLOCK_BYTES)))
 
-    def most_left(self, offset: int) -> int:
+    def max_remaining(self, offset: int) -> int:
         """The number of bytes from `offset` to the end."""
         return self.size - offset
 
     def ahead(self) -> "StoredFile":
-        """What reads on without a change to this: the file itself, which is read anywhere."""
+        """A reader for reading ahead: the file itself, which can be read anywhere."""
         return self
 
     def sha256(self) -> str:
@@ -85,7 +85,7 @@ class StoredFile:
 
 
 class GzipBytes:
-    """An unpacked gzip file of one member, or of several concatenated ones.
+    """The unpacked bytes of a gzip file of one member, or of several concatenated ones.
 
     `read` only goes forward: bytes before the last `offset` cannot be read again.
 
@@ -108,7 +108,7 @@ class GzipBytes:
         self.is_checksum_fault = False
 
     def read(self, offset: int, count: int) -> memoryview:
-        """As `StoredFile.read`; bytes that cannot be unpacked count as beyond the end."""
+        """Like `StoredFile.read`; bytes that cannot be unpacked count as beyond the end."""
         have = self._start + len(self._unpacked) - offset
         if have < count and not self._ended:
             pieces = [self._unpacked[offset - self._start :]]
@@ -125,10 +125,10 @@ class GzipBytes:
 
     @property
     def packed_bytes(self) -> int:
-        """How many bytes of the stored file have been unpacked."""
+        """The number of stored bytes unpacked so far."""
         return self._packed_at - len(self._tail)
 
-    def most_left(self, offset: int) -> int:
+    def max_remaining(self, offset: int) -> int:
         """The maximum number of bytes from `offset` to the end, at the highest compression."""
         held = self._start + len(self._unpacked) - offset
         if self._ended:
@@ -137,14 +137,14 @@ class GzipBytes:
         return held + (packed + 64) * _MOST_UNPACKED
 
     def ahead(self) -> "GzipBytes":
-        """A copy that reads on, while this one stays where it is."""
+        """A copy for reading ahead; this one keeps its position."""
         other = copy(self)
         if not self._ended:
             other._inflate = self._inflate.copy()
         return other
 
     def _unpack(self) -> bytes:
-        """The next unpacked bytes; at the end none, and `_ended` is set."""
+        """The next unpacked bytes; empty at the end, and `_ended` is set."""
         while True:
             if not self._tail:
                 self._tail = self._stored.read_at(self._packed_at, BLOCK_BYTES // 4)
@@ -158,7 +158,7 @@ class GzipBytes:
                 reason = re.sub(r"Error -?\d+ while decompressing data: ", "", str(error))
                 self._end(f"the gzip stream is damaged ({reason})")
                 self.is_checksum_fault = "incorrect" in str(error) and "header" not in str(error)
-                return _unpack_what_can_be(before, tail)
+                return _unpack_before_damage(before, tail)
             self._tail = self._inflate.unconsumed_tail
             if self._inflate.eof:
                 self._begin_member()
@@ -186,8 +186,8 @@ class GzipBytes:
         return b""
 
 
-def _unpack_what_can_be(inflate: Any, tail: bytes) -> bytes:
-    """All bytes that unpack before the damage; they are unpacked one by one, since a failing call returns nothing."""
+def _unpack_before_damage(inflate: Any, tail: bytes) -> bytes:
+    """The bytes before the damage; the input is unpacked byte by byte, since a failing call returns nothing."""
     unpacked = bytearray()
     with suppress(zlib.error):
         for at in range(len(tail)):

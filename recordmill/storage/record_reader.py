@@ -23,7 +23,7 @@ FRAMING_BYTES = 16
 
 _HEADER = struct.Struct("<QI")
 HEADER_BYTES = _HEADER.size
-"""Those before the data."""
+"""Bytes of a frame before the data."""
 
 _CHECKSUM = struct.Struct("<I")
 _HELD_UNCHECKED = 4 * BLOCK_BYTES
@@ -47,7 +47,7 @@ class Damage:
     Attributes:
         kind: `length` or `data` if their checksum does not match, `cut` if the file ends early, `gzip` if the stream
             around them is damaged, or `zeros` if only zeros are left.
-        detail: the same for people.
+        detail: a description for people.
     """
 
     kind: Literal["length", "data", "cut", "gzip", "zeros"]
@@ -74,7 +74,7 @@ class RecordFile:
         """Yields `(offset, record)`: where the frame begins in the unpacked file, and its data or a `Damage`.
 
         The view stays valid. After damage, reading continues with the next frame whose length, below 4 GiB, matches its
-        checksum. Whatever is in between is lost, so later records cannot be numbered by counting.
+        checksum. Records in between are lost, so later records cannot be numbered by counting.
         """
         source, offset = self._bytes, 0
         block, at = source.read(0, BLOCK_BYTES), 0
@@ -90,7 +90,7 @@ class RecordFile:
                 damage = self._bad_length(offset)
             else:
                 if len(block) - at < length + FRAMING_BYTES:
-                    block, damage = self._take(offset, length)
+                    block, damage = self._read_frame(offset, length)
                     at = 0
                 if damage is None:
                     end = at + _HEADER.size + length
@@ -106,28 +106,28 @@ class RecordFile:
             if lost := offset < 0:
                 break
             block, at = source.read(offset, _HEADER.size), 0
-        if (damage := self._look_at_end(offset, len(block) - at, lost, damaged)) is not None:
+        if (damage := self._damage_at_end(offset, len(block) - at, lost, damaged)) is not None:
             yield offset, damage
 
     def _bad_length(self, offset: int) -> Damage:
-        """The damage where a length does not match its checksum: only zeros may be left."""
+        """The damage if a length does not match its checksum; the rest of the file may be zeros."""
         source, at = self._bytes.ahead(), offset
         while (block := source.read(at, BLOCK_BYTES)) and not _NOT_ZERO.search(block):
             at += len(block)
         return Damage("length", "the length does not match its checksum") if block else _zeros(at - offset)
 
-    def _take(self, offset: int, length: int) -> tuple[memoryview, Damage | None]:
-        """The block that begins with a record that was not in the last one, or its damage."""
-        most, framed = self._bytes.most_left(offset), length + FRAMING_BYTES
+    def _read_frame(self, offset: int, length: int) -> tuple[memoryview, Damage | None]:
+        """Reads a block that begins with a record, or finds its damage."""
+        most, framed = self._bytes.max_remaining(offset), length + FRAMING_BYTES
         if framed > most:
             return memoryview(b""), _cut(length, most)
-        if length > _HELD_UNCHECKED and (damage := self._sum_up(offset, length)):
+        if length > _HELD_UNCHECKED and (damage := self._check_large(offset, length)):
             return memoryview(b""), damage
         block = self._bytes.read(offset, framed)
         return block, _ended_inside(self._bytes.fault, length, len(block)) if len(block) < framed else None
 
-    def _sum_up(self, offset: int, length: int) -> Damage | None:
-        """Checks a large record before all of it is held in memory."""
+    def _check_large(self, offset: int, length: int) -> Damage | None:
+        """Checks a large record in pieces, before holding all of it in memory."""
         source, checksum, done, end = self._bytes.ahead(), 0, _HEADER.size, _HEADER.size + length
         while done < end:
             piece = source.read(offset + done, 1)[: end - done]
@@ -144,12 +144,12 @@ class RecordFile:
         """The start of the next frame from `offset` whose length matches its checksum and fits the file; -1: none."""
         while len(block := self._bytes.read(offset, BLOCK_BYTES)) >= FRAMING_BYTES:
             for at in _frame_starts(block):
-                if _HEADER.unpack_from(block, at)[0] + FRAMING_BYTES <= self._bytes.most_left(offset + at):
+                if _HEADER.unpack_from(block, at)[0] + FRAMING_BYTES <= self._bytes.max_remaining(offset + at):
                     return offset + at
             offset += len(block) - _HEADER.size + 1
         return -1
 
-    def _look_at_end(self, offset: int, left: int, lost: bool, damaged: bool) -> Damage | None:
+    def _damage_at_end(self, offset: int, left: int, lost: bool, damaged: bool) -> Damage | None:
         """The damage at the end, if it has not been reported yet."""
         fault = self._bytes.fault
         if fault and not (damaged and self._bytes.is_checksum_fault):
@@ -169,7 +169,7 @@ def _is_gzip(start: bytes) -> bool:
 
 
 def _frame_starts(block: memoryview) -> Iterator[int]:
-    """Positions in a block of 8 bytes, the last four of them 0, that are followed by their checksum."""
+    """Positions in a block at which 8 bytes, the last four of them 0, are followed by their checksum."""
     text = block.tobytes()
     place = text.find(_HIGH_BYTES, 4)
     while 0 <= place <= len(text) - 8:
@@ -218,7 +218,7 @@ def looks_like_records(path: str) -> bool:
     return len(start) >= _HEADER.size and masked(crc32c(start[:8])) == _HEADER.unpack_from(start)[1]
 
 
-def is_something_else(path: str) -> bool:
+def is_not_tfrecord(path: str) -> bool:
     """Whether a file is not a TFRecord file: it does not begin with a frame and contains no intact record.
 
     An empty file, a file of zeros and a damaged gzip stream may have been TFRecord files.

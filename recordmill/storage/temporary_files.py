@@ -1,4 +1,4 @@
-"""Rows that do not fit into memory, in unnamed files on this machine."""
+"""Keeps rows that do not fit into memory in unnamed files on this machine."""
 
 import sqlite3
 import weakref
@@ -11,8 +11,8 @@ class TemporaryFileError(ValueError):
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
-    """Raises `TemporaryFileError` if the block has no room for its temporary file, or no right to write it."""
+def _explain_errors() -> Iterator[None]:
+    """Raises `TemporaryFileError` if the block cannot write its temporary file, for lack of room or permission."""
     try:
         yield
     except sqlite3.Error as error:
@@ -23,7 +23,7 @@ def _explained() -> Iterator[None]:
 
 
 class SortedRows:
-    """Rows by their key, in any number: SQLite moves to a file what exceeds its cache of two megabytes."""
+    """Any number of rows, sorted by key: SQLite moves them to a file beyond its cache of two megabytes."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("")
@@ -36,10 +36,10 @@ class SortedRows:
         Raises:
             TemporaryFileError: there is no room for them.
         """
-        with _explained():
+        with _explain_errors():
             self._database.executemany("INSERT INTO row VALUES (?, ?)", rows)
 
     def __iter__(self) -> Iterator[tuple[str, bytes]]:
-        """All rows by key, and those of one key in the order in which they were added."""
-        with _explained():
+        """All rows by key, and those with the same key in the order in which they were added."""
+        with _explain_errors():
             yield from self._database.execute("SELECT key, value FROM row ORDER BY key, rowid")

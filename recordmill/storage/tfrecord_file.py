@@ -62,7 +62,7 @@ def read_back(path: str, compression: str) -> FileContents:
         records = RecordFile(stored)
         if stored.size and records.compression != compression:
             raise DamagedFileError(f"the compression is {records.compression} and should be {compression}")
-        count = sum(1 for _ in _sound(records))
+        count = sum(1 for _ in _require_intact(records))
         return FileContents(stored.size, stored.sha256(), count)
 
 
@@ -74,10 +74,10 @@ def read_records(path: str) -> Iterator[memoryview]:
         OSError: the file cannot be read.
     """
     with StoredFile(path) as stored:
-        yield from _sound(RecordFile(stored))
+        yield from _require_intact(RecordFile(stored))
 
 
-def _sound(records: RecordFile) -> Iterator[memoryview]:
+def _require_intact(records: RecordFile) -> Iterator[memoryview]:
     for number, (offset, data) in enumerate(records):
         if isinstance(data, Damage):
             raise DamagedFileError(f"record {number} at byte {offset}: {data.detail}")

@@ -1,6 +1,6 @@
-"""`transform_fn/`: the analysis of a finished dataset, and whether it still matches the dataset.
+"""`transform_fn/`: publishes the analysis of a finished dataset, and checks whether it still matches.
 
-The marker does not list the folder: it can be made, replaced and deleted without touching the dataset. Its note,
+The marker does not list the folder, so it can be made, replaced and deleted without touching the dataset. Its note,
 `analysis.json`, says which shards were analysed. Publishing another dataset removes the folder.
 """
 
@@ -33,7 +33,7 @@ _HOUR = 3600.0
 def contents_digest(marker: Marker, split: str) -> str:
     """The hex digest of what an analysis of one split depends on: the rows of its sidecars and the label map.
 
-    The plan id would not do: it stays the same if an image is edited in place.
+    The plan id is not enough: it stays the same if an image is edited in place.
     """
     labels = marker.plan.settings.labels.get("catch_all"), marker.labels
     shards = [shard.sidecar_sha256 for shard in marker.splits[split].shards]
@@ -71,7 +71,7 @@ def fits(
 
 
 def remove_stale(output: str, marker: Marker) -> None:
-    """Removes a `transform_fn/` of another dataset than the marker describes; other programs' folders stay."""
+    """Removes a `transform_fn/` that does not belong to the marker's dataset; other programs' folders stay."""
     if storage.exists(storage.join(output, TRANSFORM_FN, NOTE)) and not fits(read_note(output), marker):
         _remove(output)
 
@@ -126,7 +126,7 @@ def _publish_locally(built: Path, output: str) -> None:
 
 
 def _remove(output: str) -> None:
-    """Removes the folder; an interruption leaves a note without a model, which counts as ours, or hidden remains."""
+    """Removes the folder; an interruption leaves a note without a model, which counts as ours, or a hidden folder."""
     target = storage.join(output, TRANSFORM_FN)
     if storage.is_local(output):
         away = storage.temporary_name(target)

@@ -45,9 +45,9 @@ class TooLarge(BadPacking):
 
 
 def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> Iterator[memoryview]:
-    """Yields the unpacked bytes of a gzip file of one or several members, as far as it is not damaged.
+    """Yields the unpacked bytes of a gzip file of one or several members, up to any damage.
 
-    If a file begins like a bomb, nothing is yielded before its whole size is known: counting takes a moment, whereas
+    If a file begins like a bomb, nothing is yielded until its whole size is known: counting takes a moment, whereas
     processing the bytes could take hours.
 
     Args:
@@ -85,12 +85,12 @@ def most_unpacked(size: int, max_ratio: int = MAX_RATIO, free_bytes: int | None 
 
 
 def read_bounded(records: RecordFile, stored: StoredFile, max_ratio: int) -> Iterator[tuple[int, memoryview | Damage]]:
-    """Yields what `records` yields; if a gzip file unpacks to too much, a `Damage`, and then nothing more.
+    """Yields what `records` yields; if a gzip file unpacks to too much, ends with a `Damage`.
 
-    A file that begins as a bomb yields nothing else.
+    If a file begins like a bomb, that is all it yields.
 
     Args:
-        records: of the file.
+        records: the file's records.
         stored: the file.
         max_ratio: a gzip file may unpack to `FREE_BYTES_OF_RECORDS` plus this multiple of its size.
     """
@@ -118,7 +118,7 @@ def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[
 
     Args:
         archive: the archive.
-        name: the member's.
+        name: the member's name.
         max_ratio: it may unpack to `FREE_BYTES` plus this multiple of its size.
 
     Raises:
@@ -148,7 +148,7 @@ def read_zip_member(member: ZipMember, data: bytes) -> bytes:
         data: the bytes of the archive from `member.start` on.
 
     Raises:
-        BadPacking: they do not match the archive's directory.
+        BadPacking: the bytes do not match the archive's directory.
     """
     if len(data) != member.packed:
         raise BadPacking("the archive ends inside the member")

@@ -1,4 +1,4 @@
-"""Versions: complete datasets in folders of their own below an output, and the pointer to the current one."""
+"""Versions: complete datasets, each in its own folder below an output, and the pointer to the current one."""
 
 import re
 from contextlib import suppress
@@ -19,7 +19,7 @@ _MOST_BYTES = 1_000
 
 
 def version_name(plan_id: str, number: int) -> str:
-    """The name of the folder of a plan's first, second, ... version: the plan's id, with a number from 2."""
+    """The folder name of a plan's first, second, ... version: the plan's id, followed by the number from 2 on."""
     return plan_id if number == 1 else f"{plan_id}-{number}"
 
 
@@ -30,7 +30,7 @@ def split_version(name: str) -> tuple[str, int] | None:
 
 
 def version_names(output: str) -> list[str]:
-    """The names of the folders of an output's versions, complete or not; those of a plan in the order of their numbers.
+    """The folder names of an output's versions, complete or not; those of one plan in the order of their numbers.
 
     Raises:
         OSError: the output cannot be listed.
@@ -58,14 +58,14 @@ def read_versions(output: str) -> dict[str, Marker | None]:
 
 
 def explain_choice(output: str, otherwise: str = "convert the dataset again") -> str:
-    """What to do if the current version is not known; `otherwise` if there is none to choose."""
+    """Says what to do if the current version is not known; `otherwise` if there is none to choose."""
     if complete := [name for name, marker in read_versions(output).items() if marker]:
         return f"choose the latest version with recordmill versions {output} --use {complete[-1]}"
     return f"no version is complete, so {otherwise}"
 
 
 def find_pointer(output: str) -> Pointer | None:
-    """The pointer of a folder with versions; None if there is none that can be used.
+    """The pointer of a folder with versions; None if there is no usable one.
 
     Raises:
         OSError: it cannot be read.
@@ -81,7 +81,7 @@ def _read_pointer(output: str) -> bytes | None:
 
 
 def _parse_pointer(content: bytes) -> tuple[Pointer | None, str]:
-    """A pointer, or what is wrong with it."""
+    """A pointer, or the problem with it."""
     try:
         value = orjson.loads(content)
         form = value.get("recordmill") if isinstance(value, dict) else None

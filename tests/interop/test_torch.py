@@ -123,7 +123,7 @@ def test_images_through_a_transform_are_stacked(convert):
 def test_images_of_one_size_are_decoded_into_the_batch(convert, workers):
     dataset = convert("sample", "default", "--set=images.resize.exact=[64,64]")
     train = recordmill.open(dataset.folder)["train"]
-    assert train.takes_rooms
+    assert train.takes_buffers
     stream = recordmill.TorchStream(train, make_order(train))
     images, labels = zip(*DataLoader(stream, batch_size=None, num_workers=workers), strict=True)
     pairs = [train[number] for numbers in make_order(train) for number in numbers]

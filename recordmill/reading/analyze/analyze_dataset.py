@@ -1,7 +1,7 @@
 """Writes `transform_fn/` for a finished dataset.
 
-TensorFlow Transform computes mean and variance of the pixels, and quantiles of the sides, from 64 bytes per image that
-the sidecars have. A SavedModel with these numbers turns encoded images and label texts into float images and label ids.
+TensorFlow Transform computes mean and variance of the pixels, and quantiles of the sides, from 64 bytes per image in
+the sidecars. A SavedModel with these numbers turns encoded images and label texts into float images and label ids.
 """
 
 import hashlib
@@ -51,7 +51,7 @@ def choose_split(marker: Marker, asked: str | None, path: str) -> str:
 
 
 def read_moments(path: str, marker: Marker, split: str) -> NDArray[np.int64]:
-    """The numbers of every image of a split, in the order of its shards and records.
+    """The moments and sides of every image of a split, in the order of its shards and records.
 
     Args:
         path: the dataset's folder.
@@ -59,8 +59,8 @@ def read_moments(path: str, marker: Marker, split: str) -> NDArray[np.int64]:
         split: the split's name.
 
     Returns:
-        int64 of shape (images, 8): `COLUMNS`. The channel of a gray image counts as all three, as
-        `tf.io.decode_jpeg(channels=3)` returns it.
+        int64 of shape (images, 8): `COLUMNS`. The channel of a gray image is repeated for all three, as in
+        `tf.io.decode_jpeg(channels=3)`.
 
     Raises:
         LoadError: the sidecars have no moments, or do not match the marker.
@@ -119,8 +119,8 @@ RANK_ERROR = 0.001
 """The `epsilon` of `tft.quantiles`: a boundary's rank is off by at most this share of the images."""
 
 BUCKETS = 100
-_ROWS_A_BATCH = 10_000
-_LOW = 2**31  # squares are summed in two halves of 31 bits: 1.6 million images of 90 megapixels would overflow
+_ROWS_PER_BATCH = 10_000
+_LOW = 2**31  # squares are summed in halves of 31 bits: one sum over 1.6 million images of 90 megapixels would overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Sides:
     Attributes:
         least: the exact minimum.
         most: the exact maximum.
-        quantiles: 99 of them, the first to the 99th hundredth, each within `RANK_ERROR` of its rank.
+        quantiles: the 99 percentiles from the 1st to the 99th, each within `RANK_ERROR` of its rank.
     """
 
     least: int
@@ -165,8 +165,8 @@ class Statistics:
         return (self.height.least, self.width.least) if same else None
 
 
-def describe_findings(images: int, found: Mapping[str, NDArray[Any]]) -> Statistics:
-    """Computes statistics from TensorFlow Transform's results.
+def compute_statistics(images: int, found: Mapping[str, NDArray[Any]]) -> Statistics:
+    """Computes a split's statistics from TensorFlow Transform's results.
 
     Sums of integers are exact, so mean and variance are correctly rounded.
 
@@ -218,7 +218,7 @@ def run_analysis(numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         numbers: int64 of shape (images, 8), as returned by `read_moments`.
 
     Returns:
-        What `describe_findings` takes.
+        The input of `compute_statistics`.
     """
     import apache_beam as beam
     import tensorflow as tf
@@ -250,8 +250,8 @@ def _batches(numbers: NDArray[np.int64]) -> Iterator["pa.RecordBatch"]:
     """Record batches of one column, `row`: lists of eight numbers."""
     import pyarrow as pa
 
-    for start in range(0, len(numbers), _ROWS_A_BATCH):
-        part = numbers[start : start + _ROWS_A_BATCH]
+    for start in range(0, len(numbers), _ROWS_PER_BATCH):
+        part = numbers[start : start + _ROWS_PER_BATCH]
         offsets = np.arange(0, part.size + 1, len(COLUMNS), dtype=np.int32)
         yield pa.record_batch({"row": pa.ListArray.from_arrays(pa.array(offsets), pa.array(part.ravel()))})
 
@@ -313,7 +313,7 @@ class Analysis:
     Attributes:
         done: whether the analysis ran; False if an earlier one still matches.
         note: the content of `analysis.json`.
-        seconds: the time of importing TensorFlow, and of the rest.
+        seconds: the time for `imports` (TensorFlow), and for the rest.
     """
 
     done: bool
@@ -346,7 +346,7 @@ def analyze_dataset(
         split: the split to analyse; None: that of an existing analysis if it matches, otherwise `train`.
         size: height and width of the model's images; None: those of an existing analysis if it matches, otherwise
             the size of all images if it is the same, otherwise `DEFAULT_SIZE`.
-        importing: entered while TensorFlow is imported, which takes seconds and is noisy.
+        importing: a context in which TensorFlow is imported, which takes seconds and is noisy.
 
     Raises:
         RecordmillError: the dataset cannot be analysed, for a reason that a user can fix.
@@ -364,7 +364,7 @@ def analyze_dataset(
     with importing or nullcontext():
         _import_tensorflow()
     imports = time.monotonic() - read
-    statistics = describe_findings(len(numbers), run_analysis(numbers))
+    statistics = compute_statistics(len(numbers), run_analysis(numbers))
     size = size or statistics.common_size or DEFAULT_SIZE
     note = _describe(statistics, marker, split, size)
     with tempfile.TemporaryDirectory(prefix="recordmill-") as folder:
@@ -379,7 +379,7 @@ def _import_tensorflow() -> None:
 
 
 def _describe(statistics: Statistics, marker: Marker, split: str, size: tuple[int, int]) -> dict[str, Any]:
-    """`analysis.json`."""
+    """The content of `analysis.json`."""
     return {
         "plan": marker.plan.id,
         "contents": contents_digest(marker, split),

@@ -1,1 +1,1 @@
-"""Comparing datasets by their sidecars."""
+"""Compares datasets by their sidecars."""

@@ -29,10 +29,10 @@ KINDS: Mapping[str, str] = {
     "relabelled": "other class",
     "moved": "other split",
 }
-"""How a row may differ. A row may be of several kinds."""
+"""The ways in which a row may differ; several may apply."""
 
 MOST_EXAMPLES = 10
-"""Examples of each kind."""
+"""Examples kept for each kind."""
 
 Row = Mapping[str, Any]
 Entry = tuple[int, str, str | None, Row]
@@ -43,10 +43,10 @@ _BATCH = 10_000
 
 @dataclass(frozen=True, slots=True)
 class RowJudge:
-    """Says how two rows of one source differ.
+    """Finds out how two rows of one source differ.
 
     Attributes:
-        compares_rest: whether equal sources give equal Examples, except for what differs in their annotations.
+        compares_rest: whether equal sources give equal Examples unless their annotations differ.
         stores_split: whether Examples have their split.
     """
 
@@ -54,7 +54,7 @@ class RowJudge:
     stores_split: bool
 
     def find_kinds(self, one: Row, other: Row, splits: tuple[str | None, str | None], renamed: bool) -> Iterator[str]:
-        """The kinds of `KINDS` by which two rows differ; a renamed file may have its name in its Example."""
+        """Yields those of `KINDS` that apply to two rows; a renamed file may have its name in its Example."""
         same_source, same_class = one["sha256"] == other["sha256"], one["class"] == other["class"]
         moved = splits[0] != splits[1] and None not in splits
         if not same_source:
@@ -71,7 +71,7 @@ class RowJudge:
 
 
 def _annotations(row: Row) -> tuple[Any, Any]:
-    """What the rows of every dataset have of annotations: the classes, and the number of boxes."""
+    """The annotations that rows have in every dataset: the classes, and the number of boxes."""
     return row.get("classes"), (row.get("boxes") or {}).get("listed")
 
 
@@ -83,13 +83,13 @@ def _differ(one: Row, other: Row) -> bool:
 
 @dataclass(slots=True)
 class Comparison:
-    """How two datasets differ.
+    """The differences between two datasets.
 
     Attributes:
         rows: the number of rows of each.
         unchanged: rows that do not differ.
         counts: rows by kind.
-        examples: the first keys of each kind, with what has changed.
+        examples: the first keys of each kind, with the change.
         settings: differences between settings, versions and class ids, in words.
     """
 
@@ -112,7 +112,7 @@ class Comparison:
 
 
 def compare_rows(before: Iterable[Entry], after: Iterable[Entry], judge: RowJudge) -> Comparison:
-    """Compares rows, both in ascending order of hash and key.
+    """Compares two streams of rows in ascending order of hash and key.
 
     Raises:
         TemporaryFileError: there is no room on this machine for rows without a partner.
@@ -142,7 +142,7 @@ def compare_rows(before: Iterable[Entry], after: Iterable[Entry], judge: RowJudg
 
 
 def _join(before: Iterator[Entry], after: Iterator[Entry]) -> Iterator[tuple[int, Entry, Entry]]:
-    """Pairs of one key (2, one, other), and entries of the first (0) or the second (1) that have no partner."""
+    """Pairs with the same key (2, one, other), and entries of the first (0) or second (1) without a partner."""
     one, other = next(before, None), next(after, None)
     while one and other:
         if one[0] == other[0] and one[1] == other[1]:
@@ -162,7 +162,7 @@ def _join(before: Iterator[Entry], after: Iterator[Entry]) -> Iterator[tuple[int
 
 
 def _compare_pair(found: Comparison, judge: RowJudge, one: Entry, other: Entry, renamed: bool = False) -> None:
-    """Counts the kinds by which two entries of one image differ."""
+    """Counts the kinds of difference between two entries of one image."""
     (_, old_key, old_split, old), (_, key, split, new) = one, other
     kinds = list(judge.find_kinds(old, new, (old_split, split), renamed))
     if renamed:
@@ -175,7 +175,7 @@ def _compare_pair(found: Comparison, judge: RowJudge, one: Entry, other: Entry, 
 
 
 def _compare_alone(found: Comparison, judge: RowJudge, rows: Iterator[tuple[int, str, str | None, Row]]) -> None:
-    """Counts rows of one digest without a partner: one that was removed and one that was added are one renamed file."""
+    """Counts rows of one digest without a partner: if one was removed and one was added, the file was renamed."""
     first: tuple[list[Entry], list[Entry]] = ([], [])
     counts = [0, 0]
     for side, key, split, row in rows:
@@ -197,14 +197,14 @@ _DERIVED = frozenset(
 )
 """Parts of a recipe that follow from the input or from other parts."""
 
-_OF_OTHER_FILES = frozenset(
+_SELECTION = frozenset(
     ("compression", "duplicates", "exclude", "ignore", "include", "index_files", "keep", "limit", "limit_per_class")
 ) | {"name", "seed", "shards", "splits"}
 """Parts that decide which records there are and where, not what they contain."""
 
 
 def compare_datasets(before: Dataset, after: Dataset) -> Comparison:
-    """Compares two datasets of Recordmill, in memory that does not grow with them.
+    """Compares two datasets of Recordmill, in bounded memory.
 
     Raises:
         LoadError: one of them has no marker, or a sidecar cannot be understood.
@@ -226,8 +226,8 @@ def seed_of(marker: Marker) -> int:
 
 
 def judge_of(old: Marker, new: Marker) -> RowJudge:
-    """What is known of rows of these datasets."""
-    alike = _without(_DERIVED | _OF_OTHER_FILES, old) == _without(_DERIVED | _OF_OTHER_FILES, new)
+    """Makes the judge for the rows of two datasets."""
+    alike = _without(_DERIVED | _SELECTION, old) == _without(_DERIVED | _SELECTION, new)
     same_ids = all(new.labels.get(name, number) == number for name, number in old.labels.items())
     stores_split = any(entry.field == "split" for entry in new.features.values())
     return RowJudge(alike and same_ids, stores_split)
@@ -247,7 +247,7 @@ def read_entries(dataset: Dataset, seed: int) -> Iterator[Entry]:
     """The rows of all records, in ascending order of the hash of their keys with this seed.
 
     Raises:
-        LoadError: Recordmill did not write them like this.
+        LoadError: a sidecar is malformed or out of order.
         OSError: a sidecar cannot be read.
     """
     own = seed_of(dataset.require_marker())

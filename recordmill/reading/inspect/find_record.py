@@ -101,7 +101,7 @@ def _has_index(dataset: Dataset) -> bool:
 
 
 def _read_by_index(dataset: Dataset, shards: Sequence[Shard], number: int) -> FoundRecord | None:
-    """The record; None if there is no index, or reading up to the record tells more about a damage."""
+    """The record; None if there is no index, or if reading up to the record describes damage better."""
     if not _has_index(dataset):
         return None
     try:
@@ -116,7 +116,7 @@ def _read_by_index(dataset: Dataset, shards: Sequence[Shard], number: int) -> Fo
 
 
 def find_key(dataset: Dataset, key: str) -> list[FoundRecord]:
-    """The record of a key, such as `cat/0001.jpg`, by the dataset's index; without one as `find_source`.
+    """Finds the record of a key, such as `cat/0001.jpg`, by the dataset's index, or without one like `find_source`.
 
     Raises:
         LoadError: there is none; the message says why if it was rejected.
@@ -127,11 +127,11 @@ def find_key(dataset: Dataset, key: str) -> list[FoundRecord]:
     for split, shards in dataset.splits.items():
         if (number := read_index(dataset, shards).find_key(key)) is not None:
             return [read_record(dataset, split, number)]
-    raise LoadError(_say_why_not(dataset, key))
+    raise LoadError(_explain_absence(dataset, key))
 
 
 def _walk(shards: Iterable[Shard], first: int = 0) -> Iterator[FoundRecord]:
-    """The records of files, intact and damaged; skips files whose records are known to be numbered below `first`."""
+    """Yields the records of files, intact and damaged, but skips files whose records are known to precede `first`."""
     before = 0
     for shard in shards:
         if shard.records is not None and before + shard.records <= first:
@@ -166,14 +166,14 @@ def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
     else:
         found = list(_find_by_records(dataset, file, content))
     if not found:
-        raise LoadError(_say_why_not(dataset, file))
+        raise LoadError(_explain_absence(dataset, file))
     return found
 
 
 def _find_by_rows(dataset: Dataset, file: str, digest: str) -> Iterator[FoundRecord]:
     for split, shards in dataset.splits.items():
         for number, row in enumerate(row for shard in shards for row in shard.rows()):
-            if _is_same(row.key, file) or (digest and row.sha256 == digest):
+            if _paths_match(row.key, file) or (digest and row.sha256 == digest):
                 yield read_record(dataset, split, number)
 
 
@@ -188,17 +188,17 @@ def _find_by_records(dataset: Dataset, file: str, content: bytes | None) -> Iter
             yield found
 
 
-def _is_same(key: str, file: str) -> bool:
+def _paths_match(key: str, file: str) -> bool:
     """Whether one path ends with the other."""
     return key == file or key.endswith(f"/{file}") or file.endswith(f"/{key}")
 
 
-def _say_why_not(dataset: Dataset, file: str) -> str:
+def _explain_absence(dataset: Dataset, file: str) -> str:
     sidecars = [shard.sidecar for shard in dataset.shards if shard.sidecar]
     names = dataset.marker.sidecars_without_records if dataset.marker else ()
     sidecars += [storage.join(dataset.folder, name) for name in names]
     for row in (row for sidecar in sidecars for row in read_rows(sidecar)):
-        if isinstance(row, RejectedRow) and _is_same(row.key, file):
+        if isinstance(row, RejectedRow) and _paths_match(row.key, file):
             fate = f"left out: {row.left_out}" if row.rejected is None else f"rejected: {row.rejected}"
             return f"{row.key} was {fate} ({row.detail})"
     return f"no record of {dataset.folder} comes from {file}"
@@ -215,7 +215,7 @@ def extract_images(
 
     Args:
         dataset: the dataset.
-        folder: a local folder; must not exist or be empty.
+        folder: a local folder, new or empty.
         chosen: the records; None for all.
         limit: the maximum number of images; None for all.
 

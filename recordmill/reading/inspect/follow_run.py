@@ -1,4 +1,4 @@
-"""Follows a run from outside, on any runner and machine, by what it leaves in its staging folder."""
+"""Follows a run from outside, on any runner and machine, by the files in its staging folder."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,15 +17,15 @@ from recordmill.storage.versions import current_folder, work_folders
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
         plan: the id of its plan.
-        shards: how many are finished.
-        shards_planned: how many there will be; 0 if the run does not say.
-        images: how many have been written or rejected in finished shards.
-        images_planned: how many there are; 0 if the run does not say.
-        rejected: how many have been rejected in finished shards.
+        shards: finished shards.
+        shards_planned: shards in total; 0 if the run does not say.
+        images: images written or rejected in finished shards.
+        images_planned: images in total; 0 if the run does not say.
+        rejected: images rejected in finished shards.
         bytes: the size of finished shards.
     """
 
@@ -47,15 +47,15 @@ class RunProgress:
 
 
 _UNREADABLE = (FileNotFoundError, KeyError, TypeError, ValueError)
-"""What reading a file raises that the run is replacing, or that another version wrote."""
+"""Errors of reading a file that the run is replacing, or that another version wrote."""
 
 
 def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]:
-    """Yields how far the run in an output is whenever that changes, until the dataset is complete.
+    """Yields the progress of the run in an output whenever it changes, until the dataset is complete.
 
     Args:
         output: the folder.
-        wait: is called between two looks at it.
+        wait: called between two checks of the folder.
 
     Raises:
         LoadError: no run is at work there, or it ends without a dataset.
@@ -96,7 +96,7 @@ def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]
 
 
 def _find_run(output: str) -> tuple[str, dict[str, dict[str, Any]], list[str]]:
-    """The path of the staging folder of the run that came last, the claims in it by run, and the names of its files."""
+    """The path of the latest run's staging folder, the claims in it by run, and the names of its files."""
     found: list[tuple[str, str, dict[str, dict[str, Any]], list[str]]] = [("", "", {}, [])]
     folders = work_folders(output)
     stagings = [storage.join(each, name) for each in folders for name in staging_names(storage.folder_names(each))]

@@ -42,7 +42,7 @@ class ImageLayout:
 
 
 def image_from(values: Mapping[str, Any], info: SplitInfo, key: str, layout: ImageLayout) -> "tf.Tensor":
-    """One record's image: uint8 as stored, or resized bilinearly to float32; both from 0 to 255, height by width first.
+    """One record's image, height by width by channels, 0 to 255: uint8 as stored, or float32 if resized (bilinearly).
 
     Args:
         values: the record's parsed features.
@@ -65,7 +65,7 @@ def image_from(values: Mapping[str, Any], info: SplitInfo, key: str, layout: Ima
 
 
 def _raw_image(values: Mapping[str, Any], info: SplitInfo, key: str, layout: ImageLayout) -> "tf.Tensor":
-    """Pixels of uint8; their shape is in the record, or the same for all."""
+    """Raw pixels as uint8; their shape is in the record, or the same for all."""
     import tensorflow as tf
 
     height, width = info.key_of("height"), info.key_of("width")
@@ -106,10 +106,10 @@ class ElementLayout:
 
     Attributes:
         shape: `pair`: (image, label), `dict`: values by key, `tuple`: values in the order of `keys`.
-        keys: its features.
+        keys: its features' keys.
         image: the key of the image to decode; None if none is decoded.
         multi_hot: the key of the labels that become multi-hot; None if none do.
-        is_ragged: whether elements have features of any number of values.
+        is_ragged: whether elements have features with a varying number of values.
     """
 
     shape: Shape
@@ -155,10 +155,10 @@ def choose_elements(info: SplitInfo, features: Literal["all"] | Sequence[str] | 
 
 
 def parse_function(info: SplitInfo, layout: ElementLayout, padded: bool) -> "Callable[[tf.Tensor], dict[str, Any]]":
-    """The function that parses a batch of serialised Examples into tensors by key, and names classes by their ids.
+    """Makes the function that parses a batch of serialised Examples into tensors by key; class names become ids.
 
-    Features of many values become ragged tensors, or are `padded` with zeros to the longest of the batch. What the
-    elements do not need is not parsed.
+    Features with several values become ragged tensors, or are `padded` with zeros to the longest in the batch. Features
+    that the elements do not need are not parsed.
     """
     import tensorflow as tf
 
@@ -185,7 +185,7 @@ def parse_function(info: SplitInfo, layout: ElementLayout, padded: bool) -> "Cal
 def finish_function(
     info: SplitInfo, layout: ElementLayout, images: ImageLayout
 ) -> "Callable[[Mapping[str, Any]], Any]":
-    """The function that turns parsed values into an element: of one record if an image is decoded."""
+    """Makes the function that turns parsed values (one record's if it decodes an image) into an element."""
     import tensorflow as tf
 
     def finish(values: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""`load`: one split of a dataset as a tf.data dataset, ready for `fit`, whose errors name the shard."""
+"""`load`: reads a split as a tf.data dataset that is ready for `fit`, and whose errors name the shard."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -111,10 +111,10 @@ def read_shards(info: SplitInfo, order: ReadingOrder, num_replicas: int, index: 
 
 
 def _read_shard(path: "tf.Tensor", count: "tf.Tensor", size: "tf.Tensor", compression: str) -> "tf.data.Dataset":
-    """The records of one file and, if their number is not `count`, the error that says why.
+    """The records of one file, followed by an error that says why if there are not `count` of them.
 
     TensorFlow's own errors do not name the file, and it does not notice a file truncated between two records.
-    `ignore_errors` ends the file at the first damage, but retries a file that cannot be opened: hence the check before.
+    `ignore_errors` stops at the first damage, but retries a file that cannot be opened, so that is checked first.
     """
     import tensorflow as tf
 
@@ -124,7 +124,7 @@ def _read_shard(path: "tf.Tensor", count: "tf.Tensor", size: "tf.Tensor", compre
     records = tf.data.TFRecordDataset(readable, compression, _READ_BYTES).ignore_errors()
 
     def stop(path: "tf.Tensor", fault: "tf.Tensor") -> "tf.Tensor":
-        reason = tf.numpy_function(_fault_behind, [path, fault, compression, count], tf.string, stateful=True)
+        reason = tf.numpy_function(_fault_after, [path, fault, compression, count], tf.string, stateful=True)
         with tf.control_dependencies([tf.debugging.Assert(False, [reason], summarize=1)]):
             return tf.identity(path)
 
@@ -135,7 +135,7 @@ def _fault_before(path: bytes, size: Any) -> bytes:
     return _find_fault(path.decode(), int(size)).encode()
 
 
-def _fault_behind(path: bytes, fault: bytes, compression: bytes, count: Any) -> bytes:
+def _fault_after(path: bytes, fault: bytes, compression: bytes, count: Any) -> bytes:
     """Finds out why a file ended early: reads it again, without TensorFlow, up to the damage."""
     if fault:
         return fault
@@ -159,7 +159,7 @@ _SHUFFLED_BYTES = 2**28
 
 @dataclass(frozen=True, slots=True)
 class _Batches:
-    """How elements are batched; without `size`, they are not."""
+    """How elements are batched; they are not if `size` is None."""
 
     size: int | None
     drop_remainder: bool
@@ -191,35 +191,35 @@ def load(
     index: int = 0,
     input_context: "tf.distribute.InputContext | None" = None,
 ) -> "tf.data.Dataset":
-    """Reads a split, or several as one: shards in parallel, parsed in batches, decoded on all processors, prefetched.
+    """Reads a split, or several as one: shards in parallel, records parsed in batches, images decoded on all cores.
 
     Args:
         path: the dataset's folder.
         split: the split's name; several as a sequence, or joined by `+`.
         batch_size: records per batch; None for single elements.
-        image_size: height and width to resize to, as float32; None: as stored, uint8. Both are from 0 to 255.
+        image_size: height and width to resize to, as float32; None: as stored, uint8. Values are 0 to 255 in both.
         fit: how an image of another aspect ratio fills `image_size`: `stretch`, `crop` or `pad`.
         channels: 3, 1 (grayscale) or 0 (as stored).
-        shuffle: True shuffles shards, and records in a buffer of 256 MiB, in each epoch; a number: of that many.
+        shuffle: True shuffles shards, and records in a buffer of 256 MiB, in each epoch; a number: of as many records.
         seed: makes shuffling the same on every run.
         repeat: number of epochs; True repeats forever. Batches span the ends of epochs.
-        deterministic: whether the order is the same everywhere; None: unless shuffled without a seed.
-        drop_remainder: drops a last batch that is not full.
-        features: None for pairs of image and label if the dataset has both, otherwise for dicts of all features; `all`
-            for such dicts in any case; keys for tuples of those features.
+        deterministic: whether the order must be independent of timing; None: unless shuffled without a seed.
+        drop_remainder: drops the last batch if it is not full.
+        features: None for pairs of image and label if the dataset has both, otherwise dicts of all features; `all` for
+            dicts in any case; keys for tuples of those features.
         decode: False leaves images as the stored bytes.
         uneven: batches values that differ in length as `ragged` tensors, or `padded` with zeros.
         num_replicas: number of readers that share the shards.
         index: the index of this reader, from 0.
-        input_context: gives both, inside `tf.distribute`; `batch_size` is then the total of all replicas.
+        input_context: sets both, inside `tf.distribute`; `batch_size` is then the total over all replicas.
 
     Returns:
-        A dataset of known cardinality, with the split's `SplitInfo` as its attribute `info`. A pair's label is an id,
-        looked up if names are stored; for images with several labels it is multi-hot, of length `info.label_depth`.
+        A prefetched dataset of known cardinality, with the split's `SplitInfo` as its attribute `info`. A pair's label
+        is an id, looked up if names are stored; it is multi-hot, of length `info.label_depth`, if images have several.
 
     Raises:
-        LoadError: it cannot be read as requested, or has no images. A shard that turns out to be damaged later raises
-            `tf.errors.InvalidArgumentError` with its name.
+        LoadError: the split cannot be read as requested, or has no images. If a shard turns out to be damaged later,
+            iteration raises `tf.errors.InvalidArgumentError` with its name.
     """
     _check_tensorflow()
     num_replicas, index, batch_size = _share(num_replicas, index, batch_size, input_context)
@@ -227,14 +227,14 @@ def load(
     layout = choose_elements(info, features, decode)
     order = _order(info, shuffle, seed, repeat, deterministic)
     batches = _Batches(batch_size, drop_remainder, uneven, order.deterministic)
-    images = ImageLayout(image_size, fit, channels, _size_of_all(info, layout, image_size, batches))
+    images = ImageLayout(image_size, fit, channels, _required_size(info, layout, image_size, batches))
     records, count = read_shards(info, order, num_replicas, index)
     dataset = _make_elements(records, info, layout, images, batches)
     return _finish(dataset, info, _cardinality(count, order.repeat, batches), num_replicas)
 
 
 def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
-    """The splits to read; an empty one raises, since training on nothing would pass silently."""
+    """Describes the splits to read; an empty one raises, since training on nothing would go unnoticed."""
     info = describe_split(path, split)
     if not info.num_examples:
         raise LoadError(
@@ -277,7 +277,7 @@ def _order(
     return ReadingOrder(bool(shuffle), buffer, seed, epochs, is_fixed)
 
 
-def _size_of_all(
+def _required_size(
     info: SplitInfo, layout: ElementLayout, image_size: tuple[int, int] | None, batches: _Batches
 ) -> tuple[int, int] | None:
     """The size that stored images must have, if only images of one size can be batched."""
@@ -293,7 +293,7 @@ def _size_of_all(
 def _make_elements(
     records: "tf.data.Dataset", info: SplitInfo, layout: ElementLayout, images: ImageLayout, batches: _Batches
 ) -> "tf.data.Dataset":
-    """Parses in batches; splits them only if records are decoded or requested one by one."""
+    """Parses records in batches, which are split only to decode images or to yield single elements."""
     import tensorflow as tf
 
     parallel: dict[str, Any] = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": batches.deterministic}

@@ -1,4 +1,4 @@
-"""Describes one split before any record is read: files, features, label names, numbers, weights."""
+"""Describes one split before any record is read: its files, features, class names, counts and weights."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class SplitInfo:
             number of these.
         shards: the files, in the marker's order.
         compression: `gzip` or `none`.
-        raw: whether images are stored as their pixels, height by width by channels of uint8, not encoded.
+        raw: whether images are stored as uint8 pixels, height by width by channels, instead of encoded.
     """
 
     folder: str
@@ -87,9 +87,9 @@ class SplitInfo:
 
     @cached_property
     def image_size(self) -> tuple[int, int] | None:
-        """The height and width of all images, by the first rows of the sidecars; None if they differ.
+        """The height and width of all images, judging by the first rows of the first sidecar; None if they differ.
 
-        Only the first 256 KiB of the first sidecar are read, so later images may have other sizes.
+        Only its first 256 KiB are read, so later images may have other sizes.
         """
         if not self.shards:
             return None
@@ -118,7 +118,7 @@ def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo
 
 
 def describe_dataset(dataset: Dataset, split: str | Sequence[str]) -> SplitInfo:
-    """As `describe_split`, of a dataset that is open."""
+    """Like `describe_split`, for a dataset that is already open."""
     marker, names = dataset.require_marker(), dataset.split_names(split)
     recipe = marker.plan.settings
     counts = sum((Counter(marker.splits[name].class_counts) for name in names), Counter[str]())

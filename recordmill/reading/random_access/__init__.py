@@ -1,1 +1,1 @@
-"""Reads any record of a dataset at once, by its number or its key, without TensorFlow or Beam."""
+"""Random access to a dataset's records, by number or by key, without TensorFlow or Beam."""

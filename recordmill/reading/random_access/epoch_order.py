@@ -1,4 +1,4 @@
-"""The order in which ranks and workers read a split, so that training can go on from the middle of an epoch."""
+"""The order in which ranks and workers read a split; training can resume in the middle of an epoch."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -17,22 +17,22 @@ _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # spl
 
 @dataclass(slots=True, kw_only=True)
 class EpochOrder:
-    """The batches of record numbers that one rank reads: an order of all records, another one in each epoch.
+    """Batches of record numbers for one rank, from an order of all records that changes with each epoch.
 
-    Each step takes the next `batch_size * ranks` records of the order, and each rank every `ranks`-th of them. What all
-    ranks have read is therefore always the beginning of the order, and any number of ranks can go on from there. It
-    is a `batch_sampler` for PyTorch's `DataLoader`.
+    Each step takes the next `batch_size * ranks` records of the order, and each rank every `ranks`-th of them. What the
+    ranks have read together is therefore always the beginning of the order, from where any number of ranks can resume.
+    It is a `batch_sampler` for PyTorch's `DataLoader`.
 
     Attributes:
         records: the number of records.
         batch_size: records per batch of one rank.
-        shuffle: False for the records' own order.
-        seed: chooses the order.
+        shuffle: False keeps the records' own order.
+        seed: selects the order.
         rank: the number of this reader, from 0.
         ranks: the number of readers.
         drop_last: leaves out a last step that is not full, so that all ranks take the same number of steps.
         epoch: the current epoch, from 0.
-        start: the number of records of the epoch that all ranks have read before.
+        start: the number of the epoch's records that all ranks together have read already.
     """
 
     records: int
@@ -46,7 +46,7 @@ class EpochOrder:
     start: int = 0
 
     def __post_init__(self) -> None:
-        """Raises LoadError if there is no such order."""
+        """Raises LoadError if no order has these values."""
         if self.batch_size < 1 or not 0 <= self.rank < self.ranks:
             raise LoadError(
                 f"batch_size is {self.batch_size}, and rank {self.rank} of {self.ranks} ranks: give a positive "
@@ -63,7 +63,7 @@ class EpochOrder:
         return self.share(0, 1)
 
     def share(self, worker: int, workers: int) -> Iterator[list[int]]:
-        """Yields every `workers`-th batch, from the one of this worker."""
+        """Yields this worker's batches: every `workers`-th from number `worker`."""
         step = self.batch_size * self.ranks
         for begin in range(self.start, self.records, step)[worker::workers]:
             end = min(begin + step, self.records)
@@ -78,27 +78,27 @@ class EpochOrder:
         return full + (rest > self.rank and not self.drop_last)
 
     def set_epoch(self, epoch: int) -> None:
-        """Begins an epoch; the current one goes on from `start`.
+        """Begins an epoch; setting the current one again keeps `start`.
 
         Raises:
             LoadError: it is negative.
         """
         if epoch != self.epoch:
-            replace(self, epoch=epoch, start=0)  # which checks it
+            replace(self, epoch=epoch, start=0)  # validates it
             self.epoch, self.start = epoch, 0
 
     def position(self, batches: int) -> dict[str, int]:
-        """The position after this rank took a number of batches since `start`; the same for all ranks."""
+        """The position after this rank has taken a number of batches since `start`; the same for all ranks."""
         done = self.start + batches * self.batch_size * self.ranks
         over = done >= self.records or (self.drop_last and done + self.batch_size * self.ranks > self.records)
         state = {"epoch": self.epoch + 1, "start": 0} if over else {"epoch": self.epoch, "start": done}
         return {"records": self.records, "shuffle": int(self.shuffle), "seed": self.seed, **state}
 
     def resume(self, position: Mapping[str, int]) -> None:
-        """Goes on from a position that `position` gave, with any number of ranks and any `batch_size`.
+        """Resumes from a position that `position` returned, with any number of ranks and any `batch_size`.
 
         Raises:
-            LoadError: it is a position in another split, or not a position; the order stays as it is.
+            LoadError: it is a position in another split, or not a position; the order is unchanged.
         """
         numbers = {key: each for key, each in position.items() if type(each) is int}
         if {*numbers} != {"records", "shuffle", "seed", "epoch", "start"} or numbers["records"] != self.records:
@@ -110,10 +110,10 @@ class EpochOrder:
 
 
 def shuffle(places: NDArray[np.int64], count: int, seed: int, epoch: int) -> NDArray[np.int64]:
-    """The numbers at some places of an order of `count` records, without computing the rest of the order.
+    """The numbers at some places of a shuffled order of `count` records, without computing all of it.
 
-    It is a Feistel network over a rectangle of at least `count` cells (Black and Rogaway, "Ciphers with arbitrary
-    finite domains"): numbers outside are mapped again.
+    A Feistel network permutes a rectangle of at least `count` cells; results of `count` or more are mapped again (Black
+    and Rogaway, "Ciphers with arbitrary finite domains").
     """
     width = isqrt(max(count - 1, 0)) + 1
     height = np.uint64(-(-count // width))
@@ -138,7 +138,7 @@ def _keys(seed: int, epoch: int) -> tuple[np.uint64, ...]:
 
 
 def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A number of 32 bits that depends on all bits of each."""
+    """Hashes each number to 32 bits that depend on all of its bits."""
     for shift, factor in zip((30, 27), _FACTORS, strict=True):
         numbers = (numbers ^ (numbers >> np.uint64(shift))) * factor
     return numbers >> np.uint64(32)

@@ -1,4 +1,4 @@
-"""`recordmill.open`: any record of a dataset at once, as numpy arrays by key or as `load` yields it."""
+"""`recordmill.open`: random access to a dataset's records, as `load` yields them or as numpy arrays by key."""
 
 import os
 from bisect import bisect_right
@@ -43,7 +43,7 @@ Form = Literal["image", "numpy", "raw"]
 
 @dataclass(frozen=True, slots=True)
 class ImageForm:
-    """A record of a Recordmill dataset as `load` yields it without a batch, with numpy's arrays and scalars."""
+    """Turns a record of a Recordmill dataset into what `load` yields without batching, as numpy arrays and scalars."""
 
     info: SplitInfo
     layout: ElementLayout
@@ -52,15 +52,15 @@ class ImageForm:
 
     @property
     def is_pair(self) -> bool:
-        """Whether it gives pairs of a decoded image and a label."""
+        """Whether elements are pairs of a decoded image and a label."""
         return self.layout.shape == "pair" and not self.info.raw
 
-    def __call__(self, record: bytes, room: NDArray[np.uint8] | None = None) -> Any:
-        """A pair of image and label, a dict, or a tuple; see `decode` for `room`."""
+    def __call__(self, record: bytes, buffer: NDArray[np.uint8] | None = None) -> Any:
+        """A pair of image and label, a dict, or a tuple; see `decode` for `buffer`."""
         values = parse_example(self.features, record)
         arrays = {each.key: _as_scalars(each, values[each.key]) for each in self.features}
         if (key := self.layout.image) is not None:
-            arrays[key] = self._raw_pixels(values, key) if self.info.raw else decode(values[key], self.channels, room)
+            arrays[key] = self._raw_pixels(values, key) if self.info.raw else decode(values[key], self.channels, buffer)
         if (key := self.layout.multi_hot) is not None:
             label = np.zeros(self.info.label_depth, np.float32)
             label[[each for each in values[key] if 0 <= each < len(label)]] = 1
@@ -83,7 +83,7 @@ class ImageForm:
 
 
 def _decode_guessed(expected: Expectations, channels: int, record: bytes) -> dict[str, NDArray[Any]]:
-    """A record of files without metadata: arrays by key; its image is of shape (height, width, channels)."""
+    """A record without metadata as arrays by key; its image has the shape (height, width, channels)."""
     key, image = find_image(ParsedExample(record), expected)
     arrays = example_as_numpy(record)
     return {**arrays, key: decode(image, channels)} if key else arrays
@@ -92,7 +92,7 @@ def _decode_guessed(expected: Expectations, channels: int, record: bytes) -> dic
 def choose_form(
     dataset: Dataset, split: str, form: Form, features: Literal["all"] | Sequence[str] | None, channels: int
 ) -> Callable[[bytes], Any] | None:
-    """What turns a split's records into elements; None leaves them as serialised Examples.
+    """The function that turns a split's records into elements; None leaves them as serialised Examples.
 
     Raises:
         LoadError: there is no such form, or the records cannot have it.
@@ -115,24 +115,24 @@ def choose_form(
     return ImageForm(replace(info, shards=info.shards[:1]), layout, own, channels)
 
 
-def decode(data: bytes, channels: int, room: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-    """An image as `tf.io.decode_image` shows it: without rotation, colour profile or transparency.
+def decode(data: bytes, channels: int, buffer: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+    """Decodes an image like `tf.io.decode_image`, which ignores rotation, colour profile and transparency.
 
     Args:
         data: the file.
         channels: 3, 1 (grayscale) or 0 (as stored).
-        room: where to put the pixels of a JPEG of this shape; it is then what is returned.
+        buffer: if a JPEG has this shape, its pixels are decoded into it, and it is returned.
 
     Raises:
         Rejected: it cannot be decoded.
     """
     if channels and data.startswith(b"\xff\xd8"):
         try:
-            fits = room is not None and simplejpeg.decode_jpeg_header(data)[:2] == room.shape[:2]
+            fits = buffer is not None and simplejpeg.decode_jpeg_header(data)[:2] == buffer.shape[:2]
             space = "GRAY" if channels == 1 else "RGB"
-            pixels = simplejpeg.decode_jpeg(data, space, strict=True, buffer=room if fits else None)
-            return room if fits and room is not None else pixels
-        except ValueError:  # Pillow reads more of them, and its error names the fault
+            pixels = simplejpeg.decode_jpeg(data, space, strict=True, buffer=buffer if fits else None)
+            return buffer if fits and buffer is not None else pixels
+        except ValueError:  # Pillow reads more JPEGs, and its errors name the fault
             pass
     kind = sniff(data) or "JPEG"
     image = load_image(open_image(data, kind), kind).image
@@ -147,21 +147,21 @@ def _as_scalars(feature: Feature, value: Any) -> Any:
 
 
 _MOST_BYTES = 2**23
-_GAP_BYTES = 2**16  # is transferred in less time than a store takes to answer
+_GAP_BYTES = 2**16  # transferring this much takes less time than another request to a store
 _MOST_OPEN = 256
 
 Damaged = Literal["raise", "skip"]
 
 
 class Records:
-    """The records of a split by their numbers from 0, and by the keys of their sources.
+    """The records of a split, by number from 0 and by the key of their source.
 
-    It can be pickled, and used by any number of threads and processes, forked or spawned, at the same time. It is a
+    It can be pickled, and any number of threads and processes, forked or spawned, can use it at the same time. It is a
     map-style dataset for PyTorch, and a random-access source for Grain.
 
     Attributes:
         places: where the records are.
-        skipped: why each damaged record was left out by this process, one sentence each.
+        skipped: one sentence for each damaged record that this process left out.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class Records:
             places: where the records are.
             form: turns a serialised Example into an element; None leaves it.
             transform: turns each element into another.
-            damaged: `raise`, or `skip` when several records are read.
+            damaged: `raise`, or `skip` damaged records when several are read.
         """
         if damaged not in ("raise", "skip"):
             raise LoadError(f"damaged is {damaged!r}: choose raise or skip")
@@ -212,20 +212,20 @@ class Records:
         record = self.raw(number)
         return record if self._form is self._transform is None else self._finish(number, record)
 
-    def __getitems__(self, numbers: Iterable[int], rooms: Iterable[Any] = ()) -> list[Any]:
-        """The elements of several records; neighbours are read together, and different places of a store at once.
+    def __getitems__(self, numbers: Iterable[int], buffers: Iterable[Any] = ()) -> list[Any]:
+        """The elements of several records; neighbours are read together, and ranges of a store concurrently.
 
         Args:
             numbers: of the records.
-            rooms: arrays for the images of the first ones, where `takes_rooms`.
+            buffers: arrays to decode the images of the first records into, if `takes_buffers`.
         """
         ordered = [self._check_number(number) for number in numbers]
         pieces = list(self._join(sorted({*ordered})))
         is_remote = pieces and not storage.is_local(self.places.shards[0].path)
         read = in_parallel(self._read_piece, pieces) if is_remote else map(self._read_piece, pieces)
         found = {number: data for piece in read for number, data in piece}
-        pairs = zip_longest(ordered, rooms)
-        return [element for number, room in pairs for element in self._finish_all(number, found[number], room)]
+        pairs = zip_longest(ordered, buffers)
+        return [element for number, buffer in pairs for element in self._finish_all(number, found[number], buffer)]
 
     def __iter__(self) -> Iterator[Any]:
         """Yields all elements in the order of their numbers."""
@@ -234,12 +234,12 @@ class Records:
                 yield from self._finish_all(number, data)
 
     @property
-    def takes_rooms(self) -> bool:
-        """Whether elements are pairs of an image, which can be decoded to where the caller wants it, and a label."""
+    def takes_buffers(self) -> bool:
+        """Whether elements are pairs of image and label whose images can be decoded into the caller's arrays."""
         return self._transform is None and isinstance(self._form, ImageForm) and self._form.is_pair
 
     def by_key(self, key: str) -> Any:
-        """The element that was made from a source, such as `cat/0001.jpg`.
+        """The element made from a source, such as `cat/0001.jpg`.
 
         Raises:
             LoadError: there is none, or the keys are unknown.
@@ -251,7 +251,7 @@ class Records:
         return self[number]
 
     def raw(self, number: int) -> bytes:
-        """One record as its serialised Example, after its checksums are verified."""
+        """One record as a serialised Example, with its checksums verified."""
         place = as_number(number)
         if not 0 <= place < self.places.starts[-1]:
             place = self._check_number(place)
@@ -274,19 +274,19 @@ class Records:
         where = f"record {number - self.places.starts[shard]:,} of {self.places.shards[shard].path}"
         return LoadError(f"{where}, at byte {int(self._entries[3 * number]):,}, is damaged: {why}")
 
-    def _finish(self, number: int, record: bytes, room: Any = None) -> Any:
+    def _finish(self, number: int, record: bytes, buffer: Any = None) -> Any:
         try:
-            args = (record,) if room is None else (record, room)
+            args = (record,) if buffer is None else (record, buffer)
             element = self._form(*args) if self._form else record
         except (DecodeError, DamagedExampleError, FeatureValueError, Rejected) as error:
             raise self._damage(self._check_number(number), f"{error}") from None
         return self._transform(element) if self._transform else element
 
-    def _finish_all(self, number: int, record: bytes | LoadError, room: Any = None) -> Iterator[Any]:
+    def _finish_all(self, number: int, record: bytes | LoadError, buffer: Any = None) -> Iterator[Any]:
         try:
             if isinstance(record, LoadError):
                 raise record
-            element = self._finish(number, record, room)
+            element = self._finish(number, record, buffer)
         except LoadError as error:
             if self._damaged == "raise":
                 raise
@@ -295,7 +295,7 @@ class Records:
             yield element
 
     def _join(self, numbers: Iterable[int]) -> Iterator[list[int]]:
-        """Groups ascending numbers by the ranges in which their records are read."""
+        """Groups ascending record numbers into pieces whose bytes are read in one range."""
         piece: list[int] = []
         begin = end = next_shard = 0
         for number in numbers:
@@ -324,12 +324,12 @@ class Records:
 
     def _open(self, shard: int) -> "_OpenFile":
         if len(self._files) >= _MOST_OPEN:
-            self._files.clear()  # other threads finish with theirs before they are closed
+            self._files.clear()  # a file that another thread is reading is closed after that
         return self._files.setdefault(shard, _OpenFile(self.places.shards[shard]))
 
 
 class _OpenFile:
-    """A shard that any number of threads and forked processes read at the same time: without a position of its own."""
+    """An open shard without a file position, so any number of threads and forked processes can read it concurrently."""
 
     __slots__ = ("_file", "_path")
 
@@ -385,7 +385,7 @@ class OpenedDataset(Mapping[str, Records]):
         """Reads the split's index.
 
         Raises:
-            LoadError: there is no such split, or its index does not fit.
+            LoadError: there is no such split, or its index does not match it.
         """
         return self._make(self._dataset, split)
 
@@ -408,20 +408,20 @@ def open(
     transform: Callable[[Any], Any] | None = None,
     damaged: Damaged = "raise",
 ) -> OpenedDataset:
-    """Opens a dataset for reading any record at once: `recordmill.open(path)["train"][0]`.
+    """Opens a dataset for random access: `recordmill.open(path)["train"][0]`.
 
     Args:
-        path: a dataset's folder, a TFRecord file, or a pattern, not compressed. Files of a dataset of Recordmill have
-            no `image` form without their folder.
-        form: `image`: what `load` yields without a batch, as numpy arrays: pairs of decoded image and label if the
+        path: a dataset's folder, a TFRecord file, or a pattern, not compressed. Files of a Recordmill dataset have no
+            `image` form without its folder.
+        form: `image`: what `load` yields without batching, as numpy arrays: pairs of decoded image and label if the
             dataset has both, otherwise dicts; `numpy`: dicts of all features as arrays; `raw`: serialised Examples.
         features: with `image`, as for `load`: `all` for dicts of all features, keys for tuples of those.
         channels: of decoded images: 3, 1 (grayscale) or 0 (as stored).
-        transform: turns each element into another. To be used in other processes, it must be picklable.
-        damaged: `raise` an error on a damaged record, or `skip` and count it where several records are read.
+        transform: turns each element into another. It must be picklable if other processes are to use it.
+        damaged: `raise` an error on a damaged record, or `skip` and count it when several records are read.
 
     Raises:
-        LoadError: there is no dataset, or it cannot be read like this.
+        LoadError: there is no dataset, or it cannot be read this way.
     """
 
     def make(dataset: Dataset, split: str) -> Records:

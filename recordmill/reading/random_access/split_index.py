@@ -1,7 +1,7 @@
-"""Where the records of files begin: from the dataset's index, its sidecars, or one pass over the files.
+"""Finds where records begin: from the dataset's index, its sidecars, or one pass over the files.
 
 docs/format.md describes the dataset's index. The index of a file without metadata is kept in the user's cache folder.
-Either can be written in the form that NVIDIA DALI and PyTorch's package `tfrecord` read.
+Either can be written in the format that NVIDIA DALI and the PyTorch package `tfrecord` read.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
 _RESTORE = "restore it, or convert the dataset again"
 
 Entries = Places
-"""Of files without metadata, the third number is 1 for a damaged part, and otherwise 0."""
+"""For files without metadata, the third number is 1 for a damaged part, otherwise 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +35,7 @@ class SplitIndex:
 
     Attributes:
         shards: the files.
-        starts: the number of each shard's first record, and at the end the number of all records.
+        starts: the number of each shard's first record, and finally the total number of records.
         entries: a row for each record, in the order of the shards.
         seed: the seed of the hashes of keys; None if the keys are unknown.
     """
@@ -51,9 +51,9 @@ class SplitIndex:
         return self.seed is None and bool(self.entries[:, 2].any())
 
     def find_key(self, key: str) -> int | None:
-        """The number of the record that was made from a source; None if there is none.
+        """The number of the record made from a source; None if there is none.
 
-        Within a split, records are sorted by the hash. If several have the same, their sidecar tells them apart.
+        Within a split, records are sorted by the hash of their key. The sidecar distinguishes those with the same hash.
         """
         if self.seed is None:
             raise LoadError(f"{self.shards[0].path} is known by its frames alone, without keys: read records by number")
@@ -71,10 +71,10 @@ class SplitIndex:
 
 
 def read_index(dataset: Dataset, shards: Sequence[Shard]) -> SplitIndex:
-    """Finds out where the records of some of a dataset's shards begin.
+    """Finds where the records of some of a dataset's shards begin.
 
     Raises:
-        LoadError: a shard is compressed, or the index or a sidecar does not fit its shard.
+        LoadError: a shard is compressed, or the index or a sidecar does not match its shard.
         OSError: a file cannot be read.
     """
     marker = dataset.marker
@@ -121,7 +121,7 @@ def _read_sidecar(shard: Shard, seed: int) -> Entries:
 
 
 def _read_frames(path: str) -> Entries:
-    """The index of any plain TFRecord file, from the cache or by one pass; damaged parts have a row each."""
+    """The index of any uncompressed TFRecord file, from the cache or by one pass; each damaged part has a row."""
     if storage.is_local(path):
         place, version = os.path.abspath(path), str(os.stat(path).st_mtime_ns)
     else:
@@ -149,16 +149,16 @@ def _cache_folder() -> str:
 
 
 def write_indexes(dataset: Dataset, folder: str) -> list[str]:
-    """Writes a line per record, `<offset> <length of the frame>`, for each shard, and gives the paths.
+    """Writes an index per shard, with lines of `<offset> <length of the frame>`, and returns the paths.
 
-    They are as `index_files: true` makes them, in a folder outside the dataset, which stays as it is.
+    The files are as `index_files: true` makes them, but outside the dataset, which is unchanged.
 
     Args:
         dataset: of any kind, not compressed.
         folder: where `<shard>.idx` is written for each shard.
 
     Raises:
-        LoadError: a file is compressed or damaged, or another file has the name.
+        LoadError: a file is compressed or damaged, or another file has an index's name.
         OSError: an index cannot be written.
     """
     contents = {}

@@ -1,7 +1,7 @@
 """The geometry of the report's charts: plain numbers that its template draws as SVG.
 
-A chart's width is 100 units, whatever the screen's: it is stretched to its place, and its texts stand around it in
-HTML, where they keep their size.
+A chart is 100 units wide on every screen: it is stretched to fit, and its texts are HTML around it, which keeps its
+size.
 """
 
 import math
@@ -13,23 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 FLOW_HEIGHT = 150.0
-"""Pixels of the whole stream of a flow."""
+"""Height of a flow's whole stream, in pixels."""
 
 ROW_HEIGHT = 46.0
-"""Pixels of a flow's row at least: two lines of text."""
+"""Minimum height of a flow's row, in pixels: two lines of text."""
 
 THINNEST = 2.0
-"""Pixels of a branch at least, or one image in a million could not be seen."""
+"""Minimum thickness of a branch, in pixels: one image in a million stays visible."""
 
 MOST_TICKS = 5
 
 LONGEST_SCALE = 40
-"""Letters below a chart of single numbers."""
+"""The most characters on the scale of single numbers."""
 
 Counts = NDArray[np.int64]
 
 Label = Callable[[int], str]
-"""What stands at the lower end of a bin."""
+"""Gives the text for the lower end of a bin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Branch:
 
 
 def draw_flow(counts: Sequence[int]) -> list[Branch]:
-    """A stream that divides into these counts, each branch as thick as its share; from top to bottom."""
+    """Divides a stream into branches for these counts, from top to bottom, each as thick as its share."""
     total = max(sum(counts), 1)
     thick = [max(THINNEST, FLOW_HEIGHT * count / total) for count in counts]
     rows = [max(ROW_HEIGHT, each + 8) for each in thick]
@@ -64,7 +64,7 @@ def draw_flow(counts: Sequence[int]) -> list[Branch]:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A mark on a scale: its place, of 100 from the left or the top, and what stands there."""
+    """A mark on a scale: its place, from 0 at the left or the top to 100, and its text."""
 
     at: float
     text: str
@@ -72,7 +72,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """The counts of columns of equal width, and the scales upwards and along."""
+    """The counts of columns of equal width, and the vertical and horizontal scales."""
 
     counts: list[int]
     up: list[Tick]
@@ -80,13 +80,13 @@ class Histogram:
 
 
 def draw_histogram(counts: Counts, label: Label, least: int = 6, centred: bool = False) -> Histogram:
-    """The columns of a histogram, from the first bin that holds anything to the last, at least `least` of them.
+    """The columns of a histogram, from the first bin that is not empty to the last, at least `least` of them.
 
     Args:
         counts: by bin.
-        label: what stands on the scale below.
-        least: columns.
-        centred: whether a bin is one number, which stands below the middle of its column, and not a range.
+        label: the texts of the scale below.
+        least: minimum number of columns.
+        centred: whether a bin is a single number, shown below the middle of its column, instead of a range.
     """
     first, last = _widen(np.flatnonzero(counts), len(counts), least)
     along = mark_numbers(first, last, label) if centred else mark_edges(first, last, label)
@@ -120,7 +120,7 @@ def mark_numbers(first: int, last: int, label: Label) -> list[Tick]:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Counts by row, from the top, and column; the highest of them; the scales upwards and along."""
+    """Counts by row (from the top) and column, the highest count, and the vertical and horizontal scales."""
 
     rows: list[list[int]]
     highest: int
@@ -128,12 +128,12 @@ class HeatMap:
     along: list[Tick]
 
     def shade(self, count: int) -> float:
-        """How dark a cell is, from 0.2 to 1, by logarithm."""
+        """How dark a cell is, from 0.2 to 1, on a logarithmic scale."""
         return round(0.2 + 0.8 * math.log1p(count) / math.log1p(self.highest), 2)
 
 
 def draw_heat_map(counts: Counts, label: Label, least: int = 6) -> HeatMap:
-    """The part of counts by (column, row) that holds anything; rows count from the bottom."""
+    """The part of counts by (column, row) that is not empty; rows count from the bottom."""
     across, upwards = np.nonzero(counts)
     left, right = _widen(across, counts.shape[0], least)
     bottom, top = _widen(upwards, counts.shape[1], least)
@@ -143,7 +143,7 @@ def draw_heat_map(counts: Counts, label: Label, least: int = 6) -> HeatMap:
 
 
 def _widen(filled: NDArray[np.int64], bins: int, least: int) -> tuple[int, int]:
-    """The first and last of at least `least` bins that cover all filled ones, with these in the middle."""
+    """The first and last of at least `least` bins, with the filled ones in the middle."""
     first, last = int(filled.min()), int(filled.max())
     missing = max(least - (last - first + 1), 0)
     first = max(first - missing // 2, 0)

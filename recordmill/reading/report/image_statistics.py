@@ -1,8 +1,8 @@
-"""What the sidecars and records of a dataset add up to for its report, in bounded memory.
+"""Gathers statistics for a dataset's report from its sidecars and records, in bounded memory.
 
-One pass over the sidecars gives sizes, shapes and samples. Only the records say how large boxes are, and what the
-columns hold. Of a large dataset a sample of them is read, the first records of shards that are spread evenly over all:
-shards are in the order of hashes, so these are as good as any others, and the same each time.
+One pass over the sidecars gives sizes, shapes and samples. Only the records have the sizes of boxes and the values of
+columns. In a large dataset, a sample of records is read: the first of evenly spaced shards. Since records are in hash
+order, these are as good as any others, and the same each time.
 """
 
 import math
@@ -24,19 +24,19 @@ from recordmill.schemas.record_fields import BOX_FIELDS, RECORD_FIELDS
 Counts = NDArray[np.int64]
 
 BINS_PER_DOUBLING = 4
-"""Of sizes and shapes: each bin reaches about 1.19 times as far as the one before."""
+"""Bins of sizes and shapes: each begins at about 1.19 times the value of the one before."""
 
 SIDE_BINS = 17 * BINS_PER_DOUBLING
 """Sides from 1 pixel to 2**17."""
 
 ASPECT_BINS = 8 * BINS_PER_DOUBLING + 1
-"""Width by height from 1:16 to 16:1, square in the middle bin; what is thinner counts at the ends."""
+"""Width by height from 1:16 to 16:1, with squares in the middle bin; thinner images count at the ends."""
 
 BYTE_BINS = 2 * 36
-"""Two a doubling, from 1 byte to 64 GiB."""
+"""Two per doubling, from 1 byte to 64 GiB."""
 
 MOST_SIZES = 50_000
-"""Different sizes that are counted apart; images of further ones count as others."""
+"""The most sizes counted separately; images of further sizes count as others."""
 
 MOST_BOXES_COUNTED = 1_000
 """Images with more boxes count as images with this number."""
@@ -49,7 +49,7 @@ Place = tuple[Shard, SidecarRow]
 
 @dataclass(slots=True)
 class ImageStatistics:
-    """The totals.
+    """Totals of a dataset's images.
 
     Attributes:
         images: rows of images that have a height and a width.
@@ -58,12 +58,12 @@ class ImageStatistics:
         aspects: images by bin of width / height, see `ASPECT_BINS`.
         file_bytes: images by bin of their source's bytes, see `BYTE_BINS`.
         channels: images by number of channels.
-        pixels: of all images together.
+        pixels: of all images.
         smallest: width, height and key of the image with the fewest pixels, the first of several; None without images.
         largest: the same with the most.
-        boxes: images by number of boxes, see `MOST_BOXES_COUNTED`, where the dataset has boxes.
-        samples: for each class asked for, places of images of it.
-        named: places of the images asked for, by split and key.
+        boxes: images by number of boxes, see `MOST_BOXES_COUNTED`, if the dataset has boxes.
+        samples: places of sample images, by requested class.
+        named: places of requested images, by split and key.
     """
 
     images: int = 0
@@ -88,9 +88,9 @@ def gather_statistics(
     Args:
         shards: with sidecars.
         wanted: how many images to keep as samples, by class name, the largest class first; the empty name for images
-            without one. An image with several classes is kept for the rarest that still lacks a sample; one image
-            stands for several classes only where one of them would have none.
-        named: split and key of further images whose places are asked for.
+            without a class. An image with several classes is kept for the rarest that still lacks samples; it is kept
+            for several only if one of them would have none.
+        named: split and key of further images whose places are needed.
 
     Raises:
         OSError: a sidecar cannot be read.
@@ -99,7 +99,7 @@ def gather_statistics(
     for shard in shards:
         every = shard.rows()
         while rows := list(islice(every, _CHUNK)):
-            samples.look_at(shard, rows)
+            samples.add(shard, rows)
             found.boxes.update(
                 min(row.boxes.get("written", 0), MOST_BOXES_COUNTED) for row in rows if row.boxes is not None
             )
@@ -111,7 +111,7 @@ def gather_statistics(
 
 
 class _Samples:
-    """Chooses samples: the rarest class that lacks one has first claim on an image, and none is left without any."""
+    """Chooses samples: an image goes to its rarest class that still lacks one, but no class is left without any."""
 
     def __init__(self, wanted: Mapping[str, int]) -> None:
         self._missing = {name: count for name, count in wanted.items() if count > 0}
@@ -119,7 +119,7 @@ class _Samples:
         self._chosen: dict[str, list[Place]] = {name: [] for name in wanted}
         self._first: dict[str, Place] = {}
 
-    def look_at(self, shard: Shard, rows: Iterable[SidecarRow]) -> None:
+    def add(self, shard: Shard, rows: Iterable[SidecarRow]) -> None:
         for row in rows if self._missing else ():
             names = self._missing.keys() & (row.classes or [row.class_name or ""])
             if not names:
@@ -133,7 +133,7 @@ class _Samples:
                 del self._missing[rarest]
 
     def chosen(self) -> dict[str, list[Place]]:
-        """By class, in the order in which they were asked for."""
+        """The samples by class, in the order of the request."""
         return {
             name: kept or [self._first[name]] if name in self._first else kept for name, kept in self._chosen.items()
         }
@@ -167,13 +167,13 @@ def _area(size: tuple[int, int, str]) -> int:
 
 
 def _bin(values: NDArray[Any], bins: int, per_doubling: int = BINS_PER_DOUBLING) -> NDArray[np.int64]:
-    """Bin `n` begins at 2 ** (n / per_doubling)."""
+    """The bins of values; `n` begins at 2 ** (n / per_doubling)."""
     # Powers of two must not fall below their bin by a rounding error; sides of boxes have 24 bits.
     return np.clip(np.floor(np.log2(np.maximum(values, 1)) * per_doubling + 1e-6), 0, bins - 1).astype(np.int64)
 
 
 def bin_aspects(aspects: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The bins of width / height: of equal ratio, with 1:1 in the middle of the middle one."""
+    """The bins of width / height, of equal ratio, with 1:1 in the middle of the middle one."""
     middle = ASPECT_BINS // 2
     return np.clip(np.rint(np.log2(aspects) * BINS_PER_DOUBLING) + middle, 0, ASPECT_BINS - 1).astype(np.int64)
 
@@ -186,36 +186,36 @@ MOST_SHARDS = 64
 """Larger datasets are sampled."""
 
 MOST_COLUMNS = 60
-"""The number of columns that are read."""
+"""The most columns read."""
 
 MOST_VALUES = 200_000
-"""The number of values that are read of a column of lists."""
+"""The most values read from a column of lists."""
 
 MOST_TEXTS = 1_000
-"""Different texts of a column that are counted."""
+"""The number of different texts counted in a column."""
 
 MOST_TEXTS_SHOWN = 6
 
 LONGEST_TEXT = 200
-"""The number of bytes that are read of a text."""
+"""The most bytes read from a text."""
 
 BINS = 24
-"""Of a column's histogram, unless each bin is one whole number."""
+"""Bins of a column's histogram, unless each bin is one integer."""
 
 AREA_BINS = 20
-"""Of boxes: bin `n` begins at 2 ** (n - 20) of the image's area, and the first takes all that are smaller."""
+"""Bins of box areas: bin `n` begins at 2 ** (n - 20) of the image's area, and the first includes all smaller boxes."""
 
 
 @dataclass(slots=True)
 class Column:
-    """What the records that were read hold of one feature.
+    """The values of one feature in the records that were read.
 
     Attributes:
-        feature: which one.
+        feature: the feature.
         missing: records without a value.
         lengths: the fewest and the most values of a record that has some.
         values: numbers.
-        texts: how often each text is there, the first `MOST_TEXTS` different ones.
+        texts: occurrences of each text, for the first `MOST_TEXTS` different ones.
     """
 
     feature: Feature
@@ -225,7 +225,7 @@ class Column:
     texts: Counter[bytes] = field(default_factory=Counter)
 
     def add(self, values: Sequence[Any]) -> None:
-        """Takes in what one record has."""
+        """Adds the values of one record."""
         if not values:
             self.missing += 1
             return
@@ -252,9 +252,9 @@ class Column:
         return [(text.decode("utf-8", "replace"), count) for text, count in ordered]
 
     def histogram(self) -> tuple[NDArray[np.int64], list[float]]:
-        """Counts by bin, and where each bin begins; none where there are not two different finite numbers.
+        """Counts by bin, and where each bin begins; empty without two different finite numbers.
 
-        Whole numbers that do not reach far have a bin each.
+        Integers within a small range have a bin each.
         """
         numbers = np.array(self.finite, np.float64)
         if not len(numbers) or numbers.min() == numbers.max():
@@ -270,15 +270,15 @@ class Column:
 
 @dataclass(slots=True)
 class StoredValues:
-    """What was found.
+    """Values from the records.
 
     Attributes:
-        records: that were read.
-        shards: that they are in.
+        records: number of records read.
+        shards: number of their shards.
         whole: whether these are all.
         areas: boxes by their share of the image, see `AREA_BINS`.
         columns: the first `MOST_COLUMNS`.
-        further: how many columns there are beyond.
+        further: number of columns beyond.
     """
 
     records: int = 0
@@ -327,7 +327,7 @@ def _sample(shards: Sequence[Shard], found: StoredValues) -> Iterator[memoryview
 
 
 def choose_evenly(things: Sequence[T], most: int) -> Sequence[T]:
-    """At most `most` of them, from the first to the last."""
+    """At most `most` of them, evenly spaced from first to last."""
     if len(things) <= most:
         return things
     return [things[number * (len(things) - 1) // (most - 1)] for number in range(most)]

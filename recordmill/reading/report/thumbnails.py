@@ -1,4 +1,4 @@
-"""Small pictures for the report, read from the published shards and nowhere else."""
+"""Small pictures for the report, read only from the published shards."""
 
 import base64
 import gzip
@@ -22,24 +22,24 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.storage.record_reader import FRAMING_BYTES
 
 MOST_CLASSES = 24
-"""Classes whose images are shown."""
+"""The most classes with images."""
 
 MOST_IMAGES = 72
-"""Images that are shown of all classes together."""
+"""The most images shown, of all classes together."""
 
 MOST_OF_CLASS = 24
 
 ROW = 3
-"""Images next to each other; rows are shown full."""
+"""Images per row; only full rows are shown."""
 
 SIDE = 112
-"""Pixels of a thumbnail's longer side at most: drawn at half of that, it is sharp on a dense screen."""
+"""The most pixels of a thumbnail's longer side; shown at half that size, it is sharp on a dense screen."""
 
 MOST_WITH_BOXES = 24
-"""Images that are shown where boxes are drawn on them: fewer, and larger."""
+"""The most images shown if boxes are drawn on them: fewer, and larger."""
 
 MOST_CLASSES_WITH_BOXES = 96
-"""Classes that have a picture there; of more than `MOST_WITH_BOXES` each has one, and a smaller one."""
+"""The most classes shown then; if there are more than `MOST_WITH_BOXES`, each has one smaller picture."""
 
 MOST_OF_CLASS_WITH_BOXES = 6
 
@@ -48,7 +48,7 @@ SIDE_WITH_BOXES = 384
 SIDE_OF_MANY_WITH_BOXES = 224
 
 MOST_UNPACKED = 8 * 2**20
-"""How far into a compressed shard pictures are looked for: it can only be read from its start."""
+"""Bytes of a compressed shard in which pictures are looked for: it can only be read from its start."""
 
 MOST_PIXELS = 2**25
 """Larger pictures are not decoded for a thumbnail."""
@@ -59,7 +59,7 @@ _READERS = 8  # each read of an object store waits for a network
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An image to show: its place, the class whose boxes are to stand out, if any are, and its longer side at most."""
+    """An image to show: its place, the class whose boxes to highlight (None: all), and its maximum side."""
 
     place: Place
     class_name: str | None = None
@@ -69,7 +69,7 @@ class Wanted:
 def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict[str, int]:
     """How many images to show, by class name, the largest class first.
 
-    Where there are too many classes they are taken evenly from the largest to the smallest, both of them included.
+    If there are too many classes, they are chosen evenly from the largest to the smallest, including both.
 
     Args:
         classes: images, or boxes, by class name.
@@ -133,7 +133,7 @@ def _thumbnail(record: bytes, keys: Mapping[str, str], wanted: Wanted, labels: M
             if is_raw
             else prepare_image(stored, settings)
         )
-    except (Rejected, DamagedExampleError):  # stored unseen (`check: header`), or an Example without an image
+    except (Rejected, DamagedExampleError):  # stored without decoding (`check: header`), or an Example without an image
         return ""
     encoded, boxes = prepared.encoded, [tuple(box) for box in read_boxes(example, keys).tolist()]
     if boxes:
@@ -145,7 +145,7 @@ def _thumbnail(record: bytes, keys: Mapping[str, str], wanted: Wanted, labels: M
 def _boxes_of_class(
     example: ParsedExample, keys: Mapping[str, str], boxes: list[Box], name: str | None, labels: Mapping[str, int]
 ) -> list[Box]:
-    """Those that are to stand out: of the class, or all where none is asked for or the records name none."""
+    """The boxes to highlight: those of the class, or all if no class is given or the records have no classes."""
     for field, wanted in (("box_label_texts", (name or "").encode()), ("box_labels", labels.get(name or ""))):
         if name is not None and field in keys:
             found = example.values(keys[field]) or ()

@@ -1,8 +1,8 @@
 """`report.html`: one page for people, complete in itself, that shows what a dataset holds and how it was made.
 
-It is made from the published dataset, and can be made again at any time. No script, no font, no other file: it opens
-offline and forbids itself to run or load anything. Every name is escaped, and of what there may be very many, some are
-shown and the rest is counted.
+It is made from the published dataset, and can be made again at any time. It needs no script, font or other file: it
+opens offline, and its own policy forbids it to run or load anything. Every name is escaped. Long lists show some
+entries, and count the rest.
 """
 
 import math
@@ -55,13 +55,13 @@ from recordmill.schemas.rejection import REASONS, explain_reason
 from recordmill.storage.dataset_files import holds_report
 
 MOST_GROUPS = 6
-"""Groups of duplicates, and pairs that look alike, that are shown."""
+"""The most groups of duplicates, and pairs that look alike, shown."""
 
 MOST_OF_GROUP = 6
-"""Images of one group of duplicates that are shown."""
+"""The most images shown of one group of duplicates."""
 
 MOST_OF_REASON = 5
-"""Rejected files that are shown for each reason."""
+"""The most rejected files shown for each reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +72,9 @@ class Contents:
         dataset: the dataset.
         marker: its marker.
         configuration: the content of `config.yaml`.
-        data: what was kept for the report.
-        statistics: what the sidecars add up to.
-        stored: what the records say.
+        data: what the run kept for the report.
+        statistics: totals of the sidecars.
+        stored: values from the records.
         groups: some groups of duplicates, then some pairs that look alike, each with the images that are shown.
         rejected: the first rejected files by reason.
     """
@@ -97,7 +97,7 @@ class Contents:
 
 
 def read_contents(dataset: Dataset, marker: Marker) -> Contents:
-    """Reads what the report of a dataset shows.
+    """Reads the contents of a dataset's report.
 
     Raises:
         LoadError: a record is damaged.
@@ -119,7 +119,7 @@ def read_contents(dataset: Dataset, marker: Marker) -> Contents:
 
 
 def stores_boxes(dataset: Dataset) -> bool:
-    """Whether Examples have a place for boxes."""
+    """Whether Examples have features for boxes."""
     return any(feature.field in BOX_FIELDS for feature in dataset.features)
 
 
@@ -159,22 +159,22 @@ def _first_rejected(folder: str) -> dict[str, list[RejectedFile]]:
 
 
 LONGEST_NAME = 160
-"""Characters of a name that are shown."""
+"""The most characters shown of a name."""
 
 LONGEST_CONFIGURATION = 20_000
 
 MOST_BARS = 40
-"""Classes that have a bar; of more, the largest and the smallest."""
+"""The most classes with a bar: if there are more, the largest and the smallest."""
 
 SMALLEST_BARS = 10
 
 MOST_BRANCHES = 8
-"""Splits that have a branch of their own in the ledger's picture."""
+"""The most splits with a branch of their own in the ledger's picture."""
 
 MOST_SIZES_SHOWN = 6
 
 MOST_SINGLE_NUMBERS = 32
-"""Numbers of boxes that have a column each; of more, each column reaches twice as far as the one before."""
+"""Numbers of boxes that have a column each; beyond, each column spans twice as many as the one before."""
 
 
 def write_report(folder: str) -> str:
@@ -200,7 +200,7 @@ def write_report(folder: str) -> str:
 
 
 def render_report(contents: Contents) -> bytes:
-    """The page.
+    """Renders the page.
 
     Raises:
         OSError: a shard cannot be read.
@@ -210,7 +210,7 @@ def render_report(contents: Contents) -> bytes:
 
 
 def show_name(name: str | None) -> str:
-    """A name that fits and that cannot disturb what stands around it: control characters become visible signs."""
+    """A name cut to fit, with control characters made visible: they cannot disturb the text around it."""
     text = "".join(chr(0x2400 + ord(c)) if c < " " else c if c.isprintable() else "\ufffd" for c in name or "")
     if len(text) > LONGEST_NAME:
         half = LONGEST_NAME // 2
@@ -219,7 +219,7 @@ def show_name(name: str | None) -> str:
 
 
 def show_percent(count: float, total: float) -> str:
-    """A share; only nothing is shown as 0 %, and only all as 100 %."""
+    """A share in percent; only an exact 0 or 100 % is shown as such."""
     share = 100 * count / max(total, 1)
     if 0 < share < 0.1:
         return "<0.1 %"
@@ -227,7 +227,7 @@ def show_percent(count: float, total: float) -> str:
 
 
 def show_value(value: float, digits: int = 6) -> str:
-    """A number for people: in full where it is not very large or very small."""
+    """A number for people: in full unless it is very large or very small."""
     if isinstance(value, int):
         return f"{value:,}"
     magnitude = math.floor(math.log10(abs(value))) if value else 0
@@ -238,7 +238,7 @@ def show_value(value: float, digits: int = 6) -> str:
 
 
 def build_view(contents: Contents) -> dict[str, Any]:
-    """All that the template shows."""
+    """All values that the template shows."""
     marker, statistics, stored = contents.marker, contents.statistics, contents.stored
     return {
         "MOST_TEXTS": MOST_TEXTS,
@@ -273,7 +273,7 @@ def _show_pictures(contents: Contents) -> dict[str, Any]:
     }
     by_name = dict(zip(statistics.named, left, strict=True))
     return {
-        "sheet": sheet if any(pictures[: len(samples)]) else {},  # raw observations, or any files: nothing to look at
+        "sheet": sheet if any(pictures[: len(samples)]) else {},  # nothing to show: raw observations, or any files
         "sheet_is_whole": len(statistics.samples) == len(+contents.marker.class_counts),
         "boxes_are_drawn": with_boxes,
         "boxes_are_many": are_many,
@@ -285,7 +285,7 @@ def _show_pictures(contents: Contents) -> dict[str, Any]:
 
 
 def describe_branches(marker: Marker) -> list[dict[str, Any]]:
-    """The ledger as a flow: a branch for each split, and one for each reason why something is in none."""
+    """The ledger as a flow: a branch for each split, and one for each reason why images are in none."""
     splits: list[dict[str, Any]] = [
         {"kind": "written", "name": name, "count": split.records, "place": place}
         for place, (name, split) in enumerate(marker.splits.items())
@@ -305,9 +305,9 @@ def describe_branches(marker: Marker) -> list[dict[str, Any]]:
 
 
 def describe_classes(marker: Marker) -> dict[str, Any]:
-    """The balance of the classes: a bar for each, divided by split; of many classes the largest and smallest.
+    """The balance of the classes: a bar for each, divided by split; if there are many, for the largest and smallest.
 
-    Of Examples with boxes or several labels these are counted; `of` says what is. A class without any is a row too.
+    If Examples have boxes or several labels, these are counted; `of` names the unit. Empty classes are included.
     """
     splits = {name: split.class_counts for name, split in marker.splits.items()}
     rows = sorted(marker.class_counts.items(), key=lambda row: (-row[1], row[0]))
@@ -370,7 +370,7 @@ def describe_boxes(statistics: ImageStatistics, stored: StoredValues) -> dict[st
 
 
 def _draw_numbers(boxes: Mapping[int, int]) -> Histogram:
-    """Images by number of boxes; where these reach far, in columns for 0, 1, 2 to 3, 4 to 7 and so on."""
+    """Images by number of boxes; if there are large numbers, in columns for 0, 1, 2 to 3, 4 to 7 and so on."""
     doubling = max(boxes) >= MOST_SINGLE_NUMBERS
     places = [number.bit_length() if doubling else number for number in boxes]
     counts = np.bincount(places, list(boxes.values())).astype(np.int64)
@@ -378,7 +378,7 @@ def _draw_numbers(boxes: Mapping[int, int]) -> Histogram:
 
 
 def _doubling(place: int) -> str:
-    """The numbers of as many binary digits: 0, 1, 2-3, 4-7."""
+    """The numbers with this many binary digits: 0, 1, 2-3, 4-7."""
     return f"{place}" if place < 2 else f"{1 << (place - 1):,}-{(1 << place) - 1:,}"
 
 

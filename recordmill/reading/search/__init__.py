@@ -1,1 +1,1 @@
-"""Searching the files of a dataset."""
+"""Searches the files of a dataset."""

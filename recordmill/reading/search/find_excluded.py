@@ -1,6 +1,6 @@
 """Searches all files below a dataset's folder for images that must not be there.
 
-Nothing is taken from metadata: every record is read, also of other versions below the folder and of unfinished work.
+Metadata is not trusted: every record is read, also of other versions below the folder and of unfinished work.
 """
 
 import hashlib
@@ -24,27 +24,27 @@ from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import RecordFile, looks_like_shard
 
 MOST_FINDINGS = 100
-"""Findings that are listed for each file."""
+"""The most findings listed per file."""
 
 _TEXTS = (".html", ".idx", ".json", ".jsonl", ".md", ".pbtxt", ".txt", ".yaml")
 
 _LONGEST_TEXT = 4_096
 """Longer values of features are neither keys nor digests."""
 
-_OF_NOTHING = hashlib.sha256().hexdigest()
-"""Markers have this digest of lists without a line, too."""
+_EMPTY_DIGEST = hashlib.sha256().hexdigest()
+"""Markers also contain it as the digest of empty lists."""
 
 
 def find_excluded(dataset: Dataset, exclusions: Exclusions, folder: str = "") -> Iterator[Finding]:
-    """Yields a finding for each place that still holds what a list names.
+    """Yields a finding for each place that still holds something excluded.
 
-    A key is found in records that store it, in sidecars, lists, the index and texts. A digest is found there, too, and
-    in records whose images have the source's bytes.
+    A key is found in records that store it, in sidecars, lists, the index and texts. A digest is found in the same
+    places, and in records whose images have the source's bytes.
 
     Args:
         dataset: of any kind; if files were opened, only these are searched.
-        exclusions: what must not be there.
-        folder: the folder with all versions; empty for that of the dataset.
+        exclusions: the excluded keys and digests.
+        folder: the folder with all versions; empty for the dataset's own.
 
     Raises:
         OSError: a file cannot be read.
@@ -62,7 +62,7 @@ def find_excluded(dataset: Dataset, exclusions: Exclusions, folder: str = "") ->
 
 
 _Place = tuple[str, int | None, int | None]
-"""What was found, the number of the record, and the offset."""
+"""The match, the number of the record, and the offset."""
 
 
 def _search_shard(path: str, exclusions: Exclusions) -> Iterator[_Place]:
@@ -71,20 +71,20 @@ def _search_shard(path: str, exclusions: Exclusions) -> Iterator[_Place]:
             if (example := parse_intact(data)) is None:
                 continue
             values = [value for _, kind, values in example.items() if kind == "bytes" for value in values]
-            for what in sorted({each for value in values if (each := _name_value(value, exclusions))}):
+            for what in sorted({each for value in values if (each := _match_value(value, exclusions))}):
                 yield f"the record holds {what}", number, offset
 
 
-def _name_value(value: bytes, exclusions: Exclusions) -> str:
-    """What a value of a feature names or is; the empty string if it is not excluded."""
-    if len(value) <= _LONGEST_TEXT and (line := _name_text(value.decode("utf-8", "replace"), exclusions)):
+def _match_value(value: bytes, exclusions: Exclusions) -> str:
+    """The excluded key or digest that a feature's value is or has; empty if there is none."""
+    if len(value) <= _LONGEST_TEXT and (line := _match_text(value.decode("utf-8", "replace"), exclusions)):
         return line
     digest = hashlib.sha256(value).hexdigest() if exclusions.digests else ""
     return f"the image sha256:{digest}" if digest in exclusions.digests else ""
 
 
-def _name_text(text: str, exclusions: Exclusions) -> str:
-    """The line of the list that a text is; the empty string if there is no such line."""
+def _match_text(text: str, exclusions: Exclusions) -> str:
+    """The listed line that matches a text; empty if there is none."""
     if text in exclusions.keys:
         return f"key:{text}"
     return f"sha256:{text.lower()}" if text.lower() in exclusions.digests else ""
@@ -102,7 +102,7 @@ def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
     else:
         text = storage.read_range(path).decode("utf-8", "replace")
         text = html.unescape(text) if name.endswith(".html") else text.replace("\\", "")
-        digests = exclusions.digests - {_OF_NOTHING}
+        digests = exclusions.digests - {_EMPTY_DIGEST}
         names = [*(("key", key) for key in exclusions.keys), *(("sha256", digest) for digest in digests)]
         for kind, wanted in sorted(names):
             if wanted in text and re.search(rf"(?<![\w./-]){re.escape(wanted)}(?![\w-]|\.\w)", text):
@@ -110,7 +110,7 @@ def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
 
 
 def _search_json(line: bytes, exclusions: Exclusions) -> set[str]:
-    """The lines of the list that any text in a line of JSON is."""
+    """The listed lines that match any string in a line of JSON."""
     found, waiting = set(), []
     try:
         waiting.append(orjson.loads(line))
@@ -119,14 +119,14 @@ def _search_json(line: bytes, exclusions: Exclusions) -> set[str]:
     while waiting:
         value: Any = waiting.pop()
         if isinstance(value, str):
-            found.add(_name_text(value, exclusions))
+            found.add(_match_text(value, exclusions))
         elif isinstance(value, dict | list):
             waiting.extend(value.values() if isinstance(value, dict) else value)
     return found - {""}
 
 
 def _search_index(path: str, exclusions: Exclusions) -> Iterator[_Place]:
-    """Keys whose hashes are in an index; its marker says with which seed they were made."""
+    """Keys whose hashes are in an index; the seed of the hashes is in its marker."""
     try:
         recipe = orjson.loads(storage.read_range(storage.join(path.rpartition("/")[0], MARKER)))["plan"]["recipe"]
         content = storage.read_range(path)

@@ -1,1 +1,1 @@
-"""Checks of finished datasets."""
+"""Checks finished datasets."""

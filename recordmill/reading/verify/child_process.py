@@ -1,4 +1,4 @@
-"""Child processes that answer one question after the other, each started when first asked and replaced if it dies.
+"""Child processes that answer one question at a time, each started at its first question and replaced if it dies.
 
 They import neither Beam nor TensorFlow and start in a fraction of a second. Questions and answers are bytes.
 """
@@ -27,7 +27,7 @@ class ChildProcess:
         """Does not start the child yet.
 
         Args:
-            serve: what the process runs, as Python: a call of a function that calls `serve_answers`.
+            serve: `module:call`, where the called function calls `serve_answers`.
         """
         module, call = serve.split(":")
         name = call.partition("(")[0]
@@ -36,7 +36,7 @@ class ChildProcess:
         self._pipe, _ = Pipe()
 
     def ask(self, question: bytes) -> Iterator[bytes]:
-        """The answers to a question, as many as are taken of the iterator.
+        """Yields the answers to a question; the caller stops after the last.
 
         Raises:
             ChildDiedError: the process has ended; the next question starts another one.
@@ -55,7 +55,7 @@ class ChildProcess:
 
     def close(self) -> int:
         """Ends the process; returns its exit code."""
-        self._pipe.close()  # which ends it
+        self._pipe.close()  # the process ends when it notices
         child, self._child = self._child, None
         return child.wait() if child else 0
 
@@ -72,7 +72,7 @@ class ChildProcesses:
 
     @contextmanager
     def borrow(self) -> Iterator[ChildProcess]:
-        """One of the processes, for this thread alone."""
+        """Lends one of the processes to this thread."""
         child = self._idle.get()
         try:
             yield child
@@ -88,7 +88,7 @@ class ChildProcesses:
 
 
 def serve_answers(reply: Callable[[bytes, Callable[[bytes], None]], None]) -> None:
-    """Runs in the process: calls `reply(question, answer)` for each question; it may call `answer` several times."""
+    """Runs in the child: calls `reply(question, answer)` for each question; `reply` may call `answer` several times."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal reaches it too: the parent decides
     parent = Connection(int(sys.argv[1]))
     with suppress(EOFError, ConnectionError):

@@ -33,7 +33,7 @@ KINDS: dict[str, str] = {
 """Every kind of finding."""
 
 NOTES = frozenset({"members", "edited", "duplicate"})
-"""Kinds that are reported but do not fail: readers tolerate them, people may edit the file, or the input has them."""
+"""Kinds reported, but not as failures: readers tolerate them, people may edit the file, or the input has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Finding:
         kind: one of `KINDS`.
         detail: the problem, in a few words.
         shard: the file's name below the dataset's folder.
-        record: the record's number in its file, from 0; after damage, counted on unless a sidecar has the number.
+        record: the record's number in its file, from 0; after damage, only a count unless a sidecar has the number.
         offset: the byte at which its frame begins, in the unpacked file.
         source: the key of the source file, if a sidecar has it.
     """
@@ -58,7 +58,7 @@ class Finding:
 
     @property
     def is_note(self) -> bool:
-        """Whether it is reported but does not fail."""
+        """Whether it is reported, but not as a failure."""
         return self.kind in NOTES
 
     def __str__(self) -> str:

@@ -37,7 +37,7 @@ class MetadataCheck:
     """
 
     def __init__(self, expected: Expectations) -> None:
-        """Looks into the image features of a dataset, and into all others whose values begin like an image."""
+        """Checks the image features of a dataset, and all others whose values begin like an image."""
         self._keys = expected.image_keys if expected.images_are_stated else ()
         self._raw = not expected.image_keys
         self.images = 0
@@ -53,7 +53,7 @@ class MetadataCheck:
                         yield "metadata", f"the image in {key} {problem}"
 
     def conclude(self) -> Iterator[Finding]:
-        """Yields a finding if nothing was proved, since no record has an image."""
+        """Yields a finding if no record has an image, so that nothing was proved."""
         if not self.images and not self._raw:
             yield Finding("metadata", "no record has an encoded image, so metadata cannot be ruled out")
 
@@ -69,10 +69,10 @@ def _find_problem(data: bytes, file_format: str | None) -> str:
 
 
 def check_side_files(dataset: Dataset, marker: Marker) -> list[Finding]:
-    """The problems of the marker's companion files: first the missing ones, then the others, in its order.
+    """The problems with the marker's companion files: first the missing ones, then the others, in its order.
 
-    A list of classes that contradicts the marker's labels is reported with its first differing line, any other file by
-    its digest, if the marker has one (`run.digests`).
+    A list of classes that contradicts the marker's labels is reported with the first line that differs. Other files are
+    checked by their digests, if the marker has them (`run.digests`).
     """
     found = in_parallel(lambda name: _check_side_file(dataset, marker, name), marker.files)
     return sorted(filter(None, found), key=lambda finding: finding.kind != "missing")
@@ -109,7 +109,7 @@ def _label_maps(name: str, labels: Mapping[str, int]) -> list[str]:
 
 
 def _compare(content: bytes, forms: list[str]) -> str:
-    """The first line that differs from the form that fits best; the empty string if one fits."""
+    """Describes the first line that differs from the closest form; empty if one matches."""
     text = content.decode("utf-8", "replace")
     if text in forms:
         return ""
@@ -125,7 +125,7 @@ def _compare(content: bytes, forms: list[str]) -> str:
 
 
 _SHOWN_DUPLICATES = 100
-_WORTH_PROCESSES = 2**28  # bytes: smaller files are read in the time that processes take to start
+_WORTH_PROCESSES = 2**28  # bytes; less is read in the time that processes take to start
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +133,10 @@ class Verification:
     """The result of verifying.
 
     Attributes:
-        dataset: what was verified.
+        dataset: the verified dataset.
         level: how thoroughly.
         checks: file by file, in the dataset's order.
-        findings: all findings: file by file, then those about the whole dataset.
+        findings: those about each file, then those about the whole dataset.
     """
 
     dataset: Dataset
@@ -187,11 +187,11 @@ def verify_dataset(
         dataset: of any kind.
         level: `frames`: framing, both checksums, that every record is an Example, features' kinds, counts. `files`:
             also sizes, digests, sidecars, companion files, missing and stale files, labels and class names,
-            images in several splits; the frames of a shard are not checked if it has the digest in the marker
+            images in several splits; the frames of a shard are not checked if its digest is the one in the marker
             (`verify_shard`). `pixels`: also decodes every image.
-        threads: files at once; 0 for one per processor.
+        threads: number of files to check at once; 0 for one per processor.
         progress: called from any thread with the number of records since the last call.
-        no_metadata: whether images must have none (`verify_no_metadata`); all records are read then, at any level.
+        no_metadata: whether images must have no metadata; if so, all records are read, at any level.
 
     Returns:
         The result; no content of a file makes this raise.
@@ -199,8 +199,8 @@ def verify_dataset(
     expected = expect(dataset)
     count = min(threads or os.cpu_count() or 1, max(len(dataset.shards), 1))
     metadata = MetadataCheck(expected) if no_metadata else None
-    walked = sum(storage.size_of(shard.path) or 0 for shard in dataset.shards if _is_walked(shard, level))
-    alone = count > 1 and walked >= _WORTH_PROCESSES and not metadata
+    size = sum(storage.size_of(shard.path) or 0 for shard in dataset.shards if _suits_process(shard, level))
+    use_processes = count > 1 and size >= _WORTH_PROCESSES and not metadata
     with (
         ShardWorkers(count) as workers,
         ImageDecoders(expected.max_pixels, count) as decoders,
@@ -214,10 +214,10 @@ def verify_dataset(
                 yield from metadata(example)
 
         def check(shard: Shard) -> ShardCheck:
-            if alone and _is_walked(shard, level):
+            if use_processes and _suits_process(shard, level):
                 return workers.verify(shard, expected, level, progress)
-            looks = level == "pixels" or metadata
-            return verify_shard(shard, expected, level, check_images if looks else unchecked, progress)
+            has_checks = level == "pixels" or metadata
+            return verify_shard(shard, expected, level, check_images if has_checks else unchecked, progress)
 
         checks = tuple(pool.map(check, dataset.shards))
     findings = [finding for each in checks for finding in each.findings]
@@ -229,19 +229,19 @@ def verify_dataset(
             findings += [*check_marker(dataset, marker, checks), *check_side_files(dataset, marker)]
         findings += [
             *_find_missing(dataset),
-            *_find_strangers(dataset),
+            *_find_unlisted(dataset),
             *_find_duplicates(checks, marker.unit if marker else "image"),
         ]
     return Verification(dataset, level, checks, tuple(findings))
 
 
-def _is_walked(shard: Shard, level: Level) -> bool:
-    """Whether a process pays off: for local files whose records are checked one by one, without decoding images."""
+def _suits_process(shard: Shard, level: Level) -> bool:
+    """Whether a process saves time: for local files whose records are checked one by one, without decoding images."""
     return storage.is_local(shard.path) and (level == "frames" or (level == "files" and not shard.sha256))
 
 
 def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
-    """Features whose kind in one file differs from earlier files."""
+    """Features whose kind differs from that in earlier files."""
     first: dict[str, tuple[str, str]] = {}
     for check in checks:
         for key, (kind, record) in check.kinds.items():
@@ -270,8 +270,8 @@ def _find_missing(dataset: Dataset) -> Iterator[Finding]:
             yield Finding("stale", f"{detail}: readers that use a glob read both", stem)
 
 
-def _find_strangers(dataset: Dataset) -> Iterator[Finding]:
-    """Files that look like shards or sidecars and that the dataset does not list."""
+def _find_unlisted(dataset: Dataset) -> Iterator[Finding]:
+    """Files that look like shards or sidecars, but that the dataset does not list."""
     if dataset.kind == "files":
         return
     listed = {shard.name for shard in dataset.shards}
@@ -295,7 +295,7 @@ def _is_in_a_dataset(folder: str, name: str) -> bool:
 
 
 def _find_duplicates(checks: tuple[ShardCheck, ...], unit: str) -> Iterator[Finding]:
-    """Sources of the same bytes in several splits."""
+    """Sources with the same bytes in several splits."""
     places: dict[str, list[tuple[ShardCheck, str]]] = defaultdict(list)
     seen = Counter(digest for check in checks for digest in check.keys_by_digest)
     for check in checks:

@@ -1,7 +1,7 @@
 """Checks a marker for contradictions with its files, its sidecars and itself.
 
-Sidecars have a row for every reference that was converted or rejected, so the marker's counts can be counted again. The
-settings have a digest, the plan id, and the marker repeats what follows from them.
+Sidecars have a row for every reference that was converted or rejected, so the marker's counts can be recomputed. The
+plan id is a digest of the settings, and the marker repeats facts that follow from them.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ _MOST_REPORTED = 100
 
 
 def check_marker(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Iterator[Finding]:
-    """Yields the marker's contradictions.
+    """Yields a finding for each contradiction.
 
     Args:
         dataset: a dataset of Recordmill.
@@ -86,7 +86,7 @@ def _contradictions(marker: Marker) -> Iterator[str]:
 
 
 def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> RowTotals | None:
-    """The totals of all sidecars; None if one of them does not match the marker, which is reported there."""
+    """The totals of all sidecars; None if one does not match the marker, which is reported elsewhere."""
     if any(check.totals is None for check in checks):
         return None
     totals = _totals_of(checks)
@@ -99,7 +99,7 @@ def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Ro
 
 
 def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) -> Marker:
-    """The marker as the sidecars imply it."""
+    """The marker with counts from the sidecars."""
     by_split = {name: _totals_of([check for check in checks if check.shard.split == name]) for name in marker.splits}
     splits = {
         name: SplitEntry.of(by_split[name], split.shards, bool(totals.instances))
@@ -130,7 +130,7 @@ def _totals_of(checks: Sequence[ShardCheck]) -> RowTotals:
 
 
 def _compare_sums(marker: Marker, totals: RowTotals) -> Iterator[str]:
-    """Compares sums: the rows have the numbers of dropped boxes and of images without boxes, but not all details."""
+    """Compares only sums: the rows count dropped boxes and images without boxes, but do not have all details."""
     without = marker.images_without_boxes
     if without is None:
         return
@@ -145,7 +145,7 @@ def _compare_sums(marker: Marker, totals: RowTotals) -> Iterator[str]:
 
 
 def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | None:
-    """The totals of `duplicates.jsonl`; None if it cannot be read, which is reported there."""
+    """The totals of `duplicates.jsonl`; None if it cannot be read, which is reported elsewhere."""
     totals = {"same_bytes": SameBytes(), "look_alike": SameBytes(), "closest_apart": SameBytes()}
     try:
         with storage.open_to_read(storage.join(dataset.folder, DUPLICATES)) as lines:

@@ -1,7 +1,7 @@
 """Checks that the image in a record can be decoded, and matches its record.
 
-Images are decoded in a child process that may die of one: image libraries have crashed on crafted files before. What
-the child answers is plain JSON.
+Images are decoded in a child process that may crash: crafted files have crashed image libraries before. Its answers are
+plain JSON.
 """
 
 import hashlib
@@ -22,13 +22,13 @@ _SIZES = (("image/height", "image/width"), ("height", "width"), ("image_height",
 _DIGEST = "image/key/sha256"
 _HEX = re.compile(rb"[0-9a-f]{64}")
 UNMISTAKABLE = frozenset({"JPEG", "PNG", "GIF", "WEBP", "TIFF"})
-"""Formats that a value is surely of if it begins like them."""
+"""Formats that a value's first bytes identify beyond doubt."""
 
 
 def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, bytes]:
     """The key and the bytes of a record's encoded image; ("", b"") if it has none.
 
-    A feature that is known only by a usual name must begin like an image: raw pixels have such names too.
+    If a feature is known only by its usual name, its value must begin like an image: raw pixels have the same names.
     """
     for key in expected.image_keys:
         values = example.values(key) or ()
@@ -71,7 +71,7 @@ def check_pixels(expected: Expectations, decoders: ImageDecoders, example: Parse
 
 
 def serve(max_pixels: int) -> None:
-    """Runs in the process: answers each image with its height, its width, and why it cannot be decoded, if so."""
+    """Runs in the child: answers each image with its height, its width, and the reason if it cannot be decoded."""
     formats = tuple(name for name in (*FORMATS, *OPTIONAL_FORMATS) if not find_missing_decoder([name]))
     settings = ImageSettings(formats=formats, reencode="never", max_bytes=2**31, max_pixels=max_pixels)
     serve_answers(partial(_decode, settings))

@@ -1,6 +1,6 @@
-"""Reads one file once and checks every frame, every Example, and what the dataset's metadata say of them.
+"""Reads a file once, and checks every frame and every Example, also against the dataset's metadata.
 
-Large files are read in processes: most of the time is spent in the interpreter, which runs one thread at a time.
+Large files are read in child processes: most of the time is spent in the interpreter, which runs one thread at a time.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ ImageCheck = Callable[[ParsedExample], Iterable[tuple[str, str]]]
 
 
 def unchecked(example: ParsedExample) -> Iterable[tuple[str, str]]:
-    """The check of images where none was asked for: finds nothing."""
+    """The image check if none was requested: finds nothing."""
     return ()
 
 
@@ -55,9 +55,9 @@ class ShardCheck:
         kinds: the kind of each feature by key, with the number of the first record that has it.
         findings: the problems, in the file's order.
         hidden: number of findings beyond `MOST_FINDINGS`.
-        totals: what the rows of the sidecar add up to, for shards of Recordmill above level `frames`; None if the
-            sidecar is not the one in the marker.
-        keys_by_digest: keys by the source's sha256, for shards of Recordmill above level `frames`.
+        totals: totals of the sidecar's rows, for Recordmill's shards above level `frames`; None if the sidecar does not
+            have the digest in the marker.
+        keys_by_digest: keys by the source's sha256, for Recordmill's shards above level `frames`.
     """
 
     shard: Shard
@@ -85,8 +85,7 @@ class _Reader:
     """Checks one file, and reads its sidecar when it is first needed.
 
     Attributes:
-        totals: what the sidecar's rows add up to, including those of rejected references; None if they are not
-            Recordmill's.
+        totals: totals of the sidecar's rows, including those of rejected references; None if the rows are malformed.
         sidecar_sha256: hex digest of the sidecar; the empty string until it is read, or if it cannot be read.
     """
 
@@ -100,7 +99,7 @@ class _Reader:
 
     @cached_property
     def rows(self) -> list[SidecarRow]:
-        """The rows of the records, in their order; if the sidecar cannot be read, none, and a finding is added."""
+        """The records' rows, in order; if the sidecar cannot be read, there are none, and a finding is added."""
         if not (sidecar := self._check.shard.sidecar):
             return []
         try:
@@ -120,10 +119,10 @@ class _Reader:
         return rows
 
     def is_as_written(self) -> bool:
-        """Whether the file and its sidecar are, byte for byte, as they were read back after writing.
+        """Whether the file and its sidecar are, byte for byte, those that were read back after writing.
 
-        The number of records, the classes and their ids are in the marker, not in the shard: the sidecar's rows must
-        match them.
+        The number of records, the classes and their ids are in the marker, not in the shard; the sidecar's rows must
+        match them, too.
         """
         shard, ids = self._check.shard, self._expected.label_ids
         if not shard.sha256 or self._stored.size != shard.bytes or self._stored.sha256() != shard.sha256:
@@ -136,7 +135,7 @@ class _Reader:
         return not any(map(self._expected.judge_row, rows))
 
     def check_records(self, check_images: ImageCheck, progress: Callable[[int], None]) -> None:
-        """Checks every record, and what the metadata say of the file."""
+        """Checks every record, then the whole file against the metadata."""
         check, expected = self._check, self._expected
         classes = expected if check.level != "frames" else replace(expected, label_ids=frozenset(), class_ids={})
         names = NameProblems()
@@ -151,7 +150,7 @@ class _Reader:
                 continue
             offsets.append(offset)
             end = offset + len(data) + FRAMING_BYTES
-            self._report([("sidecar", self._contradict(offset, data))], number, offset)
+            self._report([("sidecar", self._compare_with_row(offset, data))], number, offset)
             try:
                 example = ParsedExample(data)
             except DamagedExampleError as error:
@@ -182,13 +181,13 @@ class _Reader:
                 self._check.add(kind, problem, *self._place(offset, number))
 
     def _place(self, offset: int, counted: int) -> tuple[int, int, str]:
-        """The number of the record at an offset, the offset, and its source's key; counted if no row has the offset."""
+        """The number of the record at an offset (`counted` if no row has it), the offset, and its source's key."""
         rows = self.rows
         number = self._by_offset.get(offset)
         return (counted, offset, "") if number is None else (number, offset, str(rows[number].key))
 
-    def _contradict(self, offset: int, record: memoryview) -> str:
-        """What the row of the record at an offset says otherwise, above level `frames`; else the empty string."""
+    def _compare_with_row(self, offset: int, record: memoryview) -> str:
+        """The problem if a record does not match its row, above level `frames`; else the empty string."""
         rows = self.rows if self._check.level != "frames" else []
         number = self._by_offset.get(offset) if rows else None
         row = None if number is None else rows[number]
@@ -214,7 +213,7 @@ class _Reader:
             check.add("members", f"{members} concatenated gzip streams, all read")
 
     def _compare_count(self, end: int) -> None:
-        """A file that was truncated between two records ends where the first missing one began."""
+        """Compares the counts; a file truncated after a record ends where the first missing one began."""
         check = self._check
         expected, there = check.shard.records, check.records
         if expected is not None and expected not in (there, there + check.damages):
@@ -260,9 +259,9 @@ def verify_shard(
 
     Args:
         shard: the file and its metadata.
-        expected: what the metadata say of its records.
+        expected: the expectations for its records.
         level: how thoroughly to check; see `verify_dataset`.
-        check_images: the decoder at level `pixels`, and what looks for metadata. With one, all records are read.
+        check_images: decodes images (at level `pixels`) or looks for metadata. If given, all records are read.
         progress: called repeatedly with the number of records since the last call.
 
     Returns:
@@ -295,7 +294,7 @@ def verify_shard(
 
 
 def _compare_kinds(profile: Profile, check: ShardCheck, number: int) -> str:
-    """Each key has one kind in all records; a feature without values may have any."""
+    """Finds a key whose kind differs from earlier records; a feature without values may have any."""
     for key, kind, _ in profile:
         if kind is None:
             continue
@@ -313,7 +312,7 @@ class ShardWorkers(ChildProcesses):
         super().__init__(f"{__name__}:serve()", count)
 
     def verify(self, shard: Shard, expected: Expectations, level: Level, progress: Callable[[int], None]) -> ShardCheck:
-        """As `verify_shard`, without pixels; call it from as many threads as there are processes.
+        """Like `verify_shard`, without checking images; call it from as many threads as there are processes.
 
         A process that crashes is replaced, and its file is reported as `unreadable`.
         """
@@ -330,7 +329,7 @@ class ShardWorkers(ChildProcesses):
 
 
 def serve() -> None:
-    """Runs in the process: answers each shard with numbers of records on the way, and what was found at last."""
+    """Runs in the child: answers each shard with numbers of records as progress, and finally its `ShardCheck`."""
     serve_answers(_verify)
 
 

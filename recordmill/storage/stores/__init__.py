@@ -1,1 +1,1 @@
-"""Object stores by their own clients, where Beam's file systems ask too often or read too much. One file a store."""
+"""Object stores through their own clients, since Beam's ask too often and read too much. One file per store."""

@@ -1,4 +1,4 @@
-"""Amazon S3, and stores with its interface."""
+"""Amazon S3, and other stores with its interface."""
 
 import io
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ _IN_PARTS = TransferConfig(multipart_threshold=BLOCK_BYTES, multipart_chunksize=
 class AmazonStore(Store):
     """Objects at `s3://bucket/key`; see `Store`.
 
-    Endpoint, region and the like come from Beam's `--s3_...` options, or from Amazon's environment and files, as do the
-    credentials.
+    Endpoint, region, credentials and the like come from Beam's `--s3_...` options, or from Amazon's environment
+    variables and files.
     """
 
     starts_anywhere = True
@@ -42,13 +42,13 @@ class AmazonStore(Store):
             aws_access_key_id=s3.s3_access_key_id,
             aws_secret_access_key=s3.s3_secret_access_key,
             aws_session_token=s3.s3_session_token,
-            config=Config(max_pool_connections=CONNECTIONS),  # by default ten, and the others are thrown away
+            config=Config(max_pool_connections=CONNECTIONS),  # by default it keeps ten and discards the others
         )
 
     def read(self, uri: str, offset: int, length: int) -> bytes:
         """Reads a range in one request."""
         last = "" if length < 0 else offset + max(length, 1) - 1
-        with _systems_errors(uri):
+        with _os_errors(uri):
             try:
                 answer = self._client.get_object(**_place(uri), Range=f"bytes={offset}-{last}")
                 data: bytes = answer["Body"].read()
@@ -63,18 +63,18 @@ class AmazonStore(Store):
         if not split_uri(uri)[1]:
             return None
         try:
-            with _systems_errors(uri):
+            with _os_errors(uri):
                 found = self._client.head_object(**_place(uri))
         except FileNotFoundError:
             return None
         return _describe(uri, found["ContentLength"], found)
 
     def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
-        """Every object whose URL has this prefix, from one on."""
+        """Every object whose URL has this prefix, from `start` on."""
         bucket, below = split_uri(prefix)
-        # S3 leaves out the name itself, too. Without the last letter, some more come, which the caller skips.
+        # S3 also leaves out the name itself. Without the last letter, it lists a few more, which the caller skips.
         more = {"StartAfter": below + start[:-1]} if start else {}
-        with _systems_errors(prefix):
+        with _os_errors(prefix):
             for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=below, **more):
                 for found in page.get("Contents", ()):
                     yield _describe(f"s3://{bucket}/{found['Key']}", found["Size"], found)
@@ -83,7 +83,7 @@ class AmazonStore(Store):
         """The next part of each URL with this prefix; folders end with a slash."""
         bucket, start = split_uri(prefix)
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=start, Delimiter="/")
-        with _systems_errors(prefix):
+        with _os_errors(prefix):
             for page in pages:
                 yield from (found["Key"][len(start) :] for found in page.get("Contents", ()))
                 yield from (found["Prefix"][len(start) :] for found in page.get("CommonPrefixes", ()))
@@ -94,7 +94,7 @@ class AmazonStore(Store):
 
     def copy(self, source: str, target: str) -> None:
         """Copies an object, in parts if it is large."""
-        with _systems_errors(source):
+        with _os_errors(source):
             self._client.copy(_place(source), *split_uri(target))
 
     def delete(self, uris: list[str]) -> None:
@@ -103,7 +103,7 @@ class AmazonStore(Store):
             keys = [{"Key": split_uri(uri)[1]} for uri in group]
             for start in range(0, len(keys), _MOST_KEYS):
                 batch = {"Objects": keys[start : start + _MOST_KEYS], "Quiet": True}
-                with _systems_errors(f"s3://{bucket}"):
+                with _os_errors(f"s3://{bucket}"):
                     answer = self._client.delete_objects(Bucket=bucket, Delete=batch)
                 for refused in answer.get("Errors", ()):
                     status = 403 if refused["Code"] == "AccessDenied" else None
@@ -111,7 +111,7 @@ class AmazonStore(Store):
 
 
 class _Upload(io.RawIOBase):
-    """A temporary file, in memory up to a block, that is sent when it is closed: in parts of a block if it is larger.
+    """A temporary file, in memory up to a block, that is uploaded when it is closed: in blocks if it is larger.
 
     Beam's own stream cannot write an empty object.
     """
@@ -137,12 +137,12 @@ class _Upload(io.RawIOBase):
         if self.closed:
             return
         super().close()
-        with self._file, _systems_errors(self._uri):
+        with self._file, _os_errors(self._uri):
             self._file.seek(0)
             self._client.upload_fileobj(self._file, *split_uri(self._uri), Config=_IN_PARTS)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:  # what was written so far is not the object
+        if kind is not None:  # a partial object must not be uploaded
             self._file.close()
             super().close()
         self.close()
@@ -163,7 +163,7 @@ def _status(error: ClientError) -> int | None:
 
 
 @contextmanager
-def _systems_errors(uri: str) -> Iterator[None]:
+def _os_errors(uri: str) -> Iterator[None]:
     try:
         yield
     except (NoCredentialsError, PartialCredentialsError) as error:

@@ -1,8 +1,8 @@
-"""Finds the store of a URL, and makes one of Beam's file systems; the test names the version whose internals are used.
+"""Finds the store of a URL, and adapts Beam's file systems; the test names the Beam version whose internals are used.
 
 Beam's file systems make a client for every call (85 ms of CPU on S3, a new connection on GCS), ask for an object's size
-before they read it, and read 16 MiB for any range. On `gs://` and `s3://`, one client serves a process, and a range is
-one request. All others are used through Beam.
+before they read it, and read 16 MiB for any range. On `gs://` and `s3://`, a process has one client here, and a range
+takes one request. All other URLs go through Beam.
 """
 
 import os
@@ -24,12 +24,12 @@ _BY_STATUS = {404: FileNotFoundError, 403: PermissionError}
 
 
 def record_sink(path: str) -> Any:
-    """What writes frames for `WriteToTFRecord`: `write_record(file, record)` and `close(file)`."""
+    """The sink of `WriteToTFRecord`, with `write_encoded_record(file, record)` and `close(file)`."""
     return WriteToTFRecord(path)._sink
 
 
 @contextmanager
-def beam_errors_as_systems(path: str) -> Iterator[None]:
+def beam_errors_as_os_errors(path: str) -> Iterator[None]:
     """Turns a store's own errors for a missing or forbidden object, which Beam passes on, into OSErrors."""
     try:
         yield
@@ -49,27 +49,27 @@ class BeamStore(Store):
 
     def read(self, uri: str, offset: int, length: int) -> bytes:
         """Opens the file, and reads a range."""
-        with beam_errors_as_systems(uri), FileSystems.open(uri, compression_type=_PLAIN) as stream:
+        with beam_errors_as_os_errors(uri), FileSystems.open(uri, compression_type=_PLAIN) as stream:
             if offset:
                 stream.seek(offset)
             return stream.read() if length < 0 else stream.read(length)
 
     def describe(self, uri: str) -> FileMetadata | None:
         """Size and time of one file."""
-        files = FileSystems.match([_like(uri)])[0].metadata_list
+        files = FileSystems.match([_make_pattern(uri)])[0].metadata_list
         return next((file for file in files if file.path == uri), None)
 
     def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
-        """Every file whose URL has this prefix, wherever the listing is to start."""
+        """Every file whose URL has this prefix; `start` is ignored."""
         filesystem = FileSystems.get_filesystem(prefix)
         if filesystem.has_dirs():
-            found = filesystem.match([_like(prefix) + "**"])[0].metadata_list
+            found = filesystem.match([_make_pattern(prefix) + "**"])[0].metadata_list
         else:  # `match` would hold all of them
             found = filesystem._list(prefix)
         yield from (file for file in found if file.path.startswith(prefix))
 
     def names(self, prefix: str) -> Iterator[str]:
-        """The next part of each URL with this prefix; everything below is listed."""
+        """The next part of each URL with this prefix, found by listing everything below."""
         for file in self.list_below(prefix):
             name, slash, _ = file.path[len(prefix) :].partition("/")
             yield name + slash
@@ -88,7 +88,7 @@ class BeamStore(Store):
         FileSystems.delete(["".join(f"[{letter}]" if letter in "*?[" else letter for letter in uri) for uri in there])
 
 
-def _like(path: str) -> str:
+def _make_pattern(path: str) -> str:
     """A pattern that matches a path and few others; Beam's own escape, `[[]`, makes Python warn."""
     return "".join("?" if letter in "*?[" else letter for letter in path)
 
@@ -107,7 +107,7 @@ def find_store(uri: str) -> Store:
 
 
 def _forget_clients() -> None:
-    """Runs in each forked process: connections, and a lock that another thread holds, are the parent's."""
+    """Runs in each forked process: connections, and a lock that another thread held, belong to the parent."""
     global _lock
     _lock = threading.Lock()
     _make_store.cache_clear()
@@ -127,5 +127,5 @@ def _make_store(scheme: str, set_options: PipelineOptions | None) -> Store:
         from recordmill.storage.stores.amazon_store import AmazonStore
 
         return AmazonStore(options)
-    except ImportError:  # Beam says which of its extras is missing
+    except ImportError:  # Beam's own error says which of its extras is missing
         return _BEAM

@@ -30,7 +30,7 @@ class GoogleStore(Store):
 
     def __init__(self, options: PipelineOptions) -> None:
         self._client = create_storage_client(options)
-        adapter = HTTPAdapter(pool_maxsize=CONNECTIONS)  # by default ten connections, and the others are thrown away
+        adapter = HTTPAdapter(pool_maxsize=CONNECTIONS)  # by default it keeps ten and discards the others
         for scheme in ("https://", "http://"):
             self._client._http.mount(scheme, adapter)
 
@@ -41,7 +41,7 @@ class GoogleStore(Store):
     def read(self, uri: str, offset: int, length: int) -> bytes:
         """Reads a range in one request."""
         last = None if length < 0 else offset + max(length, 1) - 1
-        with _systems_errors(uri):
+        with _os_errors(uri):
             try:
                 # As stored: Google would unpack objects with Content-Encoding gzip, and then ignore ranges.
                 data: bytes = self._blob(uri).download_as_bytes(
@@ -56,16 +56,16 @@ class GoogleStore(Store):
         bucket, name = split_uri(uri)
         if not name:
             return None
-        with _systems_errors(uri):
+        with _os_errors(uri):
             blob = self._client.bucket(bucket).get_blob(name, retry=DEFAULT_RETRY)
         return None if blob is None else _describe(uri, blob)
 
     def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
-        """Every object whose URL has this prefix, from one on."""
+        """Every object whose URL has this prefix, from `start` on."""
         bucket, below = split_uri(prefix)
         more: dict[str, Any] = {"start_offset": below + start} if start else {}
         fields = "items(name,size,updated,generation),nextPageToken"
-        with _systems_errors(prefix):
+        with _os_errors(prefix):
             for blob in self._client.list_blobs(bucket, prefix=below, fields=fields, retry=DEFAULT_RETRY, **more):
                 yield _describe(f"gs://{bucket}/{blob.name}", blob)
 
@@ -73,7 +73,7 @@ class GoogleStore(Store):
         """The next part of each URL with this prefix; folders end with a slash."""
         bucket, start = split_uri(prefix)
         fields = "items(name),prefixes,nextPageToken"
-        with _systems_errors(prefix):
+        with _os_errors(prefix):
             found = self._client.list_blobs(bucket, prefix=start, delimiter="/", fields=fields, retry=DEFAULT_RETRY)
             yield from (blob.name[len(start) :] for blob in found)
             yield from (folder[len(start) :] for folder in found.prefixes)
@@ -82,7 +82,7 @@ class GoogleStore(Store):
         """Writes an object: bytes in one request, pieces as a stream."""
         if not isinstance(content, bytes):
             return super().write(uri, content)
-        with _systems_errors(uri):
+        with _os_errors(uri):
             self._blob(uri).upload_from_string(content, content_type=_TYPE, retry=DEFAULT_RETRY)
 
     def open_to_write(self, uri: str) -> BinaryIO:
@@ -92,7 +92,7 @@ class GoogleStore(Store):
     def copy(self, source: str, target: str) -> None:
         """Copies an object."""
         old, new, token = self._blob(source), self._blob(target), None
-        with _systems_errors(source):
+        with _os_errors(source):
             while True:  # a large object takes several requests
                 token, _, _ = new.rewrite(old, token=token, retry=DEFAULT_RETRY)
                 if token is None:
@@ -102,7 +102,7 @@ class GoogleStore(Store):
         """Deletes objects."""
 
         def delete(uri: str) -> None:
-            with _systems_errors(uri), suppress(NotFound):
+            with _os_errors(uri), suppress(NotFound):
                 self._blob(uri).delete(retry=DEFAULT_RETRY)
 
         in_parallel(delete, uris)
@@ -114,7 +114,7 @@ def _describe(uri: str, blob: Any) -> VersionedObject:
 
 
 @contextmanager
-def _systems_errors(uri: str) -> Iterator[None]:
+def _os_errors(uri: str) -> Iterator[None]:
     try:
         yield
     except GoogleAuthError as error:

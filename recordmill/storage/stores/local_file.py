@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 MOST_KEPT = 64
-"""Number of files that a thread keeps open."""
+"""The most files that a thread keeps open."""
 
 _CANNOT_FORCE = frozenset({errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EROFS})
 """Error codes of file systems on which nothing needs to be forced."""
 
-_MUCH = 2**20  # a limit rather than a length: room for 32 MiB takes a thread 70 us, in each call
+_LONG = 2**20  # longer reads are cut to the file's length: a buffer of 32 MiB costs a thread 70 us in each call
 
-_BUFFER_BYTES = 32 * 2**10  # records of thumbnails are written ten at a time, and those of photographs not copied
+_BUFFER_BYTES = 32 * 2**10  # thumbnails are written ten at a time, and photographs are not copied
 
 
 def read_local(path: str, offset: int, length: int) -> bytes:
@@ -42,7 +42,7 @@ def read_local(path: str, offset: int, length: int) -> bytes:
 
 
 def _read(file: int, offset: int, length: int) -> bytes:
-    if length < 0 or length > _MUCH:
+    if length < 0 or length > _LONG:
         rest = max(os.fstat(file).st_size - offset, 0)
         length = rest if length < 0 else min(length, rest)
     data = os.pread(file, length, offset)
@@ -74,7 +74,7 @@ def _close_all(kept: dict[str, int]) -> None:
 
 
 def create_local(path: str) -> BinaryIO:
-    """Opens a file to be written as a stream, in a folder that is made where it is missing."""
+    """Opens a file for writing as a stream, and makes its folder if it is missing."""
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     return open(path, "wb", _BUFFER_BYTES)
 

@@ -29,7 +29,7 @@ class Store(Protocol):
 
     Attributes:
         is_atomic: whether an object is there completely or not at all.
-        starts_anywhere: whether a listing may start at any name, without those before it.
+        starts_anywhere: whether a listing can start at any name, and leave out those before it.
     """
 
     is_atomic: ClassVar[bool] = True
@@ -64,7 +64,7 @@ class Store(Protocol):
         """Copies an object of any size within the store, replacing any other.
 
         Raises:
-            OSError: also if the store cannot do it.
+            OSError: also if the store does not support copying.
         """
         raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP), source)
 
@@ -74,7 +74,7 @@ class Store(Protocol):
         self.delete([source])
 
     def delete(self, uris: list[str]) -> None:
-        """Deletes those of the objects that exist."""
+        """Deletes objects, if they exist."""
 
 
 def split_uri(uri: str) -> tuple[str, str]:
@@ -96,7 +96,7 @@ def in_parallel(function: Callable[[Any], R], items: Iterable[Any]) -> list[R]:
 
 
 def open_to_read(store: Store, uri: str) -> BinaryIO:
-    """An object as a stream, with one request per block, the first at the first read."""
+    """Opens an object as a stream, with one request per block, the first at the first read."""
     return io.BufferedReader(_RangeReader(store, uri), BLOCK_BYTES)
 
 

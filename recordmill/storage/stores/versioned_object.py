@@ -1,4 +1,4 @@
-"""An object with what its store says of its version."""
+"""An object's metadata, with its version."""
 
 from apache_beam.io.filesystem import FileMetadata
 
@@ -7,8 +7,8 @@ class VersionedObject(FileMetadata):
     """Path, size and time of an object, and its version.
 
     Attributes:
-        version: another text for each content: `generation:` or `etag:` and what the store gives; empty if it gives
-            none.
+        version: a text that changes with the content: `generation:` or `etag:` and the store's value; empty if the
+            store has none.
     """
 
     def __init__(self, path: str, size_in_bytes: int, last_updated_in_seconds: float, version: str) -> None:
@@ -17,6 +17,6 @@ class VersionedObject(FileMetadata):
 
 
 def version_of(file: FileMetadata) -> str:
-    """The version of an object; the time if its store gives none."""
+    """The version of an object; its time if the store has no versions."""
     version = file.version if isinstance(file, VersionedObject) else ""
     return version or str(file.last_updated_in_seconds)

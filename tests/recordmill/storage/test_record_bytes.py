@@ -57,7 +57,7 @@ def test_unpacked_bytes_are_read_by_place_going_forward(store, kind):
         view = source.read(offset, count)
         assert len(view) >= min(count, 3_000_000 - offset)
         assert view == CONTENT[offset : offset + len(view)]
-        assert source.most_left(offset) >= 3_000_000 - offset
+        assert source.max_remaining(offset) >= 3_000_000 - offset
     assert len(source.read(3_000_000, 1)) == 0
     assert source.fault == ""
 

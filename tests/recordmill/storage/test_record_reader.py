@@ -14,7 +14,7 @@ from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import (
     Damage,
     RecordFile,
-    is_something_else,
+    is_not_tfrecord,
     looks_like_records,
     looks_like_shard,
     masked,
@@ -225,7 +225,7 @@ def test_what_looks_like_records(tmp_path, content, answer):
 )
 def test_what_was_never_a_file_of_records(tmp_path, content, answer):
     (tmp_path / "a").write_bytes(content)
-    assert is_something_else(str(tmp_path / "a")) is answer
+    assert is_not_tfrecord(str(tmp_path / "a")) is answer
 
 
 @pytest.mark.parametrize("name", convention_names())

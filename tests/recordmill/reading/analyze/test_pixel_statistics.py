@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.reading.analyze.analyze_dataset import RANK_ERROR, Sides, Statistics, describe_findings
+from recordmill.reading.analyze.analyze_dataset import RANK_ERROR, Sides, Statistics, compute_statistics
 
 LOW = 2**31
 
@@ -13,10 +13,10 @@ LOW = 2**31
 ANALYZE = """
 import dataclasses, gc, json, sys
 import numpy as np
-from recordmill.reading.analyze.analyze_dataset import describe_findings, run_analysis
+from recordmill.reading.analyze.analyze_dataset import compute_statistics, run_analysis
 cases = np.load(sys.argv[1])
 with open(sys.argv[2], "w") as file:
-    found = {name: describe_findings(len(cases[name]), run_analysis(cases[name])) for name in cases.files}
+    found = {name: compute_statistics(len(cases[name]), run_analysis(cases[name])) for name in cases.files}
     json.dump({name: dataclasses.asdict(each) for name, each in found.items()}, file)
 gc.freeze()
 """
@@ -102,7 +102,7 @@ def test_statistics_agree_with_numpys_however_often_the_images_are_there(picture
     images = [
         (len(each) * times, (each.sum(0) * times).tolist(), ((each**2).sum(0) * times).tolist()) for each in values
     ]
-    found = describe_findings(len(images), findings(images))
+    found = compute_statistics(len(images), findings(images))
     everything = np.concatenate(values).astype(np.float64)
     assert found.mean == pytest.approx(everything.mean(0).tolist(), rel=1e-12, abs=1e-12)
     assert found.variance == pytest.approx(everything.var(0).tolist(), rel=1e-9, abs=1e-9)

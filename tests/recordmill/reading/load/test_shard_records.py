@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from recordmill.reading.load.load import ReadingOrder, _fault_behind, check_shards, read_shards
+from recordmill.reading.load.load import ReadingOrder, _fault_after, check_shards, read_shards
 from recordmill.reading.load.split_info import describe_split
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
@@ -146,7 +146,7 @@ def test_a_shard_that_goes_away_later_is_named(numbered, tf):
 
 def test_a_file_that_is_intact_when_read_again_is_not_damaged(numbered, tf):
     info = numbered(12, 3)
-    assert _fault_behind(info.shards[0].path.encode(), b"", b"", 4).decode() == (
+    assert _fault_after(info.shards[0].path.encode(), b"", b"", 4).decode() == (
         f"the shard {info.shards[0].path} could not be read to its end, and is sound: try again"
     )
 

@@ -54,13 +54,13 @@ def test_pixels_are_those_that_tensorflow_decodes(mode, kind, channels):
 
 def test_a_jpeg_is_decoded_where_it_fits():
     data = save("RGB", "JPEG")
-    room = np.zeros((12, 16, 3), np.uint8)
-    assert decode(data, 3, room) is room
-    assert np.array_equal(room, decode(data, 3))
+    buffer = np.zeros((12, 16, 3), np.uint8)
+    assert decode(data, 3, buffer) is buffer
+    assert np.array_equal(buffer, decode(data, 3))
     for other in (np.zeros((16, 12, 3), np.uint8), np.zeros((13, 16, 3), np.uint8)):
-        assert np.array_equal(decode(data, 3, other), room)
+        assert np.array_equal(decode(data, 3, other), buffer)
         assert not other.any()
-    assert np.array_equal(decode(save("RGB", "PNG"), 3, room), decode(save("RGB", "PNG"), 3))
+    assert np.array_equal(decode(save("RGB", "PNG"), 3, buffer), decode(save("RGB", "PNG"), 3))
 
 
 def test_a_damaged_image_says_so():

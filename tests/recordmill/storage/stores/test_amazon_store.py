@@ -10,7 +10,7 @@ pytest.importorskip("boto3", reason="no apache-beam[aws] here: make test-stores"
 
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
-from recordmill.storage.stores.amazon_store import _systems_errors
+from recordmill.storage.stores.amazon_store import _os_errors
 
 
 def answered(status):
@@ -19,14 +19,14 @@ def answered(status):
 
 @pytest.mark.parametrize("error", [answered(403), NoCredentialsError()])
 def test_denied_is_denied(error):
-    with pytest.raises(PermissionError) as caught, _systems_errors("s3://b/a"):
+    with pytest.raises(PermissionError) as caught, _os_errors("s3://b/a"):
         raise error
     assert (caught.value.filename, caught.value.__cause__) == ("s3://b/a", error)
 
 
 @pytest.mark.parametrize("error", [answered(503), EndpointConnectionError(endpoint_url="slow down")])
 def test_an_outage_is_reported(error):
-    with pytest.raises(OSError, match="slow down") as caught, _systems_errors("s3://b/a"):
+    with pytest.raises(OSError, match="slow down") as caught, _os_errors("s3://b/a"):
         raise error
     assert type(caught.value) is OSError
 

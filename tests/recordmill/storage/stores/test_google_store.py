@@ -7,7 +7,7 @@ pytest.importorskip("apache_beam.io.gcp.gcsio", reason="no apache-beam[gcp] here
 from google.api_core.exceptions import Forbidden, RetryError, ServiceUnavailable
 from google.auth.exceptions import RefreshError
 
-from recordmill.storage.stores.google_store import _systems_errors
+from recordmill.storage.stores.google_store import _os_errors
 
 
 @pytest.mark.parametrize(
@@ -15,14 +15,14 @@ from recordmill.storage.stores.google_store import _systems_errors
     [(Forbidden("no"), PermissionError), (RefreshError("no login"), PermissionError)],
 )
 def test_denied_is_denied(error, kind):
-    with pytest.raises(kind) as caught, _systems_errors("gs://b/a"):
+    with pytest.raises(kind) as caught, _os_errors("gs://b/a"):
         raise error
     assert (caught.value.filename, caught.value.__cause__) == ("gs://b/a", error)
 
 
 @pytest.mark.parametrize("error", [ServiceUnavailable("later"), RetryError("gave up", None)])
 def test_an_outage_is_reported(error):
-    with pytest.raises(OSError, match=r"later|gave up") as caught, _systems_errors("gs://b/a"):
+    with pytest.raises(OSError, match=r"later|gave up") as caught, _os_errors("gs://b/a"):
         raise error
     assert type(caught.value) is OSError
 

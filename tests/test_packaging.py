@@ -60,6 +60,7 @@ def test_the_source_archive_holds_all_that_workers_need(tmp_path):
     reading = {path.relative_to(REPO) for path in (REPO / "recordmill").rglob("*.py")}
     reading |= {Path("recordmill/reading/report", name) for name in ("report.html.jinja", "report.css")}
     assert {Path("recordmill") / path for path in sources | data} | reading | {Path("setup.py")} <= shipped
-    entries = {Path("pipeline", f"{name}.py") for name in ("__init__", "analyze", "diff", "inspect", "run", "verify")}
+    modules = ("__init__", "analyze", "diff", "inspect", "run", "verify", "versions")
+    entries = {Path("pipeline", f"{name}.py") for name in modules}
     assert {path for path in shipped if path.parts[:1] and path.parts[0] in LINKED and path.suffix} == entries
     assert not [path for path in shipped if path.parts[:1] == ("tests",)]

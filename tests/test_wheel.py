@@ -80,7 +80,9 @@ def dataset(run, project):
 
 def test_the_wheel_installs_only_below_the_package(wheel):
     names = zipfile.ZipFile(wheel).namelist()
-    entries = {f"pipeline/{name}.py" for name in ("__init__", "analyze", "diff", "inspect", "run", "verify")}
+    entries = {
+        f"pipeline/{name}.py" for name in ("__init__", "analyze", "diff", "inspect", "run", "verify", "versions")
+    }
     assert {name for name in names if not name.startswith(("recordmill/", "recordmill-"))} == entries
     assert {"recordmill/reading/dataset.py", "recordmill/configs/coco.yaml"} < set(names)
     assert {f"recordmill/reading/report/{name}" for name in ("report.css", "report.html.jinja")} < set(names)
@@ -162,4 +164,5 @@ def test_the_module_runs_where_there_is_no_pipeline_of_the_users(run, tmp_path):
     for module in ("verify", "inspect"):
         done = run(tmp_path, "python", "-m", f"pipeline.{module}", "dataset")
         assert done.returncode == 0, done.stderr
-    assert "--size" in run(tmp_path, "python", "-m", "pipeline.analyze", "--help").stdout
+    for module, flag in (("analyze", "--size"), ("diff", "OTHER"), ("versions", "--rollback")):
+        assert flag in run(tmp_path, "python", "-m", f"pipeline.{module}", "--help").stdout

@@ -28,6 +28,6 @@ def test_the_commands_do_what_the_page_says(run_page, tmp_path):
 
 def test_the_page_names_what_is_refused():
     text = (ROOT / PAGE).read_text(encoding="utf-8")
-    refused = text[text.index("These settings and flags are refused") :].split(". ")[0]
+    refused = re.split(r"\.\s", text[text.index("These settings and flags are refused") :])[0]
     keys = {"shards.size", *SETTINGS, *(f"--{flag}" for flag in FLAGS)}
     assert set(re.findall(r"`([\w.-]+)`", refused)) - {"together"} == keys

@@ -72,7 +72,7 @@ def test_the_estimate_adds_up():
     assert ROWS["listing"] == f"{listing:.0f} s"
     assert ROWS["CPU"] == ROWS["converting"] == f"{passing:.0f} s"
     assert ROWS["waiting for the store"] == f"{store:.0f} s"
-    assert ROWS["all of it"] == f"{minutes} min"
+    assert ROWS["total time"] == f"{minutes} min"
     shown = [float(ROWS[name].removeprefix("$")) for name in ("vCPUs", "memory", "reads", "shuffle")]
     assert shown == [round(cost, 3 if cost < 0.01 else 2) for cost in costs]
     assert f"| total | | about ${sum(costs):.2f} |" in TEXT

@@ -62,7 +62,7 @@ def test_the_first_line_of_the_estimate_by_hand():
     shards = math.ceil(images * constants["output_bytes"] / 2**27)
     publishing = images * constants["publishing"] * 2 + shards * (1 + 4 / MOVES_AT_ONCE) * 0.05
     seconds = 240 + listing + images * constants["shuffling"] * 2 / processes + converting + publishing
-    shown = [page[name][1] for name in ("listing", "converting", "shards", "publishing", "all of it")]
+    shown = [page[name][1] for name in ("listing", "converting", "shards", "publishing", "total time")]
     assert shown == [
         f"{listing:.0f} s",
         f"{converting:.0f} s",

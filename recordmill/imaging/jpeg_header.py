@@ -73,7 +73,7 @@ class JpegHeader:
         components: 1 gray, 3 colour, 4 CMYK.
         subsampling: of the stored image's colours. Gray, which has none, counts as 4:2:0; a rare sampling that cannot
             be encoded counts as 4:4:4, which loses nothing.
-        orientation: 1 to 8, see `imaging.orientation`.
+        orientation: 1 to 8, see `imaging.exif.find_orientation`.
         icc_profile: None if there is none, or only part of one.
         has_position: whether Exif or XMP have a GPS position.
         scan_start: the offset of the first scan's marker.

@@ -144,7 +144,7 @@ class Summary:
         box_labels: these boxes by their label; numbers above `MOST_NUMBERED` are counted together.
         first_boxes: for each such label the first box by key, as (key, place, words).
         naming_files: files that name images, as annotations and manifests do.
-        digest: `schemas.reference_digest.digest_of` all that was listed and not ignored, added up.
+        digest: `schemas.digests.digest_of` all that was listed and not ignored, added up.
         planned_digest: the same of what goes to shards: images that are not left out, and rejected things.
         versions: `version_digest_of` the same as in `digest`, added up.
         newest: the last time, in nanoseconds, at which one of these files was modified; 0 if none has a time.

@@ -191,7 +191,7 @@ def verify_dataset(
             (`verify_shard`). `pixels`: also decodes every image.
         threads: files at once; 0 for one per processor.
         progress: called from any thread with the number of records since the last call.
-        no_metadata: whether images must have none (`verify_no_metadata`); all records are read then, at any level.
+        no_metadata: whether images must have none (`MetadataCheck`); all records are read then, at any level.
 
     Returns:
         The result; no content of a file makes this raise.

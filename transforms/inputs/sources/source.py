@@ -38,7 +38,7 @@ class Source(SourceSettings, Protocol):
             max_bytes: more is not read.
 
         Raises:
-            Rejected: there is something wrong with this one; see `storage.read_image.read_image`.
+            Rejected: there is something wrong with this one; see `storage.packed_files.read_image`.
         """
         data = read_image(ref, max_bytes)
         return Content(data, data)

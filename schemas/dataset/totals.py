@@ -59,7 +59,8 @@ class RowTotals(Totals):
         rejected_when_listed: those of them that were never read as images.
         left_out: references that were left out while they were converted, by reason code.
         changes: records by change (`rotated`, `reencoded`, ...).
-        boxes: boxes of all references by outcome, see `transforms.records.boxes.place_boxes`; empty if there are none.
+        boxes: boxes of all references by outcome, see `transforms.records.annotations.place_boxes`; empty if there are
+            none.
         instances: boxes, or else labels of records with several, by class name; empty if there are none.
         boxes_of_records: `boxes` of records only.
         boxes_of_bare: the same, only of records without any box left.

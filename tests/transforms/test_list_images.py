@@ -71,6 +71,21 @@ def test_a_name_that_is_not_utf8_is_rejected_and_shown(tmp_path):
         text.encode()
 
 
+@pytest.mark.parametrize(
+    ("settings", "status", "reason"),
+    [
+        ({"ignore": ("a*.jpg",)}, "ignored", "ignored"),
+        ({"ignore": ("b*.jpg",)}, "rejected", "bad_name"),
+        ({"include": ("*.jpg",)}, "rejected", "bad_name"),
+        ({"include": ("*.csv",)}, "ignored", "not_included"),
+    ],
+)
+def test_a_name_that_is_not_utf8_is_compared_with_patterns(tmp_path, settings, status, reason):
+    write(tmp_path, b"cat/a\xff.jpg")
+    (ref,) = list_all(tmp_path, **settings)
+    assert (ref.key, ref.status, ref.reason) == ("cat/a\\xff.jpg", status, reason)
+
+
 def test_a_hidden_name_that_is_not_utf8_stays_ignored(tmp_path):
     write(tmp_path, b".a\xff.jpg")
     assert brief(list_all(tmp_path)) == [(".a\\xff.jpg", "ignored", "hidden")]

@@ -119,7 +119,8 @@ SYSTEM_NAMES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
 
 def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
     """The reason for ignoring a path: `system_file`, `hidden`, `ignored` or `settings.not_included`; empty if none."""
-    path = normal_path(path) or path  # patterns are in NFC too
+    # Patterns are in NFC too, and can only be compared with text.
+    path = normal_path(path) or path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     name = path.rpartition("/")[2]
     if name in SYSTEM_NAMES:
         return "system_file"

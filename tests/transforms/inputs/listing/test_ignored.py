@@ -15,6 +15,9 @@ from recordmill.transforms.inputs.listing.local_folders import normal_path, why_
         ("cafe\u0301", True, "ignored"),
         (".git", True, "hidden"),
         ("a/.DS_Store", False, "system_file"),
+        ("caf\udce9/1.jpg", False, ""),
+        ("caf\udce9.png", False, "taken_only_by_name"),
+        ("caf\udce9", True, ""),
         ("__MACOSX", True, "system_file"),
     ],
 )

@@ -201,8 +201,9 @@ def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: M
     agreeing = [_agreements(each.settings, written) for each in found]
     found = [each for each, count in zip(found, agreeing, strict=True) if count == max(agreeing)]
     if len(found) > 1:
-        ways = "; or ".join(f"{each.kind} ({each.why}): {flags_of(each.settings)}" for each in found)
-        raise UsageError(f"{place} may be meant in {len(found)} ways, choose one: {ways}")
+        whys = [each.why + (f", but {each.needs.partition(':')[0]}" if each.needs else "") for each in found]
+        ways = [f"{each.kind} ({why}): {flags_of(each.settings)}" for each, why in zip(found, whys, strict=True)]
+        raise UsageError(f"{place} may be meant in {len(found)} ways, choose one: {'; or '.join(ways)}")
     for each in found:
         if each.needs and not (each.needed_key and _has_key(written, each.needed_key)):
             raise UsageError(f"{place} looks like {each.kind} ({each.why}), but {each.needs}")

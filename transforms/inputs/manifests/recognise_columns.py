@@ -16,6 +16,8 @@ _IMAGE = (
     *("filepath", "file_path", "file", "path", "uri", "images", "name", "image_id", "img_id", "id_code", "id"),
 )
 _LABEL = ("label", "class", "class_name", "category", "species", "breed", "target", "diagnosis", "labels", "tag")
+_NO_CLASS = re.compile(r"\s*(\[?\{|-?[0-9.]+( -?[0-9.]+)+\s*$)")
+"""How a cell begins that holds shapes as JSON (Label Studio), or runs of pixels (Kaggle)."""
 _SPLIT = ("split", "set", "subset", "partition")
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 HELD = "<bytes>"
@@ -152,14 +154,15 @@ def _find_meanings(row: Mapping[str, str], found: FoundColumns) -> FoundColumns:
         if word.lower() in USUAL_WORDS:
             columns["split"] = left.pop(split.strip().lower())
             splits = {_match_case(value, word): name for value, name in USUAL_WORDS.items()}
-    label = next((name for name in _LABEL if name in left), "")
+    classes = [key for key, name in left.items() if not _NO_CLASS.match(row.get(name, ""))]
+    label = next((name for name in _LABEL if name in classes), "")
     if label and "uri" in columns and all(side in left for side in _SIDES):
         columns |= {side: left.pop(side) for side in _SIDES} | {"box_label": left.pop(label)}
         if "width" in left and "height" in left:
             columns |= {side: left.pop(side) for side in ("width", "height")}
     elif label:
         columns["label"] = left.pop(label)
-    elif len(left) == 1:  # then it must be the class
+    elif classes and len(left) == 1:  # then it must be the class
         columns["label"] = left.popitem()[1]
     return FoundColumns({**found.source, "columns": columns}, splits, tuple(left.values()))
 

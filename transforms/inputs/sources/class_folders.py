@@ -9,20 +9,31 @@ from typing import Any, ClassVar, Literal
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.listing.folder_sketch import (
+    FolderSketch,
+    Recognised,
+    given_splits,
+    stems_of,
+)
 from recordmill.transforms.inputs.sources.source import Source
 
-_IMAGES = ("images", "image", "imgs", "img", "jpegimages")
+_IMAGES = ("images", "image", "imgs", "img", "jpegimages", "img_dir", "leftimg8bit", "image_2")
 _NO_CLASS = re.compile(
     "|".join(
         (
             *_IMAGES,
             "pictures|data|masks?|labels?|annotations?|annots|segmentation.*|imagesets|obj_.*data|sidecars",
-            rf"({'|'.join(SPLIT_NAMES)}|unlabell?ed)[0-9]*([_-]?(images?|imgs?))?",
+            "ann_dir|gtfine|gtcoarse|ground_truth|semantic|semantic_rgb|instance|instances|label_2|labeltxt",
+            rf"({'|'.join(SPLIT_NAMES)}|unlabell?ed)[0-9]*([_-]?(images?|imgs?|annots?|masks?|labels?))?",
         )
     )
 )
 """Names of folders, in lower case, that are unlikely to be classes."""
+
+_TELLING = re.compile(rf"annot|mask|ground_truth|^({'|'.join(_IMAGES)})$")
+"""What shows, in the name of one of several such folders, that they hold images and what was drawn on them."""
+
+_UNLABELLED = "add --set source.class_from=none to convert all images without labels"
 
 READERS = {".json": "configs/labelme.yaml", ".txt": "configs/yolo.yaml", ".xml": "configs/voc.yaml"}
 """The configurations that read annotations next to images, by the annotations' extension."""
@@ -48,15 +59,19 @@ class ClassFolders(Source):
         source: dict[str, Any] = {"kind": "class_folders"}
         splits = sketch.split_folders
         below = {each for folder in splits for each in sketch.at(folder).folders}
+        unlabelled = {"source": {**source, "class_from": "none"}, **given_splits("from_folders", splits)}
+        needs, key = _needs_of(sketch), "source.class_from"
         if any(not _NO_CLASS.fullmatch(folder.lower()) for folder in below):
             names = ", ".join(splits)
             yield Recognised({"source": source, **given_splits("from_folders", splits)}, f"class folders below {names}")
         elif splits and any(sketch.at(folder).images for folder in splits):
-            unlabelled = {"source": {**source, "class_from": "none"}, **given_splits("from_folders", splits)}
-            yield Recognised(unlabelled, "images without labels in split folders", is_firm=False)
+            yield Recognised(unlabelled, "images without labels in split folders", False, needs, key)
             yield Recognised({"source": source, "labels": {"classes": list(splits)}}, "class folders", is_firm=False)
         elif sketch.top.images and not sketch.image_folders:
-            yield Recognised({"source": {**source, "class_from": "none"}}, "images without labels", is_firm=False)
+            yield Recognised(unlabelled, "images without labels", False, needs, key)
+        elif below:
+            needs = needs or f"{', '.join(sorted(below))} do not look like classes: {_UNLABELLED}"
+            yield Recognised(unlabelled, "images without labels in split folders", False, needs, key)
         elif sketch.top.folders:
             yield _as_classes(sketch, source)
 
@@ -92,13 +107,23 @@ def likely_classes(sketch: FolderSketch) -> set[str]:
     return found
 
 
+def _needs_of(sketch: FolderSketch) -> str:
+    """What to do where a file among images may hold their annotations, which no source understands; else empty."""
+    stems = {stem for names in sketch.names.values() for stem in stems_of(names.images)}
+    for path in sketch.all_ending(".xml", ".json", ".manifest", ".txt"):
+        words = sketch.heads.get(path, b"").split(b"\n")[0].decode(errors="replace").replace(",", " ").split()
+        if not path.endswith(".txt") or stems & stems_of(map(posixpath.basename, words)):
+            return f"{path} is not understood and may hold annotations: {_UNLABELLED}"
+    return ""
+
+
 def _as_classes(sketch: FolderSketch, source: Mapping[str, Any]) -> Recognised:
     """Takes folders for classes; firm if several cannot be anything else."""
     folders = sketch.top.folders
     others = [folder for folder in folders if _NO_CLASS.fullmatch(folder.lower())]
     why = f"class folders such as {next((each for each in folders if each not in others), folders[0])}"
-    needs = ""
-    if len(others) > 1 and any(folder.lower() in _IMAGES for folder in others):
+    needs = _needs_of(sketch) if len(others) == len(folders) else ""
+    if not needs and len(others) > 1 and any(map(_TELLING.search, map(str.lower, others))):
         needs = f"{', '.join(others)} do not look like classes: if they are, add --set source.class_from=first_folder"
     is_firm = len(set(sketch.image_folders) - set(others)) > 1
     return Recognised({"source": source}, why, is_firm, needs, "source.class_from")

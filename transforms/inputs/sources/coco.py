@@ -1,5 +1,6 @@
 """COCO's detection format: one JSON file of images, annotations and categories."""
 
+import os
 import posixpath
 import re
 import shlex
@@ -8,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from recordmill import storage
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Status
@@ -101,8 +103,11 @@ class Coco(Source):
             yield file.notice(status, "stray_annotations", annotations.describe_strays())
         named_by = DataFile(path, file.replace(split=word))
         folder = self.images.format(split=word, folder=named_by.folder).strip("/")
+        root = os.path.abspath(named_by.root) if storage.is_local(named_by.root) else named_by.root
         for image in annotations.images:
-            below = f"{folder}/{image['file_name']}" if folder else image["file_name"]
+            name = image["file_name"].replace("\\", "/")  # as written on Windows
+            whole = name.startswith(f"{root}/")
+            below = name.removeprefix(f"{root}/") if whole else f"{folder}/{name}" if folder else name
             yield from named_by.list_annotated(below, {"source_id": str(image["id"]), **annotations.boxes(image)})
 
 
@@ -211,7 +216,8 @@ def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | Non
     """The value for `source.images`: the first of the usual folders that exists for every word."""
     head = next((each for path, each in sketch.heads.items() if posixpath.dirname(path) == folder), b"")
     named = re.search(rb'"file_name"\s*:\s*"([^"]+)"', head)
-    first = named[1].decode(errors="replace").replace("\\/", "/") if named else ""
+    first = named[1].decode(errors="replace").replace("\\/", "/").replace("\\", "/") if named else ""
+    first = posixpath.normpath(first) if first else ""
     years = {match[1] for each in sketch.top.folders + sketch.at("images").folders if (match := _YEAR.fullmatch(each))}
     usual = [f"{above}{{split}}{year}" for above in ("", "images/") for year in ("", *sorted(years))]
     usual += ["images", "data", "JPEGImages", "imgs", "val2017", "train2017"]

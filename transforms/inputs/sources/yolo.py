@@ -3,7 +3,7 @@
 import math
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -18,6 +18,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.listing.class_names import number_class_names, split_names, why_unread
 from recordmill.transforms.inputs.listing.folder_sketch import (
+    IMAGE_ENDINGS,
     IMAGE_PATTERNS,
     USUAL_WORDS,
     FolderSketch,
@@ -106,9 +107,13 @@ class Yolo(Source):
             files = {name for folder, each in sketch.names.items() for name in each.files if source or not folder}
             named = any(_may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files)
             needs = "" if named else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
-            splits = given_splits("from_source", words, _splits_of_data_yaml(sketch))
+            splits = given_splits("from_source", words, _splits_of_subsets(words) | _splits_of_data_yaml(sketch))
             settings = {"source": {"kind": "yolo", **source}, **splits, "convention": "tf_object_detection"}
-            yield Recognised(settings, why, needs=needs, needed_key="source.names")
+            key = "source.names"
+            if not needs and not splits and len(lists := _lists_of_splits(sketch)) > 1:
+                key, needs = "splits", f"{', '.join(lists)} list the images of splits, and such lists are not read: "
+                needs += "add --set 'splits.fractions={train: 0.9, test: 0.1}' to split the images otherwise"
+            yield Recognised(settings, why, needs=needs, needed_key=key)
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields an image with its boxes, or the named classes."""
@@ -222,6 +227,19 @@ def _splits_of_data_yaml(sketch: FolderSketch) -> dict[str, str]:
         for above, below in _IMAGES.findall(paths):
             found.setdefault(below or above, split_of(key))
     return found
+
+
+def _splits_of_subsets(folders: Collection[str]) -> dict[str, str]:
+    """The splits of CVAT's folders, `obj_Train_data`; a single one is that of a task without subsets."""
+    subsets = {each: split_of(each.removeprefix("obj_").removesuffix("_data")) for each in folders}
+    return subsets if len(folders) > 1 else {}
+
+
+def _lists_of_splits(sketch: FolderSketch) -> list[str]:
+    """The text files in the input that are named after splits, and list images."""
+    heads = {name: sketch.heads.get(name, b"").split(b"\n")[0] for name in sketch.top.ending(".txt")}
+    listed = [name for name, line in heads.items() if line.decode(errors="replace").strip().endswith(IMAGE_ENDINGS)]
+    return [name for name in listed if split_of(posixpath.splitext(name)[0])]
 
 
 def _holds_boxes(sketch: FolderSketch, folders: Iterable[str]) -> bool:

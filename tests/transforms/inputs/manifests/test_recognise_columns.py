@@ -42,6 +42,14 @@ FOUND = {
     ),
     "deeper than was looked": ("a.csv", "path,tag\ndeep/x/y.jpg,a\n", found({"uri": "path", "label": "tag"})),
     "no class": ("a.csv", "path\n1.jpg\n", found({"uri": "path"})),
+    "shapes are not a class": (
+        "a.csv",
+        """image,id,label\n1.jpg,7,"[{""x"": 1, ""rectanglelabels"": [""cat""]}]"\n""",
+        found({"uri": "image"}, others=("id", "label")),
+    ),
+    "runs of pixels are not a class": (
+        "a.csv", "ImageId,EncodedPixels\n1.jpg,1 3 10 5\n", found({"uri": "ImageId"}, others=("EncodedPixels",)),
+    ),
     "the other column": ("a.csv", "path,cultivar\n1.jpg,x\n", found({"uri": "path", "label": "cultivar"})),
     "other columns": (
         "a.csv", "path,age,size\n1.jpg,3,4\n", found({"uri": "path"}, others=("age", "size")),

@@ -202,6 +202,16 @@ def test_images_may_be_anywhere_below_the_input(collection):
     ]
 
 
+@pytest.mark.parametrize("name", ["train\\a.jpg", "./train/a.jpg", "{root}/train/a.jpg"])
+@pytest.mark.parametrize("images", ["", "train"])
+def test_names_may_be_written_as_tools_write_them(collection, name, images):
+    if images and "{root}" not in name:
+        name = name.replace("train", ".")
+    data = {**ANNOTATIONS, "images": [{"id": 7, "file_name": name.format(root=collection)}]}
+    _, image = refer(collection, data, images=images)
+    assert (image.key, image.uri) == ("pets/train/a.jpg", str(collection / "train/a.jpg"))
+
+
 def test_a_pattern_that_is_none_is_an_error_of_the_settings():
     with pytest.raises(ValueError, match=r"source\.split"):
         replace(Coco(), split="(")

@@ -243,6 +243,7 @@ def records_of(capsys, monkeypatch):
 def test_beam_writes_the_same_examples(case, beam_flags, input_of, tmp_path, records_of, choose_runner):
     root, _ = input_of(case)
     settings = [each for each in case.settings if not each.startswith(NOT_WITH_BEAM)]
+    settings += ["images.near_duplicates=false"] if any("near_duplicates: true" in each for each in settings) else []
     flags = list(flags_of(replace(case, settings=(*settings, "shards.count=2")), root, tmp_path))[:-1]
     choose_runner(False)
     ours, our_records = records_of(tmp_path / "ours", *flags)

@@ -22,7 +22,7 @@ from recordmill.schemas.settings.listing import Input, ListingSettings
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.storage.stores.versioned_object import version_of
 from recordmill.transforms.inputs.listing.cut_inputs import Part, cut_input, merge_listings
-from recordmill.transforms.inputs.listing.local_folders import normal_path, walk_folder, why_ignored
+from recordmill.transforms.inputs.listing.local_folders import escape_path, normal_path, walk_folder, why_ignored
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.shards.progress import PROGRESS
@@ -70,7 +70,7 @@ def list_part(part: Part, source: SourceSettings, settings: ListingSettings, tal
     for file in found:
         path = normal_path(file.key)
         if path is None:
-            path = file.key.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            path = escape_path(file.key)
             file = file if file.status else file.notice("rejected", "bad_name", "the name is not UTF-8")
             file = file.replace(key=path, version="")
         key = f"{source_input.name}/{path}" if source_input.name else path

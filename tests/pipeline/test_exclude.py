@@ -29,6 +29,18 @@ def sha256_of(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def write_ships(folder, annotations):
+    """A YOLO collection of ships: an image for each of these texts of annotations."""
+    root = folder / "ships"
+    for name in ("images", "labels"):
+        (root / name).mkdir(parents=True)
+    for number, text in enumerate(annotations):
+        (root / f"images/{number}.jpg").write_bytes(encode_picture(number))
+        (root / f"labels/{number}.txt").write_text(text)
+    (root / "data.yaml").write_text("names: [ship]\n")
+    return root
+
+
 def assert_sound(dataset):
     assert verify([str(dataset), "--level=frames"]) == verify([str(dataset)]) == 0
 
@@ -81,13 +93,7 @@ def test_the_recipe_has_a_digest_of_the_list_and_not_its_place(exclude, convert,
 
 
 def test_boxes_of_images_that_are_left_out_are_counted(exclude, tmp_path):
-    root = tmp_path / "ships"
-    for folder in ("images", "labels"):
-        (root / folder).mkdir(parents=True)
-    for number in range(4):
-        (root / f"images/{number}.jpg").write_bytes(encode_picture(number))
-        (root / f"labels/{number}.txt").write_text("0 0.5 0.5 0.5 0.5\n" * (number + 1))
-    (root / "data.yaml").write_text("names: [ship]\n")
+    root = write_ships(tmp_path, ["0 0.5 0.5 0.5 0.5\n" * (number + 1) for number in range(4)])
     settings = {**ALL, "source.kind": "yolo", "convention": "tf_object_detection"}
     done = exclude(root, ["key:images/0.jpg", f"sha256:{sha256_of(root / 'images/2.jpg')}"], settings)
     assert done.marker["boxes"] == {"listed": 10, "with_left_out_images": 4, "written": 6}
@@ -96,13 +102,7 @@ def test_boxes_of_images_that_are_left_out_are_counted(exclude, tmp_path):
 
 
 def test_digests_of_images_with_bad_boxes_are_left_out(convert, tmp_path):
-    root = tmp_path / "ships"
-    for folder in ("images", "labels"):
-        (root / folder).mkdir(parents=True)
-    for number in range(4):
-        (root / f"images/{number}.jpg").write_bytes(encode_picture(number))
-        (root / f"labels/{number}.txt").write_text(f"0 0.5 0.5 {0.5 if number else 0} 0.5\n")
-    (root / "data.yaml").write_text("names: [ship]\n")
+    root = write_ships(tmp_path, [f"0 0.5 0.5 {0.5 if number else 0} 0.5\n" for number in range(4)])
     settings = {**ALL, "source.kind": "yolo", "convention": "tf_object_detection", "boxes.invalid": "reject"}
     limits = {"max_rejected.count": 1}
     digest = sha256_of(root / "images/0.jpg")

@@ -22,6 +22,7 @@ from recordmill.schemas.packing import DEFLATED, STORED, Gzip, Packing, ZipMembe
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import unpack
 from recordmill.storage.unpacking import PIECE_BYTES
+from recordmill.transforms.inputs.listing.local_folders import escape_path
 
 MAX_RECORD_BYTES = 256 * 2**20
 """The longest piece that is read while members are listed: a zip's whole directory."""
@@ -87,7 +88,7 @@ def check_names(members: Iterable[Member]) -> Iterator[Member]:
     """
     seen: set[int] = set()
     for number, member in enumerate(members, start=1):
-        shown = member.name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        shown = escape_path(member.name)
         if shown != member.name:
             yield Member(shown, reason="bad_name", detail="the member's name is not UTF-8")
             continue

@@ -120,7 +120,7 @@ SYSTEM_NAMES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
 def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
     """The reason for ignoring a path: `system_file`, `hidden`, `ignored` or `settings.not_included`; empty if none."""
     # Patterns are in NFC too, and can only be compared with text.
-    path = normal_path(path) or path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    path = normal_path(path) or escape_path(path)
     name = path.rpartition("/")[2]
     if name in SYSTEM_NAMES:
         return "system_file"
@@ -142,6 +142,11 @@ def normal_path(path: str) -> str | None:
     except UnicodeEncodeError:
         return None
     return unicodedata.normalize("NFC", path)
+
+
+def escape_path(path: str) -> str:
+    """A path as valid text: bytes that are not UTF-8 become backslash escapes."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 @cache

@@ -18,7 +18,7 @@ from rich.table import Table
 from benchmarks import measure
 from benchmarks.measure import BenchmarkError, spread
 from recordmill import storage
-from recordmill.schemas.settings.listing import Input, ListingSettings
+from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.storage.stores.store import Store
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.list_images import list_images

@@ -24,7 +24,7 @@ from apache_beam.metrics import monitoring_infos
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.schemas.outcome import Outcome
+from recordmill.schemas.errors import Outcome
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 from recordmill.transforms.shards.progress import PROGRESS
 

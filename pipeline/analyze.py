@@ -14,11 +14,11 @@ from typing import Any
 from recordmill import storage
 from recordmill.pipeline.configuration.preflight import normal_path
 from recordmill.pipeline.reader_command import reader_parser, run_reader
-from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.reading.analyze.analyze_dataset import analyze_dataset
+from recordmill.reading.analyze_dataset import analyze_dataset
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
 from recordmill.schemas.errors import LoadError, RecordmillError
+from recordmill.schemas.formatting import last_line
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.storage.transform_fn import DEFAULT_SIZE
 from recordmill.storage.versions import current_folder

@@ -32,17 +32,24 @@ from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
 from recordmill.pipeline.import_beam import import_beam_for_local_files
 from recordmill.pipeline.sample import ensure_sample
-from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.reading.analyze.analyze_dataset import check_tensorflow
+from recordmill.reading.analyze_dataset import check_tensorflow
 from recordmill.schemas.dataset.file_names import MARKER, TRANSFORM_FN
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.schemas.errors import LoadError, RecordmillError, UsageError
-from recordmill.schemas.formatting import format_count
-from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, Outcome, Terminated
+from recordmill.schemas.errors import (
+    FAILED,
+    INTERRUPTED,
+    TERMINATED,
+    LoadError,
+    Outcome,
+    RecordmillError,
+    Terminated,
+    UsageError,
+)
+from recordmill.schemas.formatting import format_count, last_line
 from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.settings.listing import Input
+from recordmill.schemas.settings.source import Input
 from recordmill.schemas.version import VERSION
 from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.transform_fn import fits, read_note

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any
 
 from recordmill.pipeline.launch import launch
-from recordmill.pipeline.terminal.printable import printable
-from recordmill.schemas.outcome import DONE, WRONG_USAGE
+from recordmill.schemas.errors import DONE, WRONG_USAGE
+from recordmill.schemas.formatting import printable
 from recordmill.schemas.version import VERSION
 
 HELP = """\

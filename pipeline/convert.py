@@ -18,8 +18,7 @@ from recordmill.pipeline.run import build
 from recordmill.pipeline.runners.job_server import QUIET_LOGGERS
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.reading.dataset import Dataset, open_dataset
-from recordmill.schemas.errors import ConversionError, UsageError
-from recordmill.schemas.outcome import INTERRUPTED, Outcome
+from recordmill.schemas.errors import INTERRUPTED, ConversionError, Outcome, UsageError
 
 Path = str | os.PathLike[str]
 

@@ -14,8 +14,7 @@ from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.preflight import find_folder, read_exclusions
 from recordmill.pipeline.configuration.resolve_settings import resolve_settings
 from recordmill.pipeline.reader_command import reader_parser, run_reader
-from recordmill.pipeline.terminal.printable import printable
-from recordmill.reading.compare.compare_datasets import (
+from recordmill.reading.compare_datasets import (
     KINDS,
     Comparison,
     Row,
@@ -28,13 +27,12 @@ from recordmill.reading.compare.compare_datasets import (
 )
 from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.schemas.dataset.file_names import CONFIGURATION, MARKER, REJECTED
-from recordmill.schemas.errors import LoadError
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.errors import DONE, FAILED, WRONG_USAGE, LoadError
+from recordmill.schemas.formatting import format_count, printable
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.outcome import DONE, FAILED, WRONG_USAGE
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.listing import Input
+from recordmill.schemas.settings.source import Input
 from recordmill.storage.versions import version_names
 
 EPILOG = """\

@@ -17,7 +17,6 @@ from rich.text import Text
 from recordmill.pipeline.configuration.options import positive, wants_json
 from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.inspect_tables import record_view, summary_view
-from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import record_progress
 from recordmill.reading.dataset import FORGED, Dataset, open_dataset
 from recordmill.reading.example import parse_intact
@@ -35,7 +34,7 @@ from recordmill.reading.random_access.split_index import write_indexes
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.sidecar_row import row_to_json
 from recordmill.schemas.errors import LoadError, UsageError
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.formatting import format_count, printable
 
 SECONDS_BETWEEN_LOOKS = 2.0
 """How often `--follow` lists the folder of a run."""

@@ -14,11 +14,10 @@ import orjson
 from recordmill import storage
 from recordmill.pipeline.configuration.options import MODULE, LaunchOptions, check_options, parse_options, wants_json
 from recordmill.pipeline.configuration.preflight import check_summary
-from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.dataset.json_values import as_json, to_json
-from recordmill.schemas.errors import RecordmillError, UsageError
-from recordmill.schemas.outcome import FAILED, INTERRUPTED, TERMINATED, Outcome, Terminated
+from recordmill.schemas.errors import FAILED, INTERRUPTED, TERMINATED, Outcome, RecordmillError, Terminated, UsageError
+from recordmill.schemas.formatting import last_line
 
 if TYPE_CHECKING:
     from recordmill.pipeline.configuration.job import Job

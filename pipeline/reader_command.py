@@ -8,8 +8,7 @@ from typing import Any
 
 from recordmill.pipeline.configuration.options import Parser, add_json_switch, wants_json
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.schemas.errors import RecordmillError
-from recordmill.schemas.outcome import DONE, FAILED, INTERRUPTED
+from recordmill.schemas.errors import DONE, FAILED, INTERRUPTED, RecordmillError
 
 
 def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser:

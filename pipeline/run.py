@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import apache_beam as beam
 
     from recordmill.pipeline.configuration.job import Job
-    from recordmill.schemas.outcome import Outcome
+    from recordmill.schemas.errors import Outcome
 
 
 def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":

@@ -14,14 +14,13 @@ from rich.text import Text
 from recordmill.pipeline.configuration.options import positive
 from recordmill.pipeline.configuration.preflight import normal_path, read_exclusions
 from recordmill.pipeline.reader_command import reader_parser, run_reader
-from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import plain_table, record_progress
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.search.find_excluded import find_excluded
+from recordmill.reading.verify.find_excluded import find_excluded
 from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
 from recordmill.reading.verify.verify_shard import LEVELS
-from recordmill.schemas.formatting import format_count, format_size
-from recordmill.schemas.outcome import DONE, FAILED
+from recordmill.schemas.errors import DONE, FAILED
+from recordmill.schemas.formatting import format_count, format_size, printable
 
 EPILOG = """\
 levels (each one includes those before it):

@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from recordmill.schemas.label_map import LabelMap
     from recordmill.schemas.rejection import Reject
     from recordmill.schemas.settings.dataset import DatasetSettings, ShardSettings
-    from recordmill.schemas.settings.listing import Input, ListingSettings
-    from recordmill.storage.record_bytes import StoredFile
-    from recordmill.storage.record_reader import Damage, RecordFile
+    from recordmill.schemas.settings.source import Input, ListingSettings
+    from recordmill.storage.record_reader import Damage, RecordFile, StoredFile
     from recordmill.transforms.compose import (
         BuildExamples,
         ReadImages,
@@ -67,9 +66,8 @@ _NAMES = {
     "schemas.label_map": ("LabelMap",),
     "schemas.rejection": ("Reject",),
     "schemas.settings.dataset": ("DatasetSettings", "ShardSettings"),
-    "schemas.settings.listing": ("Input", "ListingSettings"),
-    "storage.record_bytes": ("StoredFile",),
-    "storage.record_reader": ("Damage", "RecordFile"),
+    "schemas.settings.source": ("Input", "ListingSettings"),
+    "storage.record_reader": ("Damage", "RecordFile", "StoredFile"),
     "transforms.compose": ("BuildExamples", "ReadImages", "ReencodeImages", "SplitExamples", "convert_with_beam"),
     "transforms.inputs.sources.class_folders": ("ClassFolders",),
     "transforms.inputs.sources.filename_labels": ("FilenameLabels",),

@@ -1,4 +1,4 @@
-"""Formats numbers and lists of names for people."""
+"""Formats numbers, lists of names and untrusted text for people."""
 
 from collections.abc import Iterable
 
@@ -22,3 +22,16 @@ def show_names(names: Iterable[str], most: int = 5) -> str:
     """The first names, without empty ones; dots if there are more: `cat, dog, ...`."""
     shown = [name for name in names if name]
     return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
+
+
+def printable(text: str) -> str:
+    r"""The text with control characters, direction marks and invalid UTF-8 escaped as `\x1b`, `\u202e`, ..."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def last_line(error: Exception) -> str:
+    """The end of an error's text, where runners put the reason; its class if there is no text."""
+    last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+    return last if len(last) < 300 else f"{last[:300]}..."

@@ -7,8 +7,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from recordmill.imaging.prepared_image import CHANGES
-from recordmill.reading.verify.finding import KINDS, NOTES
+from recordmill.imaging.pixels import CHANGES
+from recordmill.reading.verify.verify_shard import KINDS, NOTES
 from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.dataset.file_names import PLACEHOLDERS
 from recordmill.schemas.features import describe_features

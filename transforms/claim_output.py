@@ -13,9 +13,8 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import COMPANIONS, MARKER, OUTCOME, RESERVED, STAGING_PREFIX, staging_names
 from recordmill.schemas.dataset.json_values import differences, to_json
 from recordmill.schemas.dataset.marker import About, Marker
-from recordmill.schemas.errors import LoadError
+from recordmill.schemas.errors import DONE, NOT_AS_EXPECTED, TOO_MANY_REJECTED, LoadError
 from recordmill.schemas.formatting import format_count, show_names
-from recordmill.schemas.outcome import DONE, NOT_AS_EXPECTED, TOO_MANY_REJECTED
 from recordmill.schemas.rejection import TRANSIENT
 from recordmill.storage.dataset_files import DamagedMarkerError, find_marker, read_marker, staging_folder
 from recordmill.storage.output_errors import describe_output_error

@@ -18,8 +18,7 @@ from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.schemas.settings.listing import Input, ListingSettings
-from recordmill.schemas.settings.source import SourceSettings
+from recordmill.schemas.settings.source import Input, ListingSettings, SourceSettings
 from recordmill.storage.stores.versioned_object import version_of
 from recordmill.transforms.inputs.listing.cut_inputs import Part, cut_input, merge_listings
 from recordmill.transforms.inputs.listing.local_folders import escape_path, normal_path, walk_folder, why_ignored

@@ -22,10 +22,10 @@ from recordmill.imaging.sniff import sniff
 from recordmill.schemas.dataset.record_index import RowOrigin
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
 from recordmill.schemas.digests import order_of, source_digest_of
+from recordmill.schemas.errors import Price
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.outcome import Price
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes

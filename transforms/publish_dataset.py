@@ -16,8 +16,8 @@ from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
 from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.dataset.totals import ImageTotals
+from recordmill.schemas.errors import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.formatting import format_count, show_names
-from recordmill.schemas.outcome import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, holds_report, read_marker, staging_folder
@@ -38,7 +38,7 @@ from recordmill.transforms.publishing.acted_settings import add_acted
 from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset, note_background
 from recordmill.transforms.publishing.companions.remarks import find_remarks
 from recordmill.transforms.publishing.contract import find_breaches
-from recordmill.transforms.publishing.duplicates import Copies, FindCopies, list_duplicates
+from recordmill.transforms.publishing.duplicates import Copies, FindCopies, compare_splits, list_duplicates
 from recordmill.transforms.publishing.ledger import (
     LedgerError,
     balance_boxes,
@@ -59,7 +59,6 @@ from recordmill.transforms.publishing.marker import (
     name_shards,
     preview_numbers,
 )
-from recordmill.transforms.publishing.moved_images import compare_splits
 from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, read_pending, stage_dataset
 from recordmill.transforms.shards.progress import PROGRESS
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from recordmill.pipeline.configuration.recognise_layout import Layout
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
-from recordmill.schemas.settings.listing import Input
+from recordmill.schemas.settings.source import Input
 from recordmill.transforms.planning.run_settings import RunSettings
 
 

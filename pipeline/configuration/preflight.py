@@ -13,7 +13,7 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.exclusions import Exclusions
-from recordmill.schemas.settings.listing import Input
+from recordmill.schemas.settings.source import Input
 from recordmill.storage.versions import current_folder, find_pointer, split_version
 
 Result = TypeVar("Result")

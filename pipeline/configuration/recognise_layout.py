@@ -12,13 +12,12 @@ import yaml
 
 from recordmill import storage
 from recordmill.pipeline.configuration.config import COMMENT, iter_overrides
-from recordmill.pipeline.terminal.printable import printable
+from recordmill.pipeline.configuration.look_at_input import look_at_input
 from recordmill.schemas.errors import UsageError
-from recordmill.schemas.formatting import format_count, show_names
-from recordmill.schemas.settings.listing import Input, ListingSettings
+from recordmill.schemas.formatting import format_count, printable, show_names
+from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch, stems_of
 from recordmill.transforms.inputs.listing.local_folders import Ignore, compile_globs, why_ignored
-from recordmill.transforms.inputs.look_at_input import look_at_input
 from recordmill.transforms.inputs.manifests.recognise_columns import why_no_columns
 from recordmill.transforms.inputs.sources import Recognised, load_source, source_names
 from recordmill.transforms.inputs.sources.class_folders import likely_classes

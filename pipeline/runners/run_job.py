@@ -17,11 +17,10 @@ from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_
 from recordmill.pipeline.configuration.preflight import call_with_timeout
 from recordmill.pipeline.runners import job_server
 from recordmill.pipeline.runners.dataflow import explain_built, is_dataflow, name_job
-from recordmill.pipeline.terminal.printable import last_line
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.dataset.json_values import from_json
-from recordmill.schemas.errors import UsageError
-from recordmill.schemas.outcome import FAILED, Outcome, Terminated
+from recordmill.schemas.errors import FAILED, Outcome, Terminated, UsageError
+from recordmill.schemas.formatting import last_line
 from recordmill.transforms.planning.output_state import release_claims
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.worker_processes import workers_allowed

@@ -10,12 +10,11 @@ from rich.text import Text
 
 from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.sniff import sniff
-from recordmill.pipeline.terminal.printable import printable
 from recordmill.pipeline.terminal.terminal import plain_table
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.inspect.find_record import FoundRecord
 from recordmill.reading.inspect.summarize_dataset import Summary
-from recordmill.schemas.formatting import format_size
+from recordmill.schemas.formatting import format_size, printable
 from recordmill.schemas.rejection import Rejected
 
 _BAR = 24  # cells of the longest bar

@@ -12,10 +12,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from recordmill.pipeline.terminal.printable import printable
 from recordmill.schemas.dataset.totals import count_dropped
-from recordmill.schemas.formatting import format_count, format_size
-from recordmill.schemas.outcome import Outcome
+from recordmill.schemas.errors import Outcome
+from recordmill.schemas.formatting import format_count, format_size, printable
 from recordmill.transforms.publishing.acted_settings import say_idle
 from recordmill.transforms.shards import progress
 

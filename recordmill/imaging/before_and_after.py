@@ -8,8 +8,7 @@ from PIL import Image, ImageDraw
 
 from recordmill.imaging.geometry import Box
 from recordmill.imaging.pillow_decode import load_image, open_image
-from recordmill.imaging.pixels import to_image
-from recordmill.imaging.prepared_image import PreparedImage
+from recordmill.imaging.pixels import PreparedImage, to_image
 from recordmill.imaging.sniff import sniff
 from recordmill.schemas.rejection import Rejected
 

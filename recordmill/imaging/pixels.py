@@ -1,6 +1,7 @@
 """Decoded pixels as arrays, as libjpeg-turbo reads and writes them, and their conversion to and from Pillow."""
 
 import hashlib
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -88,3 +89,59 @@ def moments(raster: Raster) -> Moments:
     totals[1, : rest.size] += np.square(rest, dtype=np.uint16)
     found = totals.reshape(2, _LINE, channels).sum(axis=1).T[: count_channels(raster)]
     return tuple((total, square) for total, square in found.tolist())
+
+
+CHANGES = {
+    "cmyk_converted": "CMYK was converted to RGB",
+    "depth_reduced": "channels of more than 8 bits were reduced to 8",
+    "first_frame": "only the first frame of an animation, or the first page of a document, is stored",
+    "flattened": "transparency was replaced by the background",
+    "grayscale_expanded": "one channel was repeated to make three",
+    "icc_converted": "colours were converted from the embedded profile to sRGB",
+    "icc_ignored": "an embedded profile was dropped because it is unreadable or made for another kind of image",
+    "lab_converted": "CIELAB was converted to RGB",
+    "metadata_stripped": "metadata were removed without re-encoding the image",
+    "palette_expanded": "palette entries were replaced by their colours",
+    "prepared": "`images.function` changed the pixels",
+    "reencoded": "the stored bytes differ from the file's; accompanies every change except `metadata_stripped`",
+    "resized": "the image was resized to the configured size",
+    "rotated": "the image was rotated as its metadata require",
+}
+
+
+@dataclass(slots=True)
+class PreparedImage:
+    """A checked image that is ready to be stored.
+
+    Attributes:
+        encoded: the stored bytes: the file's own bytes if `changes` is empty, without its metadata if it is
+            `metadata_stripped`, otherwise a baseline JPEG, a PNG, or the pixels as height x width x channels bytes.
+        format: of `encoded`: `JPEG`, `PNG` or `RAW`, as `images.store` says; with `reencode: never` any of the
+            accepted formats, in upper case.
+        height: in pixels, as seen by a reader of `encoded` that ignores metadata.
+        width: in pixels, as seen by the same reader.
+        channels: 1 or 3; with `reencode: never` also 2 (gray and alpha) or 4 (RGBA, CMYK).
+        moments: the exact sum and sum of squares of the values (0 to 255) of each of one or three channels, over the
+            pixels that `encoded` decodes to by libjpeg's accurate methods (TensorFlow's `INTEGER_ACCURATE`). None if
+            they were not requested, if nothing was decoded, or if other readers would see other values: with
+            `reencode: never`, for files other than JPEG and PNG or other than 8-bit gray or RGB.
+        changes: sorted names from `CHANGES`; empty if the bytes are unchanged.
+        difference_hash: see `imaging.resize.difference_hash`; None if it was not requested.
+        pixels: digest of the file's pixels, see `imaging.pixels.digest_pixels`; None if they were not decoded in full.
+        raster: the decoded pixels after all changes except re-encoding; None if they were not requested.
+        sha256: of `encoded`, in hex, if it is known; else the empty string.
+        has_position: whether the metadata in `encoded` has a GPS position.
+    """
+
+    encoded: bytes
+    format: str
+    height: int
+    width: int
+    channels: int
+    moments: tuple[tuple[int, int], ...] | None
+    changes: tuple[str, ...]
+    difference_hash: int | None = None
+    pixels: str | None = field(default=None, compare=False)
+    raster: Raster | None = field(default=None, compare=False, repr=False)
+    sha256: str = field(default="", compare=False)
+    has_position: bool = False

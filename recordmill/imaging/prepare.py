@@ -9,7 +9,7 @@ from PIL import Image, ImageFile
 
 from recordmill.imaging.colour import apply_profile, judge_profile, to_gray_or_srgb
 from recordmill.imaging.exif import has_position, is_turned_sideways, turn
-from recordmill.imaging.jpeg_codec import SMALLEST_REDUCTION, UnusualJpeg, check_end, check_scans, decode_jpeg
+from recordmill.imaging.geometry import Size, difference_hash, hash_reduction, jpeg_reduction, resize_image, target_size
 from recordmill.imaging.jpeg_header import JpegHeader, Soundness, plain_copy, read_jpeg_header
 from recordmill.imaging.limits import accepted_format, check_size
 from recordmill.imaging.pillow_decode import (
@@ -23,6 +23,7 @@ from recordmill.imaging.pillow_decode import (
     read_orientation,
 )
 from recordmill.imaging.pixels import (
+    PreparedImage,
     Raster,
     copy_pixels,
     count_channels,
@@ -32,12 +33,19 @@ from recordmill.imaging.pixels import (
     to_raster,
 )
 from recordmill.imaging.png_soundness import is_sound_png
-from recordmill.imaging.prepared_image import PreparedImage
-from recordmill.imaging.resize import Size, difference_hash, hash_reduction, jpeg_reduction, resize_image, target_size
 from recordmill.imaging.sniff import sniff
-from recordmill.imaging.stored_form import as_stored, encode_raster, stored_format
+from recordmill.imaging.stored_form import (
+    SMALLEST_REDUCTION,
+    UnusualJpeg,
+    as_stored,
+    check_end,
+    check_scans,
+    decode_jpeg,
+    encode_raster,
+    stored_format,
+)
 from recordmill.imaging.strip_metadata import POSITION, UnstrippableError, find_metadata, strip_metadata
-from recordmill.schemas.content import Pixels
+from recordmill.schemas.image_ref import Pixels
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import STRIPPABLE, ImageSettings
 

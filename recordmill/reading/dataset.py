@@ -24,8 +24,14 @@ from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, read_rows
-from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.record_reader import Damage, RecordFile, is_not_tfrecord, looks_like_records, looks_like_shard
+from recordmill.storage.record_reader import (
+    Damage,
+    RecordFile,
+    StoredFile,
+    is_not_tfrecord,
+    looks_like_records,
+    looks_like_shard,
+)
 from recordmill.storage.versions import current_folder, explain_choice, split_version
 
 FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)

@@ -7,8 +7,7 @@ from typing import Any
 from apache_beam.io.filesystem import CompressedFile, CompressionTypes
 
 from recordmill import storage
-from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile
+from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile, StoredFile
 from recordmill.storage.stores.find_store import record_sink
 
 

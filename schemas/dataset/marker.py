@@ -9,8 +9,8 @@ from recordmill.schemas.dataset.file_names import SIDECARS
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
 from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, RowTotals
 from recordmill.schemas.digests import add_digests, find_images
+from recordmill.schemas.errors import ComparedPrice
 from recordmill.schemas.features import Feature, FeatureEntry
-from recordmill.schemas.outcome import ComparedPrice
 from recordmill.schemas.rejection import Fate
 
 MARKER_FORMAT = 2

@@ -14,8 +14,7 @@ from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.setting_fields import AtLeastOne, Count, Percent, Share, added_setting
 from recordmill.schemas.settings.custom_convention import CustomConvention, FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
-from recordmill.schemas.settings.listing import ListingSettings
-from recordmill.schemas.settings.source import SourceSettings
+from recordmill.schemas.settings.source import ListingSettings, SourceSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from benchmarks import analysis
-from recordmill.reading.analyze.analyze_dataset import choose_split, read_moments
+from recordmill.reading.analyze_dataset import choose_split, read_moments
 from recordmill.reading.dataset import open_dataset
 
 

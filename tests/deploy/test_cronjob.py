@@ -14,7 +14,7 @@ import yaml
 from PIL import Image
 
 from recordmill.pipeline.configuration.options import build_parser
-from recordmill.schemas.outcome import (
+from recordmill.schemas.errors import (
     DONE,
     FAILED,
     INTERRUPTED,

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 from PIL import Image
 
-from recordmill.schemas.outcome import (
+from recordmill.schemas.errors import (
     DONE,
     FAILED,
     INTERRUPTED,

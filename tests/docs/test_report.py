@@ -7,11 +7,13 @@ from pathlib import Path
 from make_settings import make_settings
 from PIL import Image
 
-from recordmill.reading.report.image_statistics import MOST_BYTES, MOST_RECORDS, MOST_SHARDS
-from recordmill.reading.report.thumbnails import (
+from recordmill.reading.report.image_statistics import (
+    MOST_BYTES,
     MOST_CLASSES,
     MOST_CLASSES_WITH_BOXES,
     MOST_IMAGES,
+    MOST_RECORDS,
+    MOST_SHARDS,
     MOST_WITH_BOXES,
 )
 from recordmill.reading.report.write_report import MOST_BARS, SMALLEST_BARS

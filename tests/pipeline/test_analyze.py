@@ -10,7 +10,7 @@ import pytest
 from recordmill.pipeline import analyze as command
 from recordmill.pipeline.analyze import main
 from recordmill.pipeline.verify import main as verify
-from recordmill.reading.analyze.analyze_dataset import Analysis
+from recordmill.reading.analyze_dataset import Analysis
 from recordmill.schemas.errors import LoadError
 
 REPO = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ import recordmill
 from recordmill.pipeline import attempt as module
 from recordmill.pipeline.attempt import analyze_output
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.schemas.outcome import Outcome
+from recordmill.schemas.errors import Outcome
 from recordmill.storage.transform_fn import contents_digest
 
 
@@ -113,7 +113,7 @@ def test_a_job_without_waiting_is_analysed_by_hand(analyses, status):
 
 
 def test_a_missing_extra_is_reported_before_any_work(photos, convert, monkeypatch):
-    monkeypatch.setattr("recordmill.reading.analyze.analyze_dataset.find_spec", lambda name: None)
+    monkeypatch.setattr("recordmill.reading.analyze_dataset.find_spec", lambda name: None)
     done = convert(photos, settings=ANALYZE)
     assert done.errors == [
         "analyze: true: an analysis needs TensorFlow Transform, which is not installed: "

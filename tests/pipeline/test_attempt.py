@@ -11,9 +11,8 @@ from recordmill.pipeline import attempt as module
 from recordmill.pipeline.attempt import attempt, prepare_job
 from recordmill.pipeline.configuration.options import LaunchOptions, parse_options
 from recordmill.pipeline.terminal.terminal import Terminal
-from recordmill.schemas.errors import LoadError, RecordmillError, UsageError
-from recordmill.schemas.outcome import Terminated
-from recordmill.schemas.settings.listing import Input
+from recordmill.schemas.errors import LoadError, RecordmillError, Terminated, UsageError
+from recordmill.schemas.settings.source import Input
 from recordmill.transforms.shards.progress import Progress
 
 AGAIN = "run the same command again to go on from there"

@@ -18,7 +18,7 @@ from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.run import build
 from recordmill.schemas.example_proto import Example
-from recordmill.schemas.settings.listing import Input
+from recordmill.schemas.settings.source import Input
 from recordmill.transforms.planning.run_settings import RunSettings
 
 

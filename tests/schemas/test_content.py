@@ -1,6 +1,6 @@
 import numpy as np
 
-from recordmill.schemas.content import Content
+from recordmill.schemas.image_ref import Content
 
 
 def test_a_plain_image_is_its_own_bytes_and_adds_nothing():

@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 import recordmill
-from recordmill.schemas.errors import ConversionError, LoadError, RecordmillError, UsageError
-from recordmill.schemas.outcome import Outcome
+from recordmill.schemas.errors import ConversionError, LoadError, Outcome, RecordmillError, UsageError
 
 
 def test_errors_have_one_base_and_the_exit_code_of_a_command():

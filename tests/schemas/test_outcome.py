@@ -1,5 +1,5 @@
 from recordmill.schemas.dataset.json_values import to_json
-from recordmill.schemas.outcome import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, WRONG_USAGE, Outcome
+from recordmill.schemas.errors import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, WRONG_USAGE, Outcome
 
 
 def test_exit_codes_are_those_of_the_documentation():

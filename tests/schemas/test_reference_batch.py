@@ -12,11 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef
-from recordmill.schemas.reference_batch import (
-    RecordCoder,
-    ReferenceBatch,
-    ReferenceBatchCoder,
-)
+from recordmill.schemas.reference_batch import RecordCoder, ReferenceBatch, ReferenceBatchCoder
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers(-1, 2**63 - 1)

@@ -2,8 +2,7 @@ import math
 
 import orjson
 
-from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.reference_boxes import boxes_of, count_boxes, list_boxes
+from recordmill.schemas.image_ref import ImageRef, boxes_of, count_boxes, list_boxes
 
 
 def test_a_reference_carries_boxes_as_json():

@@ -18,7 +18,7 @@ from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.reading.report.write_report import write_report
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.settings.listing import Input
+from recordmill.schemas.settings.source import Input
 from recordmill.transforms.claim_output import ClaimOutput
 from recordmill.transforms.convert_shards import ConvertShards
 from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs

@@ -13,7 +13,7 @@ from recordmill import storage
 from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import SplitSettings
-from recordmill.schemas.settings.listing import Input, ListingSettings
+from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.transforms import list_images as list_images_module
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders

@@ -16,10 +16,10 @@ import orjson
 from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.json_values import hash_json, to_json
 from recordmill.schemas.dataset.marker import PLAN_VERSION, About, plan_id_of
+from recordmill.schemas.errors import Price
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.label_map import LabelMap, build_label_map, is_integer_label
-from recordmill.schemas.outcome import Price
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, split_of

@@ -12,9 +12,8 @@ from typing import Any, Self
 
 from recordmill.schemas.dataset.totals import Totals
 from recordmill.schemas.digests import HASH_BITS, HASH_RANGE, add_digests, digest_of, version_digest_of
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice, list_boxes
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.reference_boxes import list_boxes
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT
 from recordmill.transforms.planning.splitting import ImageSplitter
 

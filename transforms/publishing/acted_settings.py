@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from recordmill.schemas.errors import Outcome
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.outcome import Outcome
 from recordmill.schemas.rejection import NOT_KEPT
 from recordmill.schemas.settings.dataset import DatasetSettings
 

@@ -33,7 +33,7 @@ from recordmill.schemas.dataset.marker import Marker, RunEntry, Switch
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import RejectedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
-from recordmill.schemas.outcome import ComparedPrice
+from recordmill.schemas.errors import ComparedPrice
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import (
     DamagedMarkerError,

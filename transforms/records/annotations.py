@@ -14,9 +14,8 @@ import orjson
 from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.imaging.geometry import Box, Geometry, read_geometry
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import CARRIED, ImageRef
 from recordmill.schemas.label_map import LabelMap, find_class
-from recordmill.schemas.reference_boxes import CARRIED
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import BoxSettings
 

@@ -12,16 +12,14 @@ import orjson
 
 from recordmill.imaging import ImageSettings, PreparedImage, prepare_image, prepare_pixels
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
-from recordmill.schemas.content import Content, Pixels
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import RecordDigests
 from recordmill.schemas.exclusions import Exclusions
-from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef, Notice
+from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, Pixels, count_boxes
 from recordmill.schemas.label_map import LabelMap, find_class
-from recordmill.schemas.reference_boxes import count_boxes
 from recordmill.schemas.rejection import LeftOut, Rejected, Stage
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout

@@ -46,8 +46,7 @@ from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import LeftOut, Rejected
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
-from recordmill.storage.record_bytes import GzipBytes, StoredFile
-from recordmill.storage.record_reader import HEADER_BYTES
+from recordmill.storage.record_reader import HEADER_BYTES, GzipBytes, StoredFile
 from recordmill.transforms.planning.plan import ReusableDataset
 
 _PLACING = frozenset({

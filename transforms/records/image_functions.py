@@ -15,15 +15,13 @@ import numpy as np
 from PIL import Image
 
 from recordmill.imaging import ImageSettings
+from recordmill.imaging.geometry import difference_hash as hash_of
 from recordmill.imaging.limits import check_size
 from recordmill.imaging.pixels import Raster, copy_pixels, moments, to_image, to_raster
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
-from recordmill.imaging.resize import difference_hash as hash_of
 from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
-from recordmill.schemas.content import Pixels
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.reference_boxes import count_boxes
+from recordmill.schemas.image_ref import ImageRef, Pixels, count_boxes
 from recordmill.schemas.rejection import LeftOut, Reject, Rejected
 from recordmill.schemas.settings.custom_convention import FeatureFunction
 from recordmill.schemas.settings.dataset import KeepSettings

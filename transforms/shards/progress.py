@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from recordmill.schemas.outcome import Price
+from recordmill.schemas.errors import Price
 
 
 @dataclass

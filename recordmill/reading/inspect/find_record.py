@@ -18,8 +18,7 @@ from recordmill.reading.verify.verify_pixels import find_image
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import read_rows
-from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.record_reader import Damage, RecordFile
+from recordmill.storage.record_reader import Damage, RecordFile, StoredFile
 
 _NAMES = ("image/filename", "image_name", "image/source_id", "filename")
 

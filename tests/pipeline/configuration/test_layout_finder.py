@@ -13,7 +13,7 @@ import yaml
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
 from recordmill.schemas.errors import UsageError
-from recordmill.schemas.settings.listing import Input
+from recordmill.schemas.settings.source import Input
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 COCO = b'{"info": {}, "images": [{"id": 1, "file_name": "1.jpg"}'

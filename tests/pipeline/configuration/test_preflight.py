@@ -16,7 +16,7 @@ from recordmill.pipeline.configuration.preflight import (
     probe_output_store,
 )
 from recordmill.schemas.errors import RecordmillError, UsageError
-from recordmill.schemas.settings.listing import Input
+from recordmill.schemas.settings.source import Input
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from recordmill.schemas.settings.custom_convention import CustomConvention, Cust
 from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.schemas.settings.images import ImageSettings
-from recordmill.schemas.settings.listing import Input
+from recordmill.schemas.settings.source import Input
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.table import Table

@@ -14,7 +14,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineRunner, PipelineState
 
 from recordmill.pipeline.runners import run_job
-from recordmill.schemas.outcome import Terminated
+from recordmill.schemas.errors import Terminated
 from recordmill.transforms.publishing.ledger import LedgerError
 
 

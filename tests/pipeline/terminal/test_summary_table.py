@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from recordmill.pipeline.terminal.terminal import summary_tables
-from recordmill.schemas.outcome import Outcome
+from recordmill.schemas.errors import Outcome
 
 LEDGER = {
     "listed": 1300,

@@ -13,7 +13,7 @@ from rich.console import Console
 from recordmill.pipeline.terminal import terminal
 from recordmill.pipeline.terminal.terminal import Terminal, record_progress
 from recordmill.reading.dataset import Dataset, Shard
-from recordmill.schemas.outcome import Outcome
+from recordmill.schemas.errors import Outcome
 from recordmill.transforms.shards.progress import Progress
 
 

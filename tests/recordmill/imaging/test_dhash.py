@@ -5,7 +5,7 @@ import pytest
 from PIL import Image, ImageEnhance
 
 from recordmill.imaging import ImageSettings, prepare_image
-from recordmill.imaging.resize import difference_hash, hash_reduction
+from recordmill.imaging.geometry import difference_hash, hash_reduction
 
 HASHED = ImageSettings(near_duplicates=True)
 

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordmill.imaging.jpeg_codec import (
+from recordmill.imaging.jpeg_header import read_jpeg_header
+from recordmill.imaging.pixels import to_image, to_raster
+from recordmill.imaging.stored_form import (
     MAX_SCANS,
     UnusualJpeg,
     check_end,
@@ -13,8 +15,6 @@ from recordmill.imaging.jpeg_codec import (
     decode_jpeg,
     encode_jpeg,
 )
-from recordmill.imaging.jpeg_header import read_jpeg_header
-from recordmill.imaging.pixels import to_image, to_raster
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import DEFAULT_MAX_PIXELS
 

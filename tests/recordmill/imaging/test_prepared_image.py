@@ -2,7 +2,7 @@ import re
 from pathlib import Path
 
 from recordmill import imaging
-from recordmill.imaging.prepared_image import CHANGES
+from recordmill.imaging.pixels import CHANGES
 from recordmill.schemas.rejection import REASONS
 
 SOURCE = "".join(path.read_text(encoding="utf-8") for path in sorted(Path(imaging.__file__).parent.glob("*.py")))

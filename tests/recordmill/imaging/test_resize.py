@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordmill.imaging.resize import jpeg_reduction, resize_image, target_size
+from recordmill.imaging.geometry import jpeg_reduction, resize_image, target_size
 from recordmill.schemas.settings.images import Resize
 
 

@@ -12,8 +12,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.packing import Gzip, NamedMember, ZipMember
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage import packed_files
-from recordmill.storage.packed_files import read_image, read_packed_range, read_packed_start, unpack
-from recordmill.storage.unpacking import BadPacking
+from recordmill.storage.packed_files import BadPacking, read_image, read_packed_range, read_packed_start, unpack
 
 TEXT = bytes(range(256)) * 40
 
@@ -61,7 +60,7 @@ def test_what_fails_its_checksum_is_read_only_where_records_have_their_own(tmp_p
 
 
 def test_of_a_bomb_nothing_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("recordmill.storage.unpacking.FREE_BYTES", 1000)
+    monkeypatch.setattr("recordmill.storage.packed_files.FREE_BYTES", 1000)
     (tmp_path / "data.gz").write_bytes(gzip.compress(bytes(5_000_000)))
     found = unpack(str(tmp_path / "data.gz"), Gzip())
     assert (found.size, os.path.getsize(found.path)) == (0, 0)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.dataset.file_names import fill_pattern
 from recordmill.storage import record_reader
-from recordmill.storage.record_bytes import StoredFile
 from recordmill.storage.record_reader import (
     Damage,
     RecordFile,
+    StoredFile,
     is_not_tfrecord,
     looks_like_records,
     looks_like_shard,

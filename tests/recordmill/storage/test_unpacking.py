@@ -9,16 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.packing import DEFLATED, STORED, ZipMember
-from recordmill.storage import unpacking
-from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.record_reader import Damage, RecordFile, masked
-from recordmill.storage.unpacking import (
+from recordmill.storage import packed_files
+from recordmill.storage.packed_files import (
     BadPacking,
     TooLarge,
     gunzip,
     read_bounded,
     read_zip_member,
 )
+from recordmill.storage.record_reader import Damage, RecordFile, StoredFile, masked
 
 TEXT = bytes(range(256)) * 40
 
@@ -72,7 +71,7 @@ def test_other_bytes_after_the_end_keep_the_records_before(unpack):
 
 
 def test_a_bomb_is_stopped(unpack, monkeypatch):
-    monkeypatch.setattr(unpacking, "FREE_BYTES", 1000)
+    monkeypatch.setattr(packed_files, "FREE_BYTES", 1000)
     bomb = gzip.compress(bytes(10_000_000))
     found, damage = unpack(bomb)
     assert found == b"", "nothing is made of what is a bomb from its first byte on"

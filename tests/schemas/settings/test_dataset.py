@@ -8,7 +8,7 @@ from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.settings.custom_convention import FeatureFunction
 from recordmill.schemas.settings.dataset import DatasetSettings, LossLimits, SplitSettings, as_yaml_dict
 from recordmill.schemas.settings.images import ImageSettings, Resize
-from recordmill.schemas.settings.listing import ListingSettings
+from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.sources.voc import Voc

@@ -1,7 +1,7 @@
 from make_settings import make_settings
 
 from recordmill.pipeline.configuration.config import load_settings
-from recordmill.schemas.outcome import Outcome
+from recordmill.schemas.errors import Outcome
 from recordmill.transforms.publishing.acted_settings import add_acted, count_acted
 
 

@@ -10,8 +10,8 @@ from sidecar_lines import written
 from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
-from recordmill.transforms.publishing import moved_images
-from recordmill.transforms.publishing.moved_images import compare_splits, count_moved, describe_moved
+from recordmill.transforms.publishing import duplicates
+from recordmill.transforms.publishing.duplicates import compare_splits, count_moved, describe_moved
 from recordmill.transforms.shards.record_columns import RecordColumns
 
 
@@ -123,7 +123,7 @@ def test_splits_that_cannot_be_compared_are_reported(sidecars, tmp_path, monkeyp
         assert compare_splits(str(tmp_path), marker_of({"train": [f"{name}.jsonl"]}), str(tmp_path), [], "image") == (
             "whether images have moved between splits is not known: sidecars of the replaced dataset are damaged"
         )
-    monkeypatch.setattr(moved_images, "MOST_COMPARED", 8)
+    monkeypatch.setattr(duplicates, "MOST_COMPARED", 8)
     empty = marker_of({"train": [], "test": []})
     assert compare_splits(str(tmp_path), empty, str(tmp_path), stage(tmp_path, {"train": [1, 2, 3]}), "row") == (
         "whether rows have moved between splits was not checked: they are more than 8"

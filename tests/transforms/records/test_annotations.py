@@ -6,9 +6,8 @@ from PIL import Image
 
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, boxes_of
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import BoxSettings
 from recordmill.transforms.records.annotations import (

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.imaging.geometry import Geometry
+from recordmill.schemas.image_ref import boxes_of
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import BoxSettings
 from recordmill.schemas.settings.images import Resize

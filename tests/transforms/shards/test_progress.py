@@ -1,6 +1,6 @@
 from concurrent.futures import ThreadPoolExecutor
 
-from recordmill.schemas.outcome import Price
+from recordmill.schemas.errors import Price
 from recordmill.transforms.shards.progress import Progress
 
 

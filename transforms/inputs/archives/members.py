@@ -20,8 +20,7 @@ from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.packing import DEFLATED, STORED, Gzip, Packing, ZipMember
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.packed_files import unpack
-from recordmill.storage.unpacking import PIECE_BYTES
+from recordmill.storage.packed_files import PIECE_BYTES, unpack
 from recordmill.transforms.inputs.listing.local_folders import escape_path
 
 MAX_RECORD_BYTES = 256 * 2**20

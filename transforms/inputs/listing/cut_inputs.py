@@ -17,7 +17,7 @@ from typing import TypeVar
 from apache_beam import coders
 
 from recordmill import storage
-from recordmill.schemas.settings.listing import Input
+from recordmill.schemas.settings.source import Input
 from recordmill.storage.stores.store import in_parallel
 
 MOST_PARTS = 64

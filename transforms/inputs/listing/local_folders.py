@@ -17,7 +17,7 @@ import orjson
 import pathspec
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.settings.listing import ListingSettings
+from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.listing.named_files import explain_os_error as _why
 
 Ignore = Callable[[str, bool], str]

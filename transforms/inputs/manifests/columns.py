@@ -20,7 +20,7 @@ from recordmill.schemas.features import Feature, Kind
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
-from recordmill.transforms.inputs.tables.row import bad_row
+from recordmill.transforms.inputs.tables.cells import bad_row
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from recordmill.transforms.inputs.manifests.columns import Entry, list_of, refuse, text_of
-from recordmill.transforms.inputs.tables.row import bad_row
+from recordmill.transforms.inputs.tables.cells import bad_row
 
 ML_USE = "aiplatform.googleapis.com/ml_use"
 

@@ -16,17 +16,16 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.image_ref import UNKNOWN_SIZE, ClassNames, ImageRef
+from recordmill.schemas.image_ref import UNKNOWN_SIZE, ClassNames, ImageRef, boxes_of
 from recordmill.schemas.packing import Gzip, TextCell, parse_packing
-from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS
 from recordmill.transforms.inputs.listing.named_files import explain_os_error, key_of, locate, resolve_inside
 from recordmill.transforms.inputs.manifests.columns import Entry, Reader
+from recordmill.transforms.inputs.tables.cells import MAX_ROW_BYTES, Row, UnreadableTableError, bad_row
 from recordmill.transforms.inputs.tables.parquet import read_parquet_cell
 from recordmill.transforms.inputs.tables.read_table import TableFormat
-from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, Row, UnreadableTableError, bad_row
 
 ANY_ENDING = ".*"
 """The end of a path that may have the extension of any image."""

@@ -10,17 +10,15 @@ from typing import ClassVar, Literal
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef, Listed, Notice
+from recordmill.schemas.image_ref import Content, ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne, added_setting
-from recordmill.schemas.settings.listing import ListingSettings
-from recordmill.storage.packed_files import read_image
-from recordmill.storage.unpacking import MAX_RATIO
+from recordmill.schemas.settings.source import ListingSettings
+from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.transforms.inputs.archives import samples
 from recordmill.transforms.inputs.archives.members import Limits, Member, bad_archive, list_members
-from recordmill.transforms.inputs.archives.recognise_archives import are_in_one_folder, recognise_archives
+from recordmill.transforms.inputs.archives.samples import are_in_one_folder, recognise_archives
 from recordmill.transforms.inputs.listing.class_names import number_class_names
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.listing.local_folders import why_ignored

@@ -5,10 +5,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from recordmill.schemas.content import Content
-from recordmill.schemas.image_ref import ImageRef, Listed
-from recordmill.transforms.inputs.arrays.array_files import find_labels, find_members, parse_npy_header, place_of
-from recordmill.transforms.inputs.arrays.image_stack import ImageStack, Order, list_stack, read_stacked_image
+from recordmill.schemas.image_ref import Content, ImageRef, Listed
+from recordmill.transforms.inputs.array_files import (
+    ImageStack,
+    Order,
+    find_labels,
+    find_members,
+    list_stack,
+    parse_npy_header,
+    place_of,
+    read_stacked_image,
+)
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.sources.source import ArraySource

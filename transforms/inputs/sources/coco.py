@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 from recordmill import storage
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Status
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Status, boxes_of
 from recordmill.schemas.label_map import is_integer_label
-from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits, split_pattern
 from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, read_json

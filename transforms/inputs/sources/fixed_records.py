@@ -8,13 +8,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.image_ref import ClassNames, Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import Count
 from recordmill.storage.packed_files import read_image
-from recordmill.transforms.inputs.arrays.image_stack import interleave, list_ranges
+from recordmill.transforms.inputs.array_files import interleave, list_ranges
 from recordmill.transforms.inputs.listing.class_names import (
     ClassNamesError,
     NoClassNamesError,

@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from recordmill.schemas.content import Content
-from recordmill.schemas.image_ref import ImageRef, Listed
-from recordmill.transforms.inputs.arrays.array_files import find_labels, parse_idx_header, place_of
-from recordmill.transforms.inputs.arrays.image_stack import ImageStack, list_stack, read_stacked_image
+from recordmill.schemas.image_ref import Content, ImageRef, Listed
+from recordmill.transforms.inputs.array_files import (
+    ImageStack,
+    find_labels,
+    list_stack,
+    parse_idx_header,
+    place_of,
+    read_stacked_image,
+)
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.listing.patterns import check_template, compile_pattern

@@ -10,8 +10,7 @@ import orjson
 
 from recordmill import storage
 from recordmill.imaging.geometry import Box
-from recordmill.schemas.image_ref import ImageRef, Listed
-from recordmill.schemas.reference_boxes import boxes_of
+from recordmill.schemas.image_ref import ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, read_json

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
-from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.image_ref import ClassNames, Content, ImageRef, Listed
 from recordmill.schemas.packing import ParquetCell, TextCell
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.listing.class_names import number_class_names
@@ -26,6 +25,7 @@ from recordmill.transforms.inputs.manifests.presets import PRESETS
 from recordmill.transforms.inputs.manifests.recognise_columns import FoundColumns, find_columns, preset_of
 from recordmill.transforms.inputs.manifests.row_reader import RowReader, read_row_bytes
 from recordmill.transforms.inputs.sources.source import Source
+from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError
 from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
 from recordmill.transforms.inputs.tables.read_table import (
     LIST_FILES,
@@ -35,7 +35,6 @@ from recordmill.transforms.inputs.tables.read_table import (
     TableFormat,
     read_table,
 )
-from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
-from recordmill.schemas.content import Content
-from recordmill.schemas.image_ref import ImageRef, Listed
+from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.storage.packed_files import read_image

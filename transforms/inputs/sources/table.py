@@ -9,15 +9,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import orjson
 
-from recordmill.schemas.content import Content
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef, Listed
+from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import (
     CellError,
     ColumnSettings,
+    Row,
+    UnreadableTableError,
+    bad_row,
     from_json,
     is_rounded,
     read_cell,
@@ -26,7 +28,6 @@ from recordmill.transforms.inputs.tables.cells import (
 from recordmill.transforms.inputs.tables.infer_types import ColumnTypes
 from recordmill.transforms.inputs.tables.read_table import TABLE_FILES, TableFormat, read_table
 from recordmill.transforms.inputs.tables.read_table import Table as OpenTable
-from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError, bad_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

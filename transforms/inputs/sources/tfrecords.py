@@ -6,25 +6,22 @@ from typing import Any, ClassVar, Literal
 
 import orjson
 
-from recordmill.schemas.content import Content
 from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.image_ref import ClassNames, Content, ImageRef, Listed
 from recordmill.schemas.packing import Gzip
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne, ClassId
 from recordmill.schemas.settings.custom_convention import CustomConvention
-from recordmill.storage.packed_files import read_image
-from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.record_reader import Damage, RecordFile
-from recordmill.storage.unpacking import MAX_RATIO, read_bounded
+from recordmill.storage.packed_files import MAX_RATIO, read_bounded, read_image
+from recordmill.storage.record_reader import Damage, RecordFile, StoredFile
+from recordmill.transforms.inputs import tfrecord_examples
 from recordmill.transforms.inputs.listing.class_names import ClassNamesError, LabelFiles, number_class_names
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.local_folders import compile_globs
 from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
-from recordmill.transforms.inputs.tfrecord_input import examples
 
 _DATA_AT = 12  # after the length and its checksum
 
@@ -63,7 +60,7 @@ class Tfrecords(Source):
     key_feature: str = ""
     split: str = r"(?P<split>train|validation|valid|val|test|eval|dev)"
     split_feature: str = ""
-    keep: Mapping[str, examples.KeptType] = field(default_factory=dict)
+    keep: Mapping[str, tfrecord_examples.KeptType] = field(default_factory=dict)
     shape: tuple[int, ...] = ()
     max_ratio: AtLeastOne = MAX_RATIO
 
@@ -94,7 +91,7 @@ class Tfrecords(Source):
     def contents(self) -> Literal["images", "rows"]:  # type: ignore[override]  # depends on the settings
         """`rows` if the convention has no images."""
         declared = self._declared
-        return "images" if declared is None or examples.holds_images(declared) else "rows"
+        return "images" if declared is None or tfrecord_examples.holds_images(declared) else "rows"
 
     @property
     def may_give_pixels(self) -> bool:
@@ -138,10 +135,10 @@ class Tfrecords(Source):
     def features(self) -> tuple[Feature, ...]:
         """The features in `keep`, and those of a convention without images."""
         kept = (
-            Feature(key, examples.kind_of(kept), key, "as in the input", many=kept.endswith("[]"))
+            Feature(key, tfrecord_examples.kind_of(kept), key, "as in the input", many=kept.endswith("[]"))
             for key, kept in self.keep.items()
         )
-        own = examples.own_features(self._declared) if self._declared else ()
+        own = tfrecord_examples.own_features(self._declared) if self._declared else ()
         return (*kept, *(replace(feature, meaning="as in the input") for feature in own))
 
     def annotations(self) -> Mapping[str, str]:
@@ -177,10 +174,10 @@ class Tfrecords(Source):
         self, path: str, ref: ImageRef, record: bytes, numbers: dict[str, int | None], labels: LabelFiles
     ) -> ImageRef:
         """The reference of one Example; classes to announce are added to `numbers`."""
-        entries = examples.parse_entries(record)
+        entries = tfrecord_examples.parse_entries(record)
         convention, fields = self._fields_of(entries)
-        examples.read_kept(entries, self.keep)
-        key = examples.text_in(entries, self.key_feature) if self.key_feature else ref.key
+        tfrecord_examples.read_kept(entries, self.keep)
+        key = tfrecord_examples.text_in(entries, self.key_feature) if self.key_feature else ref.key
         split = ref.split or self._split_word(path, entries)
 
         def name_of(text: str, number: int | None) -> str:
@@ -191,7 +188,7 @@ class Tfrecords(Source):
                     numbers[text] = number
                 return text
             where, names = labels.names_for(convention, self._first_label(convention))
-            name = examples.class_of(number, names, where)
+            name = tfrecord_examples.class_of(number, names, where)
             if not names:
                 numbers[name] = number
             elif not self.class_names and name not in numbers:  # all in the file, so that ids do not depend on images
@@ -204,21 +201,23 @@ class Tfrecords(Source):
             return name
 
         values: dict[str, Any] = {
-            each: examples.text_of(fields[each], each) for each in ("filename", "source_id") if fields.get(each)
+            each: tfrecord_examples.text_of(fields[each], each)
+            for each in ("filename", "source_id")
+            if fields.get(each)
         }
         if self.contents == "images":
-            values |= examples.read_boxes(fields, name_of_box)
-        label = name_of(examples.text_of(fields.get("label_text"), "the class's name"), fields.get("label"))
+            values |= tfrecord_examples.read_boxes(fields, name_of_box)
+        label = name_of(tfrecord_examples.text_of(fields.get("label_text"), "the class's name"), fields.get("label"))
         packed = orjson.dumps(values).decode() if values else ""
         return ref.replace(key=key, label=label, split=split, features=packed)
 
     def _fields_of(self, entries: Mapping[str, Any]) -> tuple[Convention, dict[str, Any]]:
-        convention = self._declared or examples.find_convention(entries)
-        return convention, examples.read_fields(entries, convention)
+        convention = self._declared or tfrecord_examples.find_convention(entries)
+        return convention, tfrecord_examples.read_fields(entries, convention)
 
     def _split_word(self, path: str, entries: Mapping[str, Any]) -> str:
         if self.split_feature:
-            return examples.text_in(entries, self.split_feature)
+            return tfrecord_examples.text_in(entries, self.split_feature)
         pattern = compile_pattern(self.split, "source.split", "split")
         match = pattern.search(path.rpartition("/")[2]) or pattern.search(path)
         return (match["split"] or "") if match else ""
@@ -226,15 +225,15 @@ class Tfrecords(Source):
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """The image of one Example, and the features to copy; see `Source.read`."""
         record = read_image(ref, max_bytes, self.max_ratio)
-        entries = examples.parse_entries(record)
+        entries = tfrecord_examples.parse_entries(record)
         convention, fields = self._fields_of(entries)
-        kept = examples.read_kept(entries, self.keep)
+        kept = tfrecord_examples.read_kept(entries, self.keep)
         if self.contents == "rows":
             # The reference has the class. A digest that the input lacks stays missing: only files have one.
             own = {name: value for name, value in fields.items() if name not in ("label", "label_text")}
             return Content(record, None, fields={"sha256": None, "file_sha256": None, **own, **kept})
         is_raw = convention.stores == "raw" or (isinstance(self.convention, CustomConvention) and bool(self.shape))
-        data, image = examples.read_image_of(fields, is_raw, self.shape)
+        data, image = tfrecord_examples.read_image_of(fields, is_raw, self.shape)
         return Content(data, image, fields=kept)
 
 

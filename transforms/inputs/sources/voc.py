@@ -13,8 +13,7 @@ from defusedxml.ElementTree import fromstring
 from recordmill import storage
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.image_ref import ImageRef, Listed, Notice
-from recordmill.schemas.reference_boxes import boxes_of
+from recordmill.schemas.image_ref import ImageRef, Listed, Notice, boxes_of
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.listing.folder_sketch import (
     IMAGE_ENDINGS,

@@ -12,8 +12,7 @@ import orjson
 import yaml
 
 from recordmill.imaging.geometry import Box
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
-from recordmill.schemas.reference_boxes import boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.listing.class_names import number_class_names, split_names, why_unread

@@ -1,4 +1,4 @@
-"""Typed columns of tables: converts cells to values of their column's type, and these to JSON and back.
+"""Rows and typed columns of tables: converts cells to values of their column's type, and these to JSON and back.
 
 Nothing is rounded or guessed: a cell either has its column's type or raises. Cells of CSV are text, which is parsed as
 the column's type; cells of JSON lines and Parquet have their own types, which must be the column's.
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,54 @@ import orjson
 
 from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
 from recordmill.schemas.features import Feature, Kind
+from recordmill.schemas.rejection import Rejected
+
+MAX_ROW_BYTES = 64 * 2**20
+"""The longest row of a text file: anything longer lacks a closing quote, or line ends."""
+
+
+bad_row = partial(Rejected, "list", "bad_row")
+"""The row cannot become a record."""
+
+
+class UnreadableTableError(Exception):
+    """A table, or the rest of it, cannot be read; the message says where and why.
+
+    Attributes:
+        key: the YAML key that names the missing column; empty if none is missing.
+    """
+
+    def __init__(self, sentence: str, key: str = "") -> None:
+        """Takes the message and the key."""
+        super().__init__(sentence)
+        self.key = key
+
+
+@dataclass(slots=True)  # if frozen, creating one would take five times as long
+class Row:
+    """One row.
+
+    Attributes:
+        number: the line in which it begins, from 1, header included; in Parquet, which has no lines, the row, from 1.
+        cells: its cells by column; a list if columns have no names; None if the row is malformed.
+        offset: the first byte of the row in the file; in Parquet, the row, from 0.
+        length: its number of bytes in the file; -1 in Parquet.
+        fault: what is wrong with a malformed row.
+        last: the line in which it ends.
+    """
+
+    number: int
+    cells: Any
+    offset: int = 0
+    length: int = -1
+    fault: str = ""
+    last: int = 0
+
+    @property
+    def place(self) -> str:
+        """Which row it is, for messages."""
+        return f"row {self.number}" if self.last <= self.number else f"row {self.number} (to line {self.last})"
+
 
 _EXACT = 2**24
 """Whole numbers up to this are exact in 32-bit floats."""

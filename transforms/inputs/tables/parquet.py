@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recordmill import storage
-from recordmill.storage.unpacking import MAX_RATIO, most_unpacked
-from recordmill.transforms.inputs.tables.row import Row, UnreadableTableError
+from recordmill.storage.packed_files import MAX_RATIO, most_unpacked
+from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError
 
 _ROWS = 1024
 """Rows that are decoded at once."""

@@ -19,10 +19,10 @@ import pyarrow as pa
 from recordmill import storage
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.setting_fields import added_setting
-from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.unpacking import MAX_RATIO, BadPacking, TooLarge, gunzip
+from recordmill.storage.packed_files import MAX_RATIO, BadPacking, TooLarge, gunzip
+from recordmill.storage.record_reader import StoredFile
+from recordmill.transforms.inputs.tables.cells import MAX_ROW_BYTES, Row, UnreadableTableError
 from recordmill.transforms.inputs.tables.parquet import check_sizes, open_parquet, read_parquet_rows
-from recordmill.transforms.inputs.tables.row import MAX_ROW_BYTES, Row, UnreadableTableError
 
 _BUFFER_BYTES = 2**16
 _GZIP = b"\x1f\x8b"

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.reading.report.charts import (
+from recordmill.reading.report.write_report import (
     FLOW_HEIGHT,
     ROW_HEIGHT,
     THINNEST,

@@ -11,9 +11,9 @@ from PIL import Image
 
 from recordmill.reading.dataset import Dataset, Shard, open_dataset
 from recordmill.reading.report import write_report as module
-from recordmill.reading.report.charts import FLOW_HEIGHT
 from recordmill.reading.report.image_statistics import ASPECT_BINS, Column, ImageStatistics, StoredValues
 from recordmill.reading.report.write_report import (
+    FLOW_HEIGHT,
     Contents,
     describe_boxes,
     describe_branches,
@@ -37,9 +37,8 @@ from recordmill.schemas.dataset.side_files import (
 )
 from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.dataset.totals import ImagesWithoutBoxes
-from recordmill.schemas.errors import LoadError
+from recordmill.schemas.errors import ComparedPrice, LoadError, Price
 from recordmill.schemas.features import Feature
-from recordmill.schemas.outcome import ComparedPrice, Price
 
 EVIL = [
     "<script>alert(1)</script>",

@@ -1,4 +1,4 @@
-from recordmill.reading.verify.finding import KINDS, NOTES, Finding
+from recordmill.reading.verify.verify_shard import KINDS, NOTES, Finding
 
 
 def test_the_line_names_shard_record_byte_and_source():

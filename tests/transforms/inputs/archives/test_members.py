@@ -6,8 +6,7 @@ import pytest
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.packed_files import read_image
-from recordmill.storage.unpacking import BadPacking
+from recordmill.storage.packed_files import BadPacking, read_image
 from recordmill.transforms.inputs.archives.members import Limits, list_members
 
 LIMITS = Limits(10_000, 100, 100)
@@ -60,7 +59,7 @@ def test_members_before_the_damage_of_a_packed_tar_stay(make_tar, written):
 
 
 def test_a_packed_bomb_is_not_unpacked(written, monkeypatch):
-    monkeypatch.setattr("recordmill.storage.unpacking.FREE_BYTES", 1000)
+    monkeypatch.setattr("recordmill.storage.packed_files.FREE_BYTES", 1000)
     with pytest.raises(Rejected, match="unpacks to more than 100 times its size"):
         list(list_members(written(gzip.compress(bytes(5_000_000))), LIMITS))
 

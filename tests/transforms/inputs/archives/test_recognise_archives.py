@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from recordmill.transforms.inputs.archives.recognise_archives import are_in_one_folder, recognise_archives
+from recordmill.transforms.inputs.archives.samples import are_in_one_folder, recognise_archives
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.unpacking import BadPacking, read_zip_member
+from recordmill.storage.packed_files import BadPacking, read_zip_member
 from recordmill.transforms.inputs.archives.members import Limits, zip_members
 
 LIMITS = Limits(10_000_000, 100, 100)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill import storage
-from recordmill.schemas.settings.listing import Input, ListingSettings
+from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.transforms.inputs.listing import cut_inputs
 from recordmill.transforms.inputs.listing.cut_inputs import Part, cut_input, merge_listings, normalize_cuts
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders

@@ -2,7 +2,7 @@ import pickle
 
 import pytest
 
-from recordmill.schemas.settings.listing import ListingSettings
+from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.listing.local_folders import normal_path, why_ignored
 
 

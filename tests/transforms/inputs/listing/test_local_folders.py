@@ -6,7 +6,7 @@ import pytest
 
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.settings.listing import ListingSettings
+from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.listing.local_folders import walk_folder, why_ignored
 
 NO_JPEG = b"no jpeg"

@@ -1,12 +1,11 @@
 import orjson
 import pytest
 
-from recordmill.schemas.image_ref import ClassNames, ImageRef
-from recordmill.schemas.reference_boxes import boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.manifests.columns import Entry
 from recordmill.transforms.inputs.manifests.row_reader import RowReader
-from recordmill.transforms.inputs.tables.row import Row
+from recordmill.transforms.inputs.tables.cells import Row
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from recordmill.schemas.image_ref import ClassNames, ImageRef
-from recordmill.schemas.reference_boxes import boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
 from recordmill.transforms.inputs.sources.coco import Annotations, Coco
 from recordmill.transforms.inputs.sources.source import list_file
 

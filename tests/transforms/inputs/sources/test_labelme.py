@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill import storage
-from recordmill.schemas.image_ref import ClassNames, ImageRef
-from recordmill.schemas.reference_boxes import boxes_of, count_boxes
-from recordmill.schemas.settings.listing import ListingSettings
+from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of, count_boxes
+from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.listing.local_folders import why_ignored
 from recordmill.transforms.inputs.listing.named_files import DataFile
 from recordmill.transforms.inputs.sources.labelme import LabelMe, find_image

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, encode_example
-from recordmill.schemas.image_ref import ClassNames, ImageRef
-from recordmill.schemas.reference_boxes import boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.storage.record_reader import masked

@@ -4,8 +4,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from recordmill.schemas.image_ref import ClassNames, ImageRef
-from recordmill.schemas.reference_boxes import boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.voc import Voc
 

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.image_ref import ClassNames, ImageRef
-from recordmill.schemas.reference_boxes import boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.listing import Input, ListingSettings
+from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.transforms.inputs.listing.local_folders import why_ignored
 from recordmill.transforms.inputs.sources import yolo
 from recordmill.transforms.inputs.sources.source import list_file

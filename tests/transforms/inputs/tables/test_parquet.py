@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from recordmill.transforms.inputs.tables.cells import UnreadableTableError
 from recordmill.transforms.inputs.tables.parquet import (
     bytes_type_fault,
     check_sizes,
@@ -16,7 +17,6 @@ from recordmill.transforms.inputs.tables.parquet import (
     read_parquet_cell,
     read_parquet_rows,
 )
-from recordmill.transforms.inputs.tables.row import UnreadableTableError
 
 
 def written(table, **more):
@@ -181,7 +181,7 @@ def test_a_damaged_row_group_leaves_the_others(tmp_path):
 
 
 def test_a_large_value_that_many_rows_share_is_not_written_out_for_each(tmp_path, monkeypatch):
-    monkeypatch.setattr("recordmill.storage.unpacking.FREE_BYTES", 0)
+    monkeypatch.setattr("recordmill.storage.packed_files.FREE_BYTES", 0)
     value = random.Random(0).randbytes(10_000)
     pq.write_table(pa.table({"x": [value] * 50}), tmp_path / "few.parquet")
     pq.write_table(pa.table({"x": [value] * 5000}), tmp_path / "many.parquet")

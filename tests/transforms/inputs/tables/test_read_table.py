@@ -4,8 +4,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from recordmill.transforms.inputs.tables.cells import UnreadableTableError
 from recordmill.transforms.inputs.tables.read_table import TableFormat, read_table
-from recordmill.transforms.inputs.tables.row import UnreadableTableError
 
 WANTED = {"b": "source.columns.uri", "a": "source.columns.label"}
 

@@ -1,4 +1,4 @@
-from recordmill.transforms.inputs.tables.row import Row
+from recordmill.transforms.inputs.tables.cells import Row
 
 
 def test_a_row_of_several_lines_says_so():

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.transforms.inputs.tables import read_table
+from recordmill.transforms.inputs.tables.cells import UnreadableTableError
 from recordmill.transforms.inputs.tables.read_table import TextLines, check_encoding, open_lines
-from recordmill.transforms.inputs.tables.row import UnreadableTableError
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "gb18030")
 

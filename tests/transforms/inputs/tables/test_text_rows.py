@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.transforms.inputs.tables import read_table
+from recordmill.transforms.inputs.tables.cells import UnreadableTableError
 from recordmill.transforms.inputs.tables.read_table import CsvDialect, TextLines, read_csv_rows, read_jsonl_rows
-from recordmill.transforms.inputs.tables.row import UnreadableTableError
 
 
 def lines_of(content, encoding="utf-8"):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from make_settings import make_settings
 
 from recordmill.schemas.dataset.totals import ImagesWithoutBoxes
-from recordmill.transforms.publishing.companions.data_card import (
+from recordmill.transforms.publishing.companions.describe_dataset import (
     MOST_CLASSES,
     describe_card,
     reading_snippet,

@@ -14,7 +14,7 @@ from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.features import Feature, encode_example, feature_schema
 from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.tfrecord_file import RecordSink
-from recordmill.transforms.publishing.companions.data_card import reading_snippet
+from recordmill.transforms.publishing.companions.describe_dataset import reading_snippet
 
 ENCODED = Feature("image", "bytes", "encoded", "the pixels")
 LABEL = Feature("label", "int64", "label", "class id")

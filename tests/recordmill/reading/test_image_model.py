@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordmill.reading.analyze.analyze_dataset import Sides, Statistics, save_image_model
+from recordmill.reading.analyze_dataset import Sides, Statistics, save_image_model
 
 MEAN, VARIANCE = (120.0, 110.5, 99.25), (3600.0, 2500.0, 1.5)
 LABELS = {"cat": 1, "dog": 0, "Öl": 7}

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
+from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, encode_example
-from recordmill.schemas.reference_boxes import boxes_of
+from recordmill.schemas.image_ref import boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.tfrecord_input.examples import (
+from recordmill.transforms.inputs.tfrecord_examples import (
     class_of,
     find_convention,
     kind_of,
@@ -21,6 +22,24 @@ from recordmill.transforms.inputs.tfrecord_input.examples import (
     text_of,
     values_of,
 )
+
+
+@pytest.fixture
+def make_example():
+    """A serialised Example of values: bytes, an int or a float, or a list of them."""
+
+    def make(values):
+        example = Example()
+        for key, value in values.items():
+            many = value if isinstance(value, list) else [value]
+            entry = example.features.feature[key]
+            kinds = {bytes: entry.bytes_list, int: entry.int64_list, float: entry.float_list}
+            if many:
+                kinds[type(many[0])].value.extend(many)
+        return example.SerializeToString()
+
+    return make
+
 
 VALUES = {"bytes": b"x", "int64": 7, "float": 0.5}
 ENCODED = [

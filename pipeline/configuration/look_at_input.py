@@ -19,9 +19,8 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.storage.many_files import map_each
-from recordmill.storage.packed_files import read_image
+from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.storage.stores.store import in_parallel
-from recordmill.storage.unpacking import MAX_RATIO
 from recordmill.transforms.inputs.archives.members import Limits, list_members
 from recordmill.transforms.inputs.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names, begins_with_split
 from recordmill.transforms.inputs.listing.local_folders import Ignore, normal_path

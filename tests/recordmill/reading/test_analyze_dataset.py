@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordmill.reading.analyze import analyze_dataset as module
-from recordmill.reading.analyze.analyze_dataset import analyze_dataset, check_tensorflow
+from recordmill.reading import analyze_dataset as module
+from recordmill.reading.analyze_dataset import analyze_dataset, check_tensorflow
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.transform_fn import contents_digest

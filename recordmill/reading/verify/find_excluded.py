@@ -16,12 +16,11 @@ import orjson
 from recordmill import storage
 from recordmill.reading.dataset import FORGED, Dataset
 from recordmill.reading.example import parse_intact
-from recordmill.reading.verify.finding import Finding
+from recordmill.reading.verify.verify_shard import Finding
 from recordmill.schemas.dataset.file_names import INDEX, MARKER
 from recordmill.schemas.digests import order_of
 from recordmill.schemas.exclusions import Exclusions
-from recordmill.storage.record_bytes import StoredFile
-from recordmill.storage.record_reader import RecordFile, looks_like_shard
+from recordmill.storage.record_reader import RecordFile, StoredFile, looks_like_shard
 
 MOST_FINDINGS = 100
 """The most findings listed per file."""

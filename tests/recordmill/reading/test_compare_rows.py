@@ -1,6 +1,6 @@
 import pytest
 
-from recordmill.reading.compare.compare_datasets import KINDS, MOST_EXAMPLES, RowJudge, compare_rows
+from recordmill.reading.compare_datasets import KINDS, MOST_EXAMPLES, RowJudge, compare_rows
 
 JUDGE = RowJudge(compares_rest=True, stores_split=False)
 

@@ -1,7 +1,7 @@
 import pytest
 from make_marker import make_marker
 
-from recordmill.reading.compare.compare_datasets import compare_settings, judge_of, sort_entries
+from recordmill.reading.compare_datasets import compare_settings, judge_of, sort_entries
 from recordmill.schemas.digests import order_of
 
 IDS = {"cat": 0, "dog": 1}

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.pipeline.terminal.printable import printable
+from recordmill.schemas.formatting import printable
 
 
 def test_control_characters_are_written_out():

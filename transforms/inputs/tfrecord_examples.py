@@ -10,13 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from recordmill.schemas.content import Pixels
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
 from recordmill.schemas.digests import STORED_IMAGE
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import Feature, Kind
+from recordmill.schemas.image_ref import Pixels, boxes_of
 from recordmill.schemas.record_fields import IMAGE_FIELDS
-from recordmill.schemas.reference_boxes import boxes_of
 from recordmill.schemas.rejection import Rejected
 
 KeptType = Literal["bytes", "float", "int64", "bytes[]", "float[]", "int64[]"]

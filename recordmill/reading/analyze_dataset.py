@@ -31,6 +31,7 @@ from recordmill.storage.transform_fn import DEFAULT_SIZE, contents_digest, fits,
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g", "squares_b")
 """Sides in pixels; sums and sums of squares of red, green and blue (0 to 255) over the image's pixels."""
 

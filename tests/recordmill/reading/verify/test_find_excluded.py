@@ -10,7 +10,7 @@ from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.pipeline.verify import main
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.search.find_excluded import MOST_FINDINGS, find_excluded
+from recordmill.reading.verify.find_excluded import MOST_FINDINGS, find_excluded
 from recordmill.schemas.exclusions import Exclusions
 from tests.pipeline.conftest import encode_picture
 

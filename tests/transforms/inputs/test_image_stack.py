@@ -7,13 +7,15 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.arrays.array_files import ArrayHeader, Place, parse_npy_header
-from recordmill.transforms.inputs.arrays.image_stack import (
+from recordmill.transforms.inputs.array_files import (
+    ArrayHeader,
     ImageStack,
+    Place,
     check_images,
     interleave,
     list_stack,
     name_labels,
+    parse_npy_header,
     read_labels,
     read_stacked_image,
 )

@@ -7,7 +7,7 @@ import pytest
 from make_marker import make_marker
 from PIL import Image
 
-from recordmill.reading.analyze.analyze_dataset import COLUMNS, choose_split, read_moments
+from recordmill.reading.analyze_dataset import COLUMNS, choose_split, read_moments
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import read_marker
 

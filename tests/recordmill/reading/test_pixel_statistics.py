@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.reading.analyze.analyze_dataset import RANK_ERROR, Sides, Statistics, compute_statistics
+from recordmill.reading.analyze_dataset import RANK_ERROR, Sides, Statistics, compute_statistics
 
 LOW = 2**31
 
@@ -13,7 +13,7 @@ LOW = 2**31
 ANALYZE = """
 import dataclasses, gc, json, sys
 import numpy as np
-from recordmill.reading.analyze.analyze_dataset import compute_statistics, run_analysis
+from recordmill.reading.analyze_dataset import compute_statistics, run_analysis
 cases = np.load(sys.argv[1])
 with open(sys.argv[2], "w") as file:
     found = {name: compute_statistics(len(cases[name]), run_analysis(cases[name])) for name in cases.files}

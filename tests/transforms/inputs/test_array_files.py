@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.arrays.array_files import (
+from recordmill.transforms.inputs.array_files import (
     LONGEST_HEADER,
     ArrayHeader,
     Place,

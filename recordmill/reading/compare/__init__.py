@@ -1,1 +1,0 @@
-"""Compares datasets by their sidecars."""

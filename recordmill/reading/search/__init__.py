@@ -1,1 +1,0 @@
-"""Searches the files of a dataset."""

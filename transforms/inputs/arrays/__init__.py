@@ -1,1 +1,0 @@
-"""Images as arrays in files, located from the files' headers alone."""

@@ -1,1 +1,0 @@
-"""Reads Examples that other programs wrote, by the convention that they follow."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
-    """Builds one conversion: references flow, pixels don't."""
+    """Builds one conversion: the shuffle moves references to images, never their pixels."""
     import apache_beam as beam
     from apache_beam.pvalue import AsSingleton
 

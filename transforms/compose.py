@@ -150,14 +150,14 @@ def read_written(path: str, compression: str = "none") -> ShardReport:
 def count_outcome(image: PendingImage) -> FinishedShards:
     """The totals of one image, to be added up."""
     if not isinstance(image.outcome, convert_image.ConvertedImage):
-        return FinishedShards(such={"": BoxExample(image.ref.key, 0, str(image.outcome))})
+        return FinishedShards(rejected_examples={"": BoxExample(image.ref.key, 0, str(image.outcome))})
     PROGRESS.add_done(1)
     row, annotations = image.outcome.row, image.outcome.annotations
     totals = FinishedShards(splits={image.split: RowTotals.of([row], image.split)}, digest=f"{digest_of(image.ref):x}")
     if annotations is not None:
         add_image(totals.annotations, row.key, annotations)
     if isinstance(row, RejectedRow) and row.rejected is not None:
-        totals.such[row.rejected] = BoxExample(row.key, 0, f"{row.key} ({row.detail})")
+        totals.rejected_examples[row.rejected] = BoxExample(row.key, 0, f"{row.key} ({row.detail})")
     return totals
 
 

@@ -51,14 +51,14 @@ class Tally:
     Attributes:
         first_folders: the first folders of its files.
         naming_files: files that name images.
-        is_there: whether anything was found.
-        why: why it cannot be read, if so.
+        exists: whether anything was found.
+        fault: why it cannot be read; empty if it can.
     """
 
     first_folders: set[str] = field(default_factory=set)
     naming_files: int = 0
-    is_there: bool = False
-    why: str = ""
+    exists: bool = False
+    fault: str = ""
 
 
 def list_part(part: Part, source: SourceSettings, settings: ListingSettings, tally: Tally) -> Iterator[Listed]:
@@ -91,10 +91,10 @@ def conclude(
     first_folders = set[str]().union(*(tally.first_folders for tally in tallies))
     naming_files = sum(tally.naming_files for tally in tallies)
     # A folder without files does not exist on a store: most likely its name is misspelt.
-    nothing = "" if any(tally.is_there for tally in tallies) else "nothing is there"
-    if why := next((tally.why for tally in tallies if tally.why), nothing):
+    missing_fault = "" if any(tally.exists for tally in tallies) else "nothing is there"
+    if fault := next((tally.fault for tally in tallies if tally.fault), missing_fault):
         missing = whole.replace(key=f"{source_input.name}/" if source_input.name else "")
-        yield missing.notice("fatal", "missing_input", f"the input cannot be read ({why})")
+        yield missing.notice("fatal", "missing_input", f"the input cannot be read ({fault})")
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)
     if folders := _find_likely_splits(first_folders - {""}, settings):
@@ -167,7 +167,7 @@ def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Ite
     """The folder that paths are relative to, and its entries: everything in the part, or the one file named."""
     root = part.input.path
     if storage.is_local(root):
-        tally.is_there = True  # if it is not, the walk gives a notice
+        tally.exists = True  # if it is not, the walk gives a notice
         if not os.path.isfile(root):
             ignore = partial(why_ignored, settings)
             walks = (walk_folder(root, ignore, folder, part.without - {folder}) for folder in part.folders)
@@ -184,7 +184,7 @@ def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Ite
         parts = cut_input(part.input, partial(_ignored_at, settings=settings))
         listings = [partial(_find_remote_entries, each, settings, tally) for each in parts]
         return root, merge_listings(listings) if len(parts) > 1 else listings[0]()
-    tally.is_there = True
+    tally.exists = True
     folder, _, name = root.rpartition("/")
     return folder, [] if part.start else [ImageRef(name, "", file.size_in_bytes, version_of(file))]
 
@@ -199,7 +199,7 @@ def _find_remote_entries(part: Part, settings: ListingSettings, tally: Tally) ->
                 continue
             if part.end and path >= part.end:
                 break
-            tally.is_there = True
+            tally.exists = True
             if not path or path.endswith("/"):  # the placeholder for an empty folder, which object stores do not have
                 continue
             at, reason = _ignored_at(path, settings)
@@ -209,11 +209,11 @@ def _find_remote_entries(part: Part, settings: ListingSettings, tally: Tally) ->
                 ignored_folders.update({at} - {path})
                 yield ImageRef(at, "").notice("ignored", reason)
     except (FileNotFoundError, PermissionError) as error:
-        tally.why = (error.strerror or str(error)).lower()
+        tally.fault = (error.strerror or str(error)).lower()
 
 
 def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:
-    """The outermost folder of a path that is ignored, or the path itself, and why."""
+    """The outermost ignored folder above a path, or the path itself, and why it is ignored; empty if it is not."""
     at = 0
     while (at := path.find("/", at + 1)) > 0:
         if reason := why_ignored(settings, path[:at], True):

@@ -51,7 +51,7 @@ HELD_REFERENCES = (16_384, 131_072)
 """The fewest and the most references that a worker's thread sorts by shard at once: 8 and 64 MB."""
 
 HELD_PER_SHARD = 64
-"""References per shard among them, so that batches do not shrink when there are many shards."""
+"""How many of these references there are per shard, so that batches do not shrink when there are many shards."""
 
 _WRITTEN_BYTES, _MOST_TIMES = 4 * 2**20, 8
 """Bytes of the sample that are written to measure the cost, and how often it is repeated at most."""
@@ -66,8 +66,8 @@ _REFERENCE_BYTES, _IN_PROGRESS_BYTES = 870, 100 * 2**20
 """Memory of DirectRunner per reference (docs/scale.md), and of images in progress."""
 
 
-def _is_sampled_alike(earlier: EarlierRecord) -> bool:
-    """Whether an earlier image would be stored as it is if JPEGs did not keep their subsampling."""
+def _is_stored_the_same(earlier: EarlierRecord) -> bool:
+    """Whether version 0.1, in which JPEGs lost their subsampling, would also have stored an earlier image as it is."""
     if not earlier.written.changes or sniff(encoded := earlier.encoded) != "JPEG":
         return True
     return read_jpeg_header(encoded).subsampling == "4:2:0"
@@ -121,7 +121,7 @@ def predict_seconds(sample: Sample, summary: Summary) -> float:
 
 
 def convert_sample(
-    summary: Summary, settings: DatasetSettings, reuse: Sequence[ReusableDataset] = (), as_before: bool = False
+    summary: Summary, settings: DatasetSettings, reuse: Sequence[ReusableDataset] = (), as_0_1: bool = False
 ) -> Sample:
     """Converts the summary's sample, which is chosen by hash, so the same images give the same sizes.
 
@@ -131,10 +131,10 @@ def convert_sample(
         summary: what was listed.
         settings: what the dataset is.
         reuse: earlier datasets whose images may be stored again.
-        as_before: whether JPEGs lose their subsampling, as in version 0.1.
+        as_0_1: whether JPEGs lose their subsampling, as they did in version 0.1.
     """
     asked = settings
-    if as_before and settings.images.subsampling == "auto":
+    if as_0_1 and settings.images.subsampling == "auto":
         settings = replace(settings, images=replace(settings.images, subsampling="by_format"))
     numbers = class_numbers(summary, settings)
     labels = {*numbers, *(ref.label for _, _, ref in summary.sample)}
@@ -143,7 +143,7 @@ def convert_sample(
 
     def convert(joined: JoinedReference) -> SampledImage:
         ref, earlier = joined.ref, joined.earlier
-        if earlier and settings != asked and not _is_sampled_alike(earlier):
+        if earlier and settings != asked and not _is_stored_the_same(earlier):
             earlier = None
         began = time.thread_time()
         converted = convert_image(ref, layout, label_map, decoding, earlier=earlier, twice=True)
@@ -210,8 +210,8 @@ def estimate_growth(
 ) -> tuple[float, Sample | None]:
     """Estimates bytes of records per byte of their sources, from the summary's sample; returns the sample, too, if any.
 
-    Unless `images.function` or `keep` names a function, it is 1.0 if bytes are stored untouched, or if it neither
-    decides the number of shards nor is `shown`. It is also 1.0 if no image of the sample can be converted. JPEGs that
+    Without functions in `images.function` and `keep`, it is 1.0 if bytes are stored untouched, or if nothing uses the
+    estimate. It is also 1.0 if no image of the sample can be converted. JPEGs that
     keep their subsampling count with the smaller size that version 0.1 gave them: the estimate decides the number of
     shards, and so the plan's id.
 
@@ -221,7 +221,7 @@ def estimate_growth(
     if not decides and not shown and summary.references < PRICED_FROM:
         return 1.0, None
     try:
-        sample = convert_sample(summary, settings, reuse, as_before=True)
+        sample = convert_sample(summary, settings, reuse, as_0_1=True)
     except FunctionError:
         if decides:
             raise

@@ -1,4 +1,4 @@
-"""PublishDataset: turns finished shards into a dataset, all at once or not at all."""
+"""PublishDataset: checks finished shards as a whole and publishes them; an interrupted publication can be completed."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -87,9 +87,9 @@ def publish(
         copies: the images whose bytes occur several times, by shard.
     """
     PROGRESS.enter("publishing")
-    whole, run = run, run.at(plan.version)
+    unversioned, run = run, run.at(plan.version)
     try:
-        _claim_version(plan, whole)
+        _claim_version(plan, unversioned)
         if plan.action == "convert":
             plan = replace(plan, run_notes=[*plan.run_notes, *_note_damaged(finished)])
             outcome = _join_others(plan, settings, run) or _publish_converted(finished, copies, plan, settings, run)
@@ -115,11 +115,11 @@ def publish(
         release_claims(run.output, run.run_id)
         outcome = replace(outcome, plan_id="")
     version = str(outcome.numbers.get("version", plan.version))
-    run = whole.at(version)
+    run = unversioned.at(version)
     if settings.report and outcome.status in ("published", "kept"):
         outcome = _add_report(outcome, run, write_report)
     if version and outcome.status in ("published", "kept") and not run.preview:
-        outcome = _make_current(outcome, whole.output, version)
+        outcome = _make_current(outcome, unversioned.output, version)
         with suppress(OSError):  # the next run deletes it
             remove_staging(run.output, plan.plan_id, run.run_id)
     outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
@@ -137,7 +137,7 @@ def _claim_version(plan: Plan, run: RunSettings) -> None:
 
 
 def _claim_to_release(plan: Plan, run: RunSettings) -> str:
-    """The run whose claim goes when the dataset is in place; with versions none, as the pointer must be set first."""
+    """The run whose claim ends with the publication; with versions none, since the pointer must be set first."""
     return "" if plan.version else run.run_id
 
 
@@ -214,8 +214,8 @@ def _publish_converted(
     shards = name_shards(reports, settings)
     folder = staging_folder(run.output, plan.plan_id)
     images = ImageTotals.of(report.images for report in reports)
-    apart = "images.near_duplicates" in settings.kept_together
-    duplicates = list_duplicates(storage.join(folder, DUPLICATES), folder, reports, copies, apart)
+    finds_closest = "images.near_duplicates" in settings.kept_together
+    duplicates = list_duplicates(storage.join(folder, DUPLICATES), folder, reports, copies, finds_closest)
     previous = plan.previous or run.output
     moved, replaced = "", find_marker(previous)
     if replaced is not None and replaced.plan.id != plan.plan_id:
@@ -244,12 +244,13 @@ def _compare_with_limits(
     finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings, run: RunSettings
 ) -> Outcome | None:
     """The outcome if the run has rejected or dropped too much; else None. Writes the list of rejected things."""
-    such = {reason: each.text for reason, each in finished.such.items()} | list_rejected(finished.reports, plan, run)
+    examples = {reason: each.text for reason, each in finished.rejected_examples.items()}
+    examples |= list_rejected(finished.reports, plan, run)
     lost = lost_classes(plan.summary, finished.rows.classes, plan.label_map)
     problem = (
-        check_limits(ledger, lost, settings, such, lost_splits(plan.summary, finished))
+        check_limits(ledger, lost, settings, examples, lost_splits(plan.summary, finished))
         or check_boxes(finished, settings, plan.label_map)
-        or check_labels(finished.annotations, settings, such.get("unknown_label", ""))
+        or check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
     )
     if not problem:
         return None

@@ -244,7 +244,7 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
 
 def _crossing(numbers: Mapping[str, int]) -> str:
     kinds = [(numbers["across_splits"], "in several splits"), (numbers["conflicting"], "in several classes")]
-    parts = [f"{what}: {count:,}" for count, what in kinds if count]
+    parts = [f"{count:,} {where}" for count, where in kinds if count]
     return f"; {', '.join(parts)}" if parts else ""
 
 

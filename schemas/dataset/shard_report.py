@@ -93,15 +93,15 @@ class FinishedShards(Totals):
         splits: totals of rows, by split.
         annotations: totals of annotations over all splits.
         digest: of all references, order-free and in hex.
-        such: by reason, the first rejected reference by key, in words; under the empty string, the first for which a
-            function failed. Only with `--writer=beam`, which writes no sidecars.
+        rejected_examples: by reason, the first rejected reference by key, in words; under the empty string, the first
+            for which a function failed. Only with `--writer=beam`, which writes no sidecars.
     """
 
     reports: list[ShardReport] = field(default_factory=list)
     splits: dict[str, RowTotals] = field(default_factory=dict)
     annotations: AnnotationTotals = field(default_factory=AnnotationTotals)
     digest: str = "0"
-    such: dict[str, BoxExample] = field(default_factory=dict)
+    rejected_examples: dict[str, BoxExample] = field(default_factory=dict)
 
     @property
     def rows(self) -> RowTotals:
@@ -114,7 +114,7 @@ class FinishedShards(Totals):
     def find_problem(self) -> str:
         """Why the files must not be used, in a sentence; empty if they hold all Examples that were built."""
         problems = [report.problem for report in self.reports if report.problem]
-        problems += [example.text for reason, example in self.such.items() if not reason]
+        problems += [example.text for reason, example in self.rejected_examples.items() if not reason]
         for name, rows in self.splits.items() if not problems else ():
             if rows.records != (found := sum(each.records for each in self.reports if each.split == name)):
                 built = f"split {name} has {format_count(rows.records, 'Example')}"

@@ -29,7 +29,7 @@ def draw_collections(folder: Path) -> Path:
     rows = [f"photos/{animal}/{number:04d}.jpg,{animal}" for number in range(20) for animal in ("cat", "dog")]
     (folder / "labels.csv").write_text("\n".join(["file,class", *rows]), encoding="utf-8")
     for word, number in (("train", 1), ("val", 2)):
-        draw(folder / "coco" / word / f"{number}.jpg", number)
+        draw(folder / "coco" / f"{word}2017" / f"{number}.jpg", number)
         annotations = {
             "images": [{"id": number, "file_name": f"{number}.jpg", "width": 160, "height": 120}],
             "categories": [{"id": 18, "name": "dog"}],

@@ -96,7 +96,7 @@ def test_examples_are_exact_and_counted_where_they_are_written(refs, tmp_path, c
         assert counts == {0: len(found[0]), 1: len(found[1])}
         assert finished.splits[split].records == len(examples)
     assert finished.find_problem() == ""
-    assert {reason: example.key for reason, example in finished.such.items()} == {
+    assert {reason: example.key for reason, example in finished.rejected_examples.items()} == {
         "vanished": "cat/gone.jpg",
         "unknown_format": "cat/text.jpg",
         "unknown_label": "dog/1.jpg",
@@ -108,7 +108,7 @@ def test_an_image_without_a_class_id_is_not_read(refs, tmp_path):
     finished = run_chain(
         [dog.replace(uri=str(tmp_path / "nowhere"))], make_settings(shards=ShardSettings(count=1)), tmp_path / "out"
     )
-    assert list(finished.such) == ["unknown_label"]
+    assert list(finished.rejected_examples) == ["unknown_label"]
 
 
 def test_what_was_rejected_or_ignored_when_it_was_listed(refs, tmp_path):
@@ -119,7 +119,7 @@ def test_what_was_rejected_or_ignored_when_it_was_listed(refs, tmp_path):
     ]
     finished = run_chain([refs[0], *notices], make_settings(shards=ShardSettings(count=1)), tmp_path / "out")
     assert finished.splits["train"].rejected == {"no_class": 1}
-    assert finished.such["no_class"].text == "a (why)"
+    assert finished.rejected_examples["no_class"].text == "a (why)"
     assert sum(file.records for file in finished.reports) == 1
 
 
@@ -147,7 +147,7 @@ def test_a_function_that_always_fails_is_one_problem_and_no_rejection(refs, tmp_
     settings = make_settings(features=features, shards=ShardSettings(count=1))
     finished = run_chain(refs[:20], settings, tmp_path / "out")
     assert finished.find_problem() == "features.f: own_features:fail failed on cat/0.jpg: KeyError: 'x'"
-    assert list(finished.such) == [""]
+    assert list(finished.rejected_examples) == [""]
 
 
 def test_a_record_that_beam_loses_is_missed(refs, tmp_path, monkeypatch):
@@ -197,14 +197,14 @@ def test_outcomes_are_added_in_any_order():
     assert gather_reports([gather_reports(parts()[::-1])]).splits == total.splits
     assert total.splits["x"].classes == {"cat": 2}
     assert total.splits["y"].rejected == {"unknown_format": 1}
-    assert total.such["unknown_format"].text == "c (it is a text)"
+    assert total.rejected_examples["unknown_format"].text == "c (it is a text)"
     assert int(total.digest, 16) == add_digests(*map(digest_of, REFS))
 
 
 def test_the_first_rejected_image_by_key_is_named():
     outcomes = [reject_image(ref, Rejected("read", "vanished", "gone"), LABELS) for ref in REFS]
     images = [PendingImage("x", ref, outcome=outcome) for ref, outcome in zip(REFS, outcomes, strict=True)]
-    assert gather_reports(map(count_outcome, images[::-1])).such["vanished"].text == "a (gone)"
+    assert gather_reports(map(count_outcome, images[::-1])).rejected_examples["vanished"].text == "a (gone)"
 
 
 def test_there_is_no_problem_where_each_split_adds_up():

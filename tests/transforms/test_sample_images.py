@@ -77,7 +77,7 @@ def test_gzip_is_part_of_the_price(pictures):
     assert gzip < plain
 
 
-def test_jpegs_lose_their_sampling_only_where_sizes_are_estimated_as_before(pictures):
+def test_jpegs_lose_their_sampling_only_where_sizes_are_estimated_as_in_version_0_1(pictures):
     summary = summary_of(pictures(6))
     always = make_settings(splits=SETTINGS.splits, images=ImageSettings(reencode="always"))
     assert has_reencoded(convert_sample(summary, always))

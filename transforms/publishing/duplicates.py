@@ -230,7 +230,7 @@ def find_repeated(parts: Iterable[tuple[Place, bytes]]) -> Iterator[tuple[Place,
 
 
 def list_duplicates(
-    path: str, staging: str, reports: Sequence[ShardReport], copies: Iterable[Copies], apart: bool
+    path: str, staging: str, reports: Sequence[ShardReport], copies: Iterable[Copies], finds_closest: bool
 ) -> DuplicateCounts:
     """Writes the list of all duplicates: one line per group, sorted by SHA-256, then one per pair, closest first.
 
@@ -239,7 +239,7 @@ def list_duplicates(
         staging: the folder of the shards.
         reports: of all shards, in their order.
         copies: the results of `FindCopies`, in any order.
-        apart: whether the last line is the closest pair of images in different splits.
+        finds_closest: whether the last line is the closest pair of images in different splits.
 
     Returns:
         The numbers for the marker.
@@ -260,7 +260,7 @@ def list_duplicates(
         same, alike = write(find_same_bytes(staging, copies)), None
         hashes = read_numbers(staging, reports, "hashes")
         if len(hashes) == sum(report.records for report in reports):  # the run computed them
-            complete, pairs, closest = find_look_alikes(staging, reports, hashes, apart)
+            complete, pairs, closest = find_look_alikes(staging, reports, hashes, finds_closest)
             alike = LookAlikes.of(write(pairs), MOST_BITS, complete)
             write(closest)
     storage.move_file(temporary, path)
@@ -303,7 +303,7 @@ def read_numbers(staging: str, reports: Iterable[ShardReport], column: Column) -
 
 
 def find_look_alikes(
-    staging: str, reports: Sequence[ShardReport], hashes: Digests, apart: bool
+    staging: str, reports: Sequence[ShardReport], hashes: Digests, finds_closest: bool
 ) -> tuple[bool, Iterator[DuplicateGroup], Iterator[DuplicateGroup]]:
     """Finds pairs of images with different bytes whose difference hashes are close.
 
@@ -337,7 +337,7 @@ def find_look_alikes(
     near = find_near_pairs(hashes)
     splits = np.unique([report.split for report in reports], return_inverse=True)[1]
     parts = np.repeat(splits, [report.records for report in reports])[first]
-    closest = find_closest_apart(hashes, parts) if apart else near.pairs[:0]
+    closest = find_closest_apart(hashes, parts) if finds_closest else near.pairs[:0]
     return near.complete, describe("look_alike", near.pairs), describe("closest_apart", closest)
 
 

@@ -232,7 +232,8 @@ def convert_image(
             return converted
     else:
         converted.seconds, converted.is_reused = seconds, is_reused
-    converted.made_from = made_from or RowOrigin(0, origin.reference)  # the label in its source is not known
+    # The label in the source was not read, so 0: the source must be read again to know whether it has changed.
+    converted.made_from = made_from or RowOrigin(0, origin.reference)
     converted.is_disputed = earlier is not None and earlier.is_disputed
     return converted
 
@@ -280,13 +281,24 @@ def reject_image(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> Conv
 
 
 def exclude_image(ref: ImageRef, image: ConvertedImage, exclusions: Exclusions, label_map: LabelMap) -> ConvertedImage:
-    """Leaves an image out, written or rejected, if `exclude` names it; its row then says nothing about it."""
+    """Leaves an image out, written or rejected, if `exclude` names it; its row then has neither key nor digest."""
     lines = exclusions.find(ref.key, image.row.sha256)
     if not lines:
         return image
     left_out = reject_image(ref, LeftOut("excluded", ""), label_map)
     stage: Stage = "list" if isinstance(ref, Notice) else "encode"
-    left_out.row = RejectedRow("", None, None, None, None, stage, None, "", "excluded", left_out.row.boxes)
+    left_out.row = RejectedRow(
+        key="",
+        spelling=None,
+        bytes=None,
+        sha256=None,
+        class_name=None,
+        stage=stage,
+        rejected=None,
+        detail="",
+        left_out="excluded",
+        boxes=left_out.row.boxes,
+    )
     left_out.excluded = lines
     return left_out
 
@@ -300,8 +312,8 @@ def load_image(
 ) -> LoadedImage:
     """Reads an image, and checks its class and its digest.
 
-    Nothing is read if an earlier record replaces the source: the content is then the stored image, or empty if that was
-    changed. For any other earlier record, the digest is computed in order to compare it.
+    Nothing is read if an earlier record replaces the source: the content is then the stored image, or empty if that
+    differs from the source. For any other earlier record, the digest is computed in order to compare it.
 
     Raises:
         Rejected: it was rejected when it was listed, has no class id, or cannot be read.

@@ -93,8 +93,9 @@ def _find_lossy(images: ImageTotals, settings: DatasetSettings) -> Iterator[Rema
         return
     lossless, changed = images.lossless, images.reencoded
     if lossless.images:
-        what = f"{format_count(lossless.images, 'image')} with lossless file extensions became JPEG, which is lossy"
-        yield Remark(f"{what}{_growth(lossless)}; images.store: png keeps every pixel.", "changes")
+        named = f"{format_count(lossless.images, 'image')} with a lossless extension, such as .png,"
+        what = f"{named} became JPEG, which is lossy"
+        yield Remark(f"{what}{_growth(lossless)}; set images.store=png to keep every pixel.", "changes")
     others = Reencoded(*(getattr(changed, key) - getattr(lossless, key) for key in ("images", "before", "after")))
     if growth := _growth(others):
         what = f"{format_count(others.images, 'other image')} {'was' if others.images == 1 else 'were'} encoded again"

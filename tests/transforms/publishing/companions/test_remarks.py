@@ -99,12 +99,13 @@ def test_dropped_boxes_and_images_without_any_are_reported():
     [
         (
             Reencoded(1, 100, 120),
-            "1 image with lossless file extensions became JPEG, which is lossy; images.store: png keeps every pixel.",
+            "1 image with a lossless extension, such as .png, became JPEG, which is lossy; "
+            "set images.store=png to keep every pixel.",
         ),
         (
             Reencoded(20, 100, 402),
-            "20 images with lossless file extensions became JPEG, which is lossy and 4.0 times as large; "
-            "images.store: png keeps every pixel.",
+            "20 images with a lossless extension, such as .png, became JPEG, which is lossy and 4.0 times as large; "
+            "set images.store=png to keep every pixel.",
         ),
     ],
 )

@@ -15,7 +15,7 @@ import orjson
 
 UNKNOWN_SIZE = -1
 
-Status = Literal["rejected", "ignored", "left_out", "warning", "fatal", "names_images"]
+Status = Literal["rejected", "ignored", "left_out", "warning", "fatal", "names_images", "not_stored"]
 
 ASSUMED_BYTES = 100_000
 """The size that plans and windows assume for an image if it is not known before it is read."""
@@ -95,7 +95,8 @@ class Notice(ImageRef):
 
     Attributes:
         status: `rejected`, `ignored` and `left_out` are counted in the ledger; a `warning` is shown and not counted;
-            `fatal` fails the run; `names_images` says how many files name the images of references.
+            `fatal` fails the run; `names_images` says how many files name the images of references; `not_stored` counts
+            annotations that are stored only as boxes.
         reason: a short stable code, e.g. `hidden` or `no_class`.
         detail: one line for people.
         count: how many things it stands for.

@@ -206,7 +206,7 @@ def class_of(number: int, names: Mapping[int, str], where: str) -> str:
 
 
 def read_boxes(fields: Mapping[str, Any], name_of: Callable[[str, int | None], str]) -> dict[str, Any]:
-    """The result of `schemas.reference_boxes.boxes_of` for an Example's boxes; empty if it has none.
+    """The result of `schemas.image_ref.boxes_of` for an Example's boxes; empty if it has none.
 
     Args:
         fields: the Example's values by field, with sides as fractions of the image.

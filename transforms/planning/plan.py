@@ -316,6 +316,9 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     if summary.boxes and not layout.stores_boxes:
         what = f"{format_count(summary.boxes, 'box')} {'is' if summary.boxes == 1 else 'are'} in no Example"
         yield f"{what}: the convention ({layout.convention.title}) stores no boxes, tf_object_detection and tfds do"
+    if layout.stores_boxes and (kinds := sorted(summary.not_stored.items())):
+        found = " and ".join(format_count(count, kind) for kind, count in kinds)
+        yield f"{found} {'is stored only as a box' if summary.not_stored.total() == 1 else 'are stored only as boxes'}"
     if count := summary.ignored["without_annotation"]:
         has, it = ("has", "it is") if count == 1 else ("have", "they are")
         unused = ", or a rejected one" if summary.rejected else ""

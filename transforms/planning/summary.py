@@ -143,6 +143,7 @@ class Summary:
         box_labels: these boxes by their label; numbers above `MOST_NUMBERED` are counted together.
         first_boxes: for each of these labels the first box by key, as (key, place, words).
         naming_files: files that name images, such as annotations and manifests.
+        not_stored: annotations, by kind, that are stored only as boxes.
         digest: the sum of `schemas.digests.digest_of` of everything listed and not ignored.
         planned_digest: the same for everything that goes to shards: images that are not left out, and rejected things.
         versions: the sum of `version_digest_of` of the same things as in `digest`.
@@ -167,6 +168,7 @@ class Summary:
     box_labels: Counter[str | int] = field(default_factory=Counter)
     first_boxes: dict[str | int, tuple[str, int, str]] = field(default_factory=dict)
     naming_files: int = 0
+    not_stored: Counter[str] = field(default_factory=Counter)
     digest: int = 0
     planned_digest: int = 0
     versions: int = 0
@@ -236,6 +238,8 @@ class Summary:
                 _keep_first(self.rejected_examples, {reason: f"{notice.key} ({notice.detail:.500})"})
             case "names_images":
                 self.naming_files += notice.count
+            case "not_stored":
+                self.not_stored[reason] += notice.count
             case "fatal":
                 self.problems_found += 1
                 _keep_lowest(self.problems, f"{notice.uri}: {notice.detail}", most=MESSAGES_KEPT)
@@ -320,7 +324,7 @@ class Summary:
 
 _SUMS = (
     *("listed", "ignored", "rejected", "left_out", "boxes", "box_labels", "naming_files", "problems_found"),
-    "unpaired",
+    *("unpaired", "not_stored"),
 )
 """The attributes that `merge` adds with `+`."""
 

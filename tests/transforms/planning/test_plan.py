@@ -212,6 +212,23 @@ def test_rejected_things_alone_still_get_a_shard_to_be_listed_by():
     assert (plan.action, plan.starts) == ("convert", {"train": [0]})
 
 
+@pytest.mark.parametrize(
+    ("kinds", "note"),
+    [
+        ({"mask": 1}, "1 mask is stored only as a box"),
+        (
+            {"mask": 3, "key point annotation": 1},
+            "1 key point annotation and 3 masks are stored only as boxes",
+        ),
+    ],
+)
+def test_annotations_that_are_stored_only_as_boxes_are_a_note(kinds, note):
+    notices = [IMAGES[0].notice("not_stored", kind, count=1) for kind, count in kinds.items() for _ in range(count)]
+    boxes = replace(BASE, convention="tf_object_detection")
+    assert note in plan_of([*IMAGES, *notices], boxes).notes
+    assert plan_of([*IMAGES, *notices], boxes).plan_id == plan_of(IMAGES, boxes).plan_id
+
+
 def test_warnings_are_reported():
     warning = ImageRef("e", "/x/e").notice("warning", "empty_folder", "the folder is empty")
     assert plan_of([*IMAGES, warning]).notes == ["e: the folder is empty"]

@@ -5,6 +5,7 @@ import posixpath
 import re
 import shlex
 from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -100,6 +101,8 @@ class Coco(Source):
         if annotations.strays:
             status: Status = "fatal" if annotations.are_all_stray else "warning"
             yield file.notice(status, "stray_annotations", annotations.describe_strays())
+        for kind, count in annotations.not_stored.items():
+            yield file.notice("not_stored", kind, count=count)
         named_by = DataFile(path, file.replace(split=word))
         folder = self.images.format(split=word, folder=named_by.folder).strip("/")
         root = os.path.abspath(named_by.root) if storage.is_local(named_by.root) else named_by.root
@@ -118,6 +121,7 @@ class Annotations:
         classes: the categories' numbers by name.
         strays: annotations of images that the file does not list.
         are_all_stray: whether there are annotations, and all of them are strays.
+        not_stored: numbers of masks and of key point annotations.
 
     Raises:
         ValueError: a key is missing, a value has the wrong type, or two categories or images share a name or an id;
@@ -140,6 +144,7 @@ class Annotations:
             raise ValueError("two images have one id")
         self._boxes: dict[Any, list[tuple[Box, str | int, int, float]]] = {key: [] for key in self._sizes}
         self.strays: list[dict[str, Any]] = []
+        self.not_stored: Counter[str] = Counter()
         annotations = _entries(data, "annotations", "id", "image_id", "category_id") if "annotations" in data else []
         for each in sorted(annotations, key=lambda each: (isinstance(each["id"], str), each["id"])):
             boxes, category = self._boxes.get(each["image_id"]), _category_number(each["category_id"])
@@ -150,6 +155,9 @@ class Annotations:
             (area,) = _numbers(each, "area", 1) if "area" in each else (width * height,)
             label = names.get(category, category)
             boxes.append(((x, y, x + width, y + height), label, int(bool(each.get("iscrowd"))), area))
+            self.not_stored["mask"] += _has_mask(each)
+            self.not_stored["key point annotation"] += bool(each.get("keypoints"))
+        self.not_stored = +self.not_stored
         self.are_all_stray = 0 < len(annotations) == len(self.strays)
 
     def describe_strays(self) -> str:
@@ -164,7 +172,7 @@ class Annotations:
         return f"the file lists no image for any annotation, {such}: {remedy}"
 
     def boxes(self, image: dict[str, Any]) -> dict[str, Any]:
-        """An image's boxes, as `schemas.reference_boxes.boxes_of` gives them."""
+        """An image's boxes, as `boxes_of` gives them."""
         own = self._boxes[image["id"]]
         boxes, labels, is_crowd, area = zip(*own, strict=True) if own else ((), (), (), ())
         values = {"is_crowd": is_crowd, "area": area}
@@ -270,6 +278,14 @@ def _numbers(annotation: dict[str, Any], key: str, count: int) -> list[float]:
         wanted = f"not a list of {count} numbers" if count > 1 else "not a number"
         raise ValueError(f"{key} of annotation {annotation['id']} is {wanted}: {annotation[key]!r:.60}")
     return [float(each) for each in given]  # orjson's integers have 64 bits
+
+
+def _has_mask(annotation: dict[str, Any]) -> bool:
+    """Whether an annotation has more than a box: a rectangle as its only polygon, which some tools write, is a box."""
+    parts = annotation.get("segmentation")
+    only = parts[0] if isinstance(parts, list) and len(parts) == 1 else None
+    is_box = isinstance(only, list) and len(only) == 8 and len({*only[::2]}) == len({*only[1::2]}) == 2
+    return bool(parts) and not is_box
 
 
 def _size_of(image: dict[str, Any]) -> tuple[int, int]:

@@ -60,14 +60,16 @@ class LabelMe(Source):
         """Yields the image that one file describes, with its boxes."""
         annotation = DataFile(path, file)
         try:
-            name, fields = self.read_annotation(read_json(file.uri, MAX_JSON_BYTES))
+            name, fields, outlines = self.read_annotation(read_json(file.uri, MAX_JSON_BYTES))
             place = find_image(annotation, name)
         except ValueError as error:
             raise bad_annotations(f"not a LabelMe annotation: {error}") from None
+        if outlines:
+            yield file.notice("not_stored", "outline", count=outlines)
         yield from annotation.list_annotated(place, fields, fields["boxes_labels"])
 
-    def read_annotation(self, data: Any) -> tuple[str, dict[str, Any]]:
-        """The image's path, and its boxes as `schemas.reference_boxes.boxes_of` returns them.
+    def read_annotation(self, data: Any) -> tuple[str, dict[str, Any], int]:
+        """The image's path, its boxes as `boxes_of` returns them, and the number of other shapes that these enclose.
 
         Args:
             data: the contents of the JSON file.
@@ -83,7 +85,7 @@ class LabelMe(Source):
         if not isinstance(name, str) or not name:
             raise ValueError("its imagePath names no image")
         objects: dict[Any, tuple[str, list[Point]]] = {}
-        dropped = 0
+        dropped = enclosed = 0
         for number, shape in enumerate(shapes, start=1):
             label = shape.get("label") if isinstance(shape, dict) else None
             if not isinstance(label, str) or not label.strip():
@@ -95,12 +97,14 @@ class LabelMe(Source):
             if kind != "rectangle" and self.other_shapes == "drop":
                 dropped += 1
                 continue
+            enclosed += kind != "rectangle"
             group = shape.get("group_id") if self.groups == "join" else None
             part = (number,) if group is None else (label, orjson.dumps(group))
             objects.setdefault(part, (label, []))[1].extend(_outline(shape, kind, number))
         boxes = [_enclose(points) for _, points in objects.values()]
         labels = [label for label, _ in objects.values()]
-        return name, boxes_of(boxes, labels, drawn_on_size=_size(data), shapes={"other_shape": dropped})
+        fields = boxes_of(boxes, labels, drawn_on_size=_size(data), shapes={"other_shape": dropped})
+        return name, fields, enclosed
 
 
 def find_image(file: DataFile, name: str) -> str:

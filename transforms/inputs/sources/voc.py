@@ -209,7 +209,7 @@ def _parse_set(data: bytes) -> dict[str, str]:
 
 
 def read_annotation(root: Element) -> tuple[str, dict[str, Any]]:
-    """The image's file name, and its boxes as `schemas.reference_boxes.boxes_of` returns them.
+    """The image's file name, and its boxes as `schemas.image_ref.boxes_of` returns them.
 
     Coordinates are used as written, as in TensorFlow's own converter, although VOC counts pixels from 1.
 

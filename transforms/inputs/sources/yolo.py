@@ -255,7 +255,7 @@ def read_yolo_lines(
     key_points: tuple[int, int] | None = None,
     boxes_only: bool = False,
 ) -> dict[str, Any]:
-    """The boxes of one text file, as from `schemas.reference_boxes.boxes_of`.
+    """The boxes of one text file, as from `schemas.image_ref.boxes_of`.
 
     Each line is a class number and further numbers, all fractions of the image. Their count decides what they are, as
     in Ultralytics' own loader (ultralytics/data/utils.py, `verify_image_label`), but line by line: one file may hold

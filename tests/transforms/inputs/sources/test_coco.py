@@ -63,6 +63,29 @@ def test_a_byte_order_mark_is_not_part_of_a_file(collection):
     assert refer(collection, f"\ufeff{json.dumps(ANNOTATIONS)}") == refer(collection, ANNOTATIONS)
 
 
+SQUARE, TRIANGLE = [1, 2, 4, 2, 4, 6, 1, 6], [1, 2, 4, 2, 4, 6]
+
+
+@pytest.mark.parametrize(
+    ("segmentation", "is_mask"),
+    [
+        ([], False),
+        (None, False),
+        ([SQUARE], False),
+        ([TRIANGLE], True),
+        ([SQUARE, SQUARE], True),
+        ({"counts": "a"}, True),
+    ],
+)
+def test_masks_and_key_points_are_counted_as_not_stored(collection, segmentation, is_mask):
+    first, other = ANNOTATIONS["annotations"]
+    first = {**first, "segmentation": segmentation, "keypoints": [1, 1, 2]}
+    refs = refer(collection, {**ANNOTATIONS, "annotations": [first, {**other, "keypoints": []}]})
+    found = [(ref.reason, ref.count) for ref in refs if ref.status == "not_stored"]
+    assert found == [("mask", 1)] * is_mask + [("key point annotation", 1)]
+    assert [ref for ref in refs if ref.status != "not_stored"] == refer(collection, ANNOTATIONS)
+
+
 STRAY = {"id": 3, "image_id": 9, "category_id": 17}
 
 

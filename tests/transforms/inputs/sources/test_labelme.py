@@ -73,14 +73,17 @@ def test_the_image_of_a_file_has_its_boxes_whichever_corners_were_drawn(tmp_path
     ],
 )
 def test_the_box_around_each_shape(tmp_path, kind, points, box):
-    assert boxes_in(refer(tmp_path, annotation(shape("cat", points, kind)))) == [(box, "cat")]
+    refs = refer(tmp_path, annotation(shape(), shape("cat", points, kind)))
+    assert boxes_in(refs)[1:] == [(box, "cat")]
+    outlines = [(ref.reason, ref.count) for ref in refs if ref.status == "not_stored"]
+    assert outlines == ([] if kind == "rectangle" else [("outline", 1)])
 
 
 @given(st.floats(-50, 50), st.floats(-50, 50), st.floats(0, 99), st.lists(st.floats(0, 7), min_size=1), st.floats(0, 7))
 def test_every_point_of_a_circle_is_in_its_box(x, y, radius, angles, rim):
     on_rim = [[x + radius * math.cos(angle), y + radius * math.sin(angle)] for angle in (rim, *angles)]
     data = annotation(shape("a", [[x, y], on_rim[0]], "circle"))
-    _, fields = LabelMe().read_annotation(data | {"shapes": list(data["shapes"])})
+    _, fields, _ = LabelMe().read_annotation(data | {"shapes": list(data["shapes"])})
     ((left, top, right, bottom),) = fields["boxes"]
     for px, py in on_rim:
         assert left - 1e-9 <= px <= right + 1e-9

@@ -27,7 +27,7 @@ from recordmill.reading.example import (
     example_as_numpy,
     expect,
 )
-from recordmill.reading.load.load import ElementLayout, ImageLayout, choose_elements
+from recordmill.reading.load.elements import ElementLayout, ImageLayout, choose_elements
 from recordmill.reading.load.split_info import SplitInfo, describe_dataset
 from recordmill.reading.random_access.split_index import SplitIndex, read_index
 from recordmill.reading.verify.verify_pixels import find_image

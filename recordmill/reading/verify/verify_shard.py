@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 from recordmill import storage
 from recordmill.reading.dataset import FORGED, Shard
 from recordmill.reading.example import DamagedExampleError, Expectations, NameProblems, ParsedExample, Profile
-from recordmill.reading.verify.verify_pixels import ChildDiedError, ChildProcesses, serve_answers
+from recordmill.reading.verify.child_process import ChildDiedError, ChildProcesses, serve_answers
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
 from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.schemas.digests import digest_record, find_images

@@ -1,6 +1,6 @@
 import pytest
 
-from recordmill.reading.load.load import ImageLayout, choose_elements, finish_function, parse_function
+from recordmill.reading.load.elements import ImageLayout, choose_elements, finish_function, parse_function
 from recordmill.reading.load.split_info import SplitInfo
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.errors import LoadError

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from recordmill.reading.load.load import ImageLayout, image_from
+from recordmill.reading.load.elements import ImageLayout, image_from
 from recordmill.reading.load.split_info import SplitInfo
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature

@@ -1,6 +1,6 @@
 import pytest
 
-from recordmill.reading.verify.verify_pixels import ChildDiedError, ChildProcess, ChildProcesses, serve_answers
+from recordmill.reading.verify.child_process import ChildDiedError, ChildProcess, ChildProcesses, serve_answers
 
 pytestmark = pytest.mark.runner
 
@@ -22,7 +22,7 @@ def echo(times):
 
 @pytest.fixture
 def child(monkeypatch):
-    monkeypatch.setattr("recordmill.reading.verify.verify_pixels._ROOT", __file__.rpartition("/")[0])
+    monkeypatch.setattr("recordmill.reading.verify.child_process._ROOT", __file__.rpartition("/")[0])
     with ChildProcesses("test_child_process:echo(2)", 1) as children, children.borrow() as child:
         yield child
 

@@ -45,7 +45,7 @@ def report(finished: Any, output: str) -> None:
     """Reports the outcome of the images; fails the pipeline if the files lack some."""
     if problem := finished.find_problem():
         raise ValueError(problem)
-    rejected = [example.text for _, example in sorted(finished.such.items())]
+    rejected = [example.text for _, example in sorted(finished.rejected_examples.items())]
     such = f"; rejected, such as {', '.join(rejected)}" if rejected else ""
     print(f"{finished.rows.records} Examples are in {output}{such}")
 

@@ -63,6 +63,13 @@ class DataFile:
         """Resolves another path below the root; raises as `resolve_inside`."""
         return resolve_inside(self.root, below)
 
+    def has(self, below: str) -> bool:
+        """Whether there is a file at a path below the root."""
+        try:
+            return storage.size_of(self.resolve(below)) is not None
+        except (Rejected, PermissionError):  # without the right to list, S3 answers 403 for a missing file
+            return False
+
     def list_annotated(self, below: str, fields: Mapping[str, Any], classes: Iterable[str] = ()) -> Iterator[Listed]:
         """Yields an image that the file describes, after any classes to announce.
 

@@ -1,5 +1,6 @@
 """COCO's detection format: one JSON file of images, annotations and categories."""
 
+import math
 import os
 import posixpath
 import re
@@ -12,7 +13,7 @@ from typing import Any, ClassVar
 
 from recordmill import storage
 from recordmill.imaging.geometry import Box
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Status, boxes_of
 from recordmill.schemas.label_map import is_integer_label
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
@@ -216,7 +217,7 @@ def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
 def _name_one(files: tuple[str, ...], why: str) -> str:
     """Why one of the files must be named, and how."""
     flag = f"--set {shlex.quote(f'source.split={re.escape(files[0])}')}"
-    return f"{', '.join(files)} {why}: name one, as by {flag}"
+    return f"{show_names(files)} {why}: name one, as by {flag}"
 
 
 def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | None:
@@ -274,6 +275,8 @@ def _numbers(annotation: dict[str, Any], key: str, count: int) -> list[float]:
     if key not in annotation:
         raise ValueError(f"annotation {annotation['id']} has no key {key!r}")
     given = annotation[key] if count > 1 else [annotation[key]]
+    if given == []:  # some tools write it for an object without a box, which is counted as `not_finite`
+        return count * [math.nan]
     if not isinstance(given, list) or len(given) != count or any(type(each) not in (int, float) for each in given):
         wanted = f"not a list of {count} numbers" if count > 1 else "not a number"
         raise ValueError(f"{key} of annotation {annotation['id']} is {wanted}: {annotation[key]!r:.60}")

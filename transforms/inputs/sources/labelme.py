@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 
 import orjson
 
-from recordmill import storage
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.image_ref import ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
@@ -121,7 +120,7 @@ def find_image(file: DataFile, name: str) -> str:
     folder, own = posixpath.split(file.spelled)
     stem, base = posixpath.splitext(own)[0], posixpath.basename(named)
     if base.lower().endswith(".json"):
-        there = [place for each in _ENDINGS if _is_there(file, place := posixpath.join(folder, f"{stem}{each}"))]
+        there = [place for each in _ENDINGS if file.has(place := posixpath.join(folder, f"{stem}{each}"))]
         if len(there) != 1:
             raise ValueError(f"its imagePath names no image, and there are {len(there)} images called {stem}")
         return there[0]
@@ -129,14 +128,7 @@ def find_image(file: DataFile, name: str) -> str:
     places = list(dict.fromkeys(posixpath.normpath(posixpath.join(folder, each)) for each in (named, renamed, base)))
     if len(places) == 1:  # the usual case: no need to ask the store
         return places[0]
-    return next((place for place in places if _is_there(file, place)), places[0])
-
-
-def _is_there(file: DataFile, place: str) -> bool:
-    try:
-        return storage.size_of(file.resolve(place)) is not None
-    except (Rejected, PermissionError):  # without the right to list, S3 answers 403 for a missing file
-        return False
+    return next(filter(file.has, places), places[0])
 
 
 def _outline(shape: dict[str, Any], kind: Any, number: int) -> list[Point]:

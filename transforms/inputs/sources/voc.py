@@ -1,6 +1,7 @@
 """Pascal VOC: one XML file per image."""
 
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -109,6 +110,8 @@ class Voc(Source):
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             raise bad_annotations(f"not a VOC annotation: {error}") from None
         image = posixpath.join(above, self.images.format(folder=folder), name)
+        if posixpath.splitext(name)[1].lower() not in IMAGE_ENDINGS:  # some tools write no extension
+            image = next((place for each in IMAGE_ENDINGS if annotation.has(place := f"{image}{each}")), image)
         yield from annotation.list_annotated(image, fields, fields["boxes_labels"])
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
@@ -201,11 +204,13 @@ def _read_set(uri: str) -> Mapping[str, str]:
 
 
 def _parse_set(data: bytes) -> dict[str, str]:
-    """The names on a list, one per line, by themselves and without an image's extension."""
-    names = [words[0] for words in map(str.split, data.decode("utf-8-sig").splitlines()) if words]
-    parts = [(name, *posixpath.splitext(name)) for name in names]
-    stems = {stem: name for name, stem, ending in parts if ending.lower() in IMAGE_ENDINGS}
-    return stems | {name: name for name in names}
+    """The names on a list, one per line, as they are, without a class's -1, 0 or 1 after them, and as images' stems."""
+    stems: dict[str, str] = {}
+    for line in filter(None, map(str.strip, data.decode("utf-8-sig").splitlines())):
+        for name in (line, re.sub(r"\s+(-1|0|1)$", "", line)):
+            stem, ending = posixpath.splitext(name)
+            stems |= {name: line, stem if ending.lower() in IMAGE_ENDINGS else name: line}
+    return stems
 
 
 def read_annotation(root: Element) -> tuple[str, dict[str, Any]]:

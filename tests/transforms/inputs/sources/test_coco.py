@@ -66,6 +66,14 @@ def test_a_byte_order_mark_is_not_part_of_a_file(collection):
 SQUARE, TRIANGLE = [1, 2, 4, 2, 4, 6, 1, 6], [1, 2, 4, 2, 4, 6]
 
 
+def test_an_empty_box_is_counted_instead_of_rejecting_the_file(collection):
+    first, other = ANNOTATIONS["annotations"]
+    *_, ref = refer(collection, {**ANNOTATIONS, "annotations": [{**first, "bbox": []}, other]})
+    fields = orjson.loads(ref.features)
+    assert fields["boxes"] == [[0, 0, 10, 20.5], [None] * 4]
+    assert fields["boxes_labels"] == ["dog", "cat"]
+
+
 @pytest.mark.parametrize(
     ("segmentation", "is_mask"),
     [

@@ -177,6 +177,8 @@ def test_a_list_that_has_changed_is_read_again(tmp_path):
         ("", []),
         ("1\n99.jpg", [("warning", "1 name, such as '99.jpg', matches no XML file")]),
         ("1.jpeg\n98.x\n99", [("warning", "2 names, such as '98.x', match no XML file")]),
+        ("my photo\nmy photo 2 -1\n1  1\n", []),
+        ("my  photo\n1 0", [("warning", "1 name, such as 'my  photo', matches no XML file")]),
         ("1.x\n2", [("fatal", f"none of the names in it, such as '1.x', matches an XML file: {ADVICE}")]),
     ],
 )
@@ -185,9 +187,18 @@ def test_names_on_lists_are_those_of_xml_files(tmp_path, names, expected):
     (tmp_path / path).parent.mkdir(parents=True)
     (tmp_path / path).write_bytes(names if isinstance(names, bytes) else names.encode())
     refer(tmp_path, annotation(""))
+    for name in ("my photo", "my photo 2"):
+        (tmp_path / f"old/Annotations/{name}.xml").touch()
     source = Voc(sets="ImageSets/Main")
     found = [(each.status, each.detail) for each in list_file(source, path, ImageRef(path, str(tmp_path / path)))]
     assert found == [*expected, ("ignored", "")]
+
+
+def test_an_image_may_be_named_without_its_extension(tmp_path):
+    *_, ref = refer(tmp_path, annotation(BARE, name="1"))
+    assert (ref.key, ref.status) == ("old/JPEGImages/1.jpg", "")
+    *_, ref = refer(tmp_path, annotation(BARE, name="2"))
+    assert (ref.key, ref.status, ref.reason) == ("old/JPEGImages/2", "rejected", "vanished")
 
 
 def test_lists_are_read_if_they_are_asked_for():

@@ -33,6 +33,9 @@ _NO_CLASS = re.compile(
 _TELLING = re.compile(rf"annot|mask|ground_truth|^({'|'.join(_IMAGES)})$")
 """What shows, in the name of one of several such folders, that they hold images and what was drawn on them."""
 
+_MASK = re.compile(r"(.+?)([ _.-](?:mask|seg|segmentation|groundtruth))s?[ _-]?[0-9]*", re.IGNORECASE)
+"""The name of a mask, without its extension: the image's name, and what follows it."""
+
 _UNLABELLED = "add --set source.class_from=none to convert all images without labels"
 
 READERS = {".json": "configs/labelme.yaml", ".txt": "configs/yolo.yaml", ".xml": "configs/voc.yaml"}
@@ -60,10 +63,11 @@ class ClassFolders(Source):
         splits = sketch.split_folders
         below = {each for folder in splits for each in sketch.at(folder).folders}
         unlabelled = {"source": {**source, "class_from": "none"}, **given_splits("from_folders", splits)}
-        needs, key = _needs_of(sketch), "source.class_from"
+        masks, key = _find_masks(sketch), "source.class_from"
+        needs = masks or _find_unread_annotations(sketch)
         if any(not _NO_CLASS.fullmatch(folder.lower()) for folder in below):
-            names = ", ".join(splits)
-            yield Recognised({"source": source, **given_splits("from_folders", splits)}, f"class folders below {names}")
+            why, settings = f"class folders below {', '.join(splits)}", given_splits("from_folders", splits)
+            yield Recognised({"source": source, **settings}, why, needs=masks, needed_key=key)
         elif splits and any(sketch.at(folder).images for folder in splits):
             yield Recognised(unlabelled, "images without labels in split folders", False, needs, key)
             yield Recognised({"source": source, "labels": {"classes": list(splits)}}, "class folders", is_firm=False)
@@ -73,7 +77,7 @@ class ClassFolders(Source):
             needs = needs or f"{', '.join(sorted(below))} do not look like classes: {_UNLABELLED}"
             yield Recognised(unlabelled, "images without labels in split folders", False, needs, key)
         elif sketch.top.folders:
-            yield _as_classes(sketch, source)
+            yield _as_classes(sketch, source, masks)
 
     @property
     def remedies(self) -> Mapping[str, str]:
@@ -107,7 +111,7 @@ def likely_classes(sketch: FolderSketch) -> set[str]:
     return found
 
 
-def _needs_of(sketch: FolderSketch) -> str:
+def _find_unread_annotations(sketch: FolderSketch) -> str:
     """What to do where a file among images may hold their annotations, which no source understands; else empty."""
     stems = {stem for names in sketch.names.values() for stem in stems_of(names.images)}
     for path in sketch.all_ending(".xml", ".json", ".manifest", ".txt"):
@@ -117,12 +121,26 @@ def _needs_of(sketch: FolderSketch) -> str:
     return ""
 
 
-def _as_classes(sketch: FolderSketch, source: Mapping[str, Any]) -> Recognised:
+def _find_masks(sketch: FolderSketch) -> str:
+    """What to do if most images of a folder have a mask next to them; else empty."""
+    for folder, names in sketch.names.items():
+        images = stems_of(names.images)
+        found = [mask for stem in sorted(images) if (mask := _MASK.fullmatch(stem)) and mask[1] in images]
+        if found and 2 * len({mask[1] for mask in found}) >= len(images) - len(found):
+            what = f"{posixpath.join(folder, found[0][0])} looks like a mask of {found[0][1]}"
+            leave_out, keep = f"--set 'ignore=[\"*{found[0][2]}*\"]'", "first_folder" if folder else "none"
+            return (
+                f"{what}: add {leave_out} to leave masks out, or --set source.class_from={keep} to convert them as well"
+            )
+    return ""
+
+
+def _as_classes(sketch: FolderSketch, source: Mapping[str, Any], masks: str) -> Recognised:
     """Takes folders for classes; firm if several cannot be anything else."""
     folders = sketch.top.folders
     others = [folder for folder in folders if _NO_CLASS.fullmatch(folder.lower())]
     why = f"class folders such as {next((each for each in folders if each not in others), folders[0])}"
-    needs = _needs_of(sketch) if len(others) == len(folders) else ""
+    needs = masks or (_find_unread_annotations(sketch) if len(others) == len(folders) else "")
     if not needs and len(others) > 1 and any(map(_TELLING.search, map(str.lower, others))):
         needs = f"{', '.join(others)} do not look like classes: if they are, add --set source.class_from=first_folder"
     is_firm = len(set(sketch.image_folders) - set(others)) > 1

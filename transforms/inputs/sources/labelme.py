@@ -48,12 +48,14 @@ class LabelMe(Source):
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises JSON files with shapes next to images."""
-        folders = [folder for folder, names in sketch.names.items() if names.beside_images(".json")]
-        if any(sketch.first_head(folder, ".json", sign=b'"shapes"') for folder in folders):
+        """Recognises JSON files with shapes, next to images or in folders of their own."""
+        found = [folder for folder in sketch.names if sketch.first_head(folder, ".json", sign=b'"shapes"')]
+        if found and sketch.has_images:
+            beside = [folder for folder, names in sketch.names.items() if names.beside_images(".json")]
+            folders = found if set(found).isdisjoint(beside) else beside
             settings = {"source": {"kind": "labelme"}, "convention": "tf_object_detection"}
             splits = given_splits("from_folders", sketch.split_folders) if sketch.splits_by_folder(folders) else {}
-            yield Recognised({**settings, **splits}, "LabelMe's JSON files next to images")
+            yield Recognised({**settings, **splits}, f"LabelMe's JSON files in {folders[0] or 'the input'}")
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes."""

@@ -96,7 +96,7 @@ class Notice(ImageRef):
     Attributes:
         status: `rejected`, `ignored` and `left_out` are counted in the ledger; a `warning` is shown and not counted;
             `fatal` fails the run; `names_images` says how many files name the images of references; `not_stored` counts
-            annotations that are stored only as boxes.
+            values of one kind, its reason, that have no place in a record.
         reason: a short stable code, e.g. `hidden` or `no_class`.
         detail: one line for people.
         count: how many things it stands for.

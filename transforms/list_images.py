@@ -21,6 +21,7 @@ from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import Input, ListingSettings, SourceSettings
 from recordmill.storage.stores.versioned_object import version_of
 from recordmill.transforms.inputs.listing.cut_inputs import Part, cut_input, merge_listings
+from recordmill.transforms.inputs.listing.folder_sketch import likely_splits
 from recordmill.transforms.inputs.listing.local_folders import escape_path, normal_path, walk_folder, why_ignored
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import list_file
@@ -99,7 +100,7 @@ def conclude(
         yield whole.notice("names_images", "names_images", count=naming_files)
     if folders := _find_likely_splits(first_folders - {""}, settings):
         what = f"the first folders are {', '.join(folders)}, which could be splits"
-        as_splits = f"splits.from_folders={{{', '.join(f'{name}: {name}' for name in folders)}}}"
+        as_splits = f"splits.from_folders={{{', '.join(f'{name}: {split}' for name, split in folders.items())}}}"
         as_classes = f"labels.classes=[{', '.join(folders)}]"
         if source.labels_from_folders:
             detail = f"{what} or classes: set {as_splits} if they are splits, or {as_classes} if they are classes"
@@ -109,11 +110,14 @@ def conclude(
             yield whole.replace(key=source_input.name).notice("warning", "split_words", detail)
 
 
-def _find_likely_splits(first_folders: set[str], settings: ListingSettings) -> list[str]:
-    """The first folders, if all of them are named like splits and no setting says what they are."""
-    words = {name.lower() for name in first_folders}
-    known = settings.from_folders or settings.from_source or settings.classes_known
-    return sorted(first_folders) if words <= SPLIT_NAMES.keys() and not known else []
+def _find_likely_splits(first_folders: set[str], settings: ListingSettings) -> dict[str, str]:
+    """The first folders and their splits, if they are named like splits and no setting says what they are."""
+    if settings.from_folders or settings.from_source or settings.classes_known:
+        return {}
+    if {name.lower() for name in first_folders} <= SPLIT_NAMES.keys():
+        return {name: name for name in sorted(first_folders)}
+    likely = likely_splits(first_folders)
+    return likely if len(likely) == len(first_folders) else {}
 
 
 def _list_file(
@@ -139,7 +143,7 @@ def _list_file(
         else:
             yield each
     if not found:
-        raise NoReferenceError(f"the source says nothing of {file.uri}: it must yield at least one reference")
+        raise NoReferenceError(f"the source yields nothing for {file.uri}: it must yield at least one reference")
     return names_images
 
 

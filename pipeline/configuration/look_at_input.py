@@ -25,6 +25,7 @@ from recordmill.transforms.inputs.archives.members import Limits, list_members
 from recordmill.transforms.inputs.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names, begins_with_split
 from recordmill.transforms.inputs.listing.local_folders import Ignore, normal_path
 from recordmill.transforms.inputs.listing.named_files import size_and_version
+from recordmill.transforms.inputs.manifests.recognise_columns import HELD, OBJECTS
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 MOST_NAMES = 1000
@@ -164,7 +165,7 @@ def _read_head(uri: str) -> bytes:
 
 
 def _columns_of(uri: str) -> bytes:
-    """The columns and the first row of a Parquet file as CSV; only texts are shown, and bytes as a placeholder."""
+    """The columns and the first row of a Parquet file as CSV; only texts are shown, bytes and boxes as placeholders."""
     with storage.open_to_read(uri) as stream:
         table = pq.ParquetFile(stream)
         schema = table.schema_arrow
@@ -172,11 +173,14 @@ def _columns_of(uri: str) -> bytes:
         batch = next(table.iter_batches(batch_size=1, columns=texts), None) if texts else None
         first = batch.to_pylist()[0] if batch is not None and len(batch) else {}
 
-    def holds_bytes(kind: pa.DataType) -> bool:
-        inner = [kind.field(at) for at in range(kind.num_fields)] if pa.types.is_struct(kind) else []
-        return pa.types.is_binary(kind) or any(each.name == "bytes" for each in inner)
+    def shown(column: pa.Field) -> str:
+        kind = column.type.value_type if pa.types.is_list(column.type) else column.type
+        inner = {kind.field(at).name for at in range(kind.num_fields)} if pa.types.is_struct(kind) else set()
+        if pa.types.is_binary(kind) or "bytes" in inner:
+            return HELD
+        return OBJECTS if "bbox" in inner else first.get(column.name) or ""
 
-    values = ["<bytes>" if holds_bytes(each.type) else first.get(each.name) or "" for each in schema]
+    values = [shown(each) for each in schema]
     stream_of_text = io.StringIO()
     csv.writer(stream_of_text).writerows((schema.names, values))
     return stream_of_text.getvalue().encode()

@@ -204,7 +204,7 @@ def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: M
         ways = [f"{each.kind} ({why}): {flags_of(each.settings)}" for each, why in zip(found, whys, strict=True)]
         raise UsageError(f"{place} may be meant in {len(found)} ways, choose one: {'; or '.join(ways)}")
     for each in found:
-        if each.needs and not (each.needed_key and _has_key(written, each.needed_key)):
+        if each.needs and not any(_has_key(written, key) for key in each.needed_keys):
             raise UsageError(f"{place} looks like {each.kind} ({each.why}), but {each.needs}")
     return next(iter(found), None)
 

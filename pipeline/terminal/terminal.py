@@ -234,18 +234,22 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
         found, unit = same["groups"] + same["images"], numbers["unit"]
         times = f"in {found:,} files" if unit == "image" else f"{found:,} times"
         occur = f"{format_count(same['groups'], unit)} {'occurs' if same['groups'] == 1 else 'occur'} {times}"
-        parts.append(occur + _crossing(same))
+        parts.append(occur + _crossing(same, same["groups"]))
     if alike.get("pairs"):
         pairs = "pair looks" if alike["pairs"] == 1 else "pairs look"
         least = "" if alike["complete"] else "at least "
-        parts.append(f"{least}{alike['pairs']:,} {pairs} alike" + _crossing(alike))
+        parts.append(f"{least}{alike['pairs']:,} {pairs} alike" + _crossing(alike, alike["pairs"]))
     return "; ".join(parts) + " (duplicates.jsonl)" if parts else ""
 
 
-def _crossing(numbers: Mapping[str, int]) -> str:
+def _crossing(numbers: Mapping[str, int], total: int) -> str:
     kinds = [(numbers["across_splits"], "in several splits"), (numbers["conflicting"], "in several classes")]
-    parts = [f"{count:,} {where}" for count, where in kinds if count]
+    parts = [f"{_some_of(count, total)} {where}" for count, where in kinds if count]
     return f"; {', '.join(parts)}" if parts else ""
+
+
+def _some_of(count: int, total: int) -> str:
+    return "it is" if total == 1 else f"{count:,} of them {'is' if count == 1 else 'are'}"
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -47,6 +47,18 @@ def test_a_run_that_loses_every_box_publishes_nothing(convert, ships):
     assert done.line["boxes"] == {"listed": 3, "unknown_class": 3}
 
 
+def test_boxes_of_images_without_a_split_are_in_the_ledger(convert, ships):
+    root = ships({"a": GOOD, "b": GOOD * 2})
+    (root / "images/train").mkdir()
+    (root / "labels/train").mkdir()
+    for name in ("images/a.jpg", "labels/a.txt"):
+        (root / name).rename(root / f"{name.partition('/')[0]}/train/{name.partition('/')[2]}")
+    settings = {name: value for name, value in SETTINGS.items() if name != "splits.fractions"}
+    done = convert(root, settings={**settings, "splits.from_source": {"train": "train"}})
+    assert (done.code, done.marker["ledger"]["rejected"]) == (0, {"no_split": 1})
+    assert done.marker["boxes"] == {"listed": 3, "with_rejected_images": 2, "written": 1}
+
+
 def test_a_number_without_a_name_is_a_class_of_its_own_and_never_lost(convert, ships):
     root = ships({"a": GOOD * 5 + UNKNOWN, "b": GOOD})
     done = convert(root, settings={**SETTINGS, **NO_LIMITS})

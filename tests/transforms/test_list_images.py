@@ -291,6 +291,21 @@ def test_a_remote_input_that_may_not_be_read_is_fatal_where_it_cannot_be_listed(
         assert (ref.status, ref.detail) == ("fatal", "the input cannot be read (permission denied)")
 
 
+def test_first_folders_with_a_split_word_in_them_may_be_splits(tmp_path):
+    for name in ("seg_train", "seg_test"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.jpg").write_bytes(b"x")
+    *_, fatal = list_images(Input(str(tmp_path)), ClassFolders(), ListingSettings())
+    assert fatal.detail == (
+        "the first folders are seg_test, seg_train, which could be splits or classes: "
+        "set splits.from_folders={seg_test: test, seg_train: train} if they are splits, "
+        "or labels.classes=[seg_test, seg_train] if they are classes"
+    )
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat/1.jpg").write_bytes(b"x")
+    assert not [ref for ref in list_images(Input(str(tmp_path)), ClassFolders(), ListingSettings()) if ref.status]
+
+
 @pytest.mark.parametrize("class_from", ["first_folder", "last_folder", "path"])
 def test_first_folders_that_may_be_splits_are_fatal_unless_settings_decide(tmp_path, class_from):
     for path in ("Train/cat/1.jpg", "val/cat/2.jpg", "README.txt"):

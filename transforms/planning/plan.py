@@ -34,7 +34,8 @@ def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMa
     return [
         *_note_empty_classes(summary, settings, label_map),
         *_note_raised(label_map, settings),
-        *_note_folders(summary, settings),
+        *(list(_note_folders(summary, settings)) or _note_only_class(summary, settings)),
+        *_note_unused_splits(summary, settings),
         *_note_similar_names(label_map),
         *_note_numbers(label_map, settings),
     ]
@@ -93,6 +94,21 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         others = format_count(len(nested) - 1, "other class")
         more = f", as are those of {others}" if len(nested) > 1 else ""
         yield f"the images of class {label} are in folders of their own, {shown}{more}: {advice}"
+
+
+def _note_only_class(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
+    """Notes that a single folder was taken for a class."""
+    source, labels = settings.source, summary.labels - {""}
+    if isinstance(source, ClassFolders) and source.gives_labels and len(labels) == 1 and not settings.labels.classes:
+        yield f"all images have the class {min(labels)}: if this folder is not a class, set source.class_from=none"
+
+
+def _note_unused_splits(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
+    """Notes that images are in folders named after splits, and that nothing gives their splits."""
+    folders = {ref.key.split("/")[0] for _, _, ref in summary.sample if "/" in ref.key}
+    if folders and all(map(split_of, folders)) and not (settings.splits.given or settings.source.labels_from_folders):
+        shown = show_names(sorted(folders))
+        yield f"images are in folders named {shown}, and their splits do not follow these folders"
 
 
 def _note_similar_names(label_map: LabelMap) -> Iterator[str]:
@@ -316,9 +332,9 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     if summary.boxes and not layout.stores_boxes:
         what = f"{format_count(summary.boxes, 'box')} {'is' if summary.boxes == 1 else 'are'} in no Example"
         yield f"{what}: the convention ({layout.convention.title}) stores no boxes, tf_object_detection and tfds do"
-    if layout.stores_boxes and (kinds := sorted(summary.not_stored.items())):
-        found = " and ".join(format_count(count, kind) for kind, count in kinds)
-        yield f"{found} {'is stored only as a box' if summary.not_stored.total() == 1 else 'are stored only as boxes'}"
+    if kinds := [f"{kind} ({count:,})" for kind, count in sorted(summary.not_stored.items())]:
+        remedy = settings.source.remedies.get("not_stored", "")
+        yield f"not stored: {show_names(kinds, 10)}{remedy and f'; {remedy}'}"
     if count := summary.ignored["without_annotation"]:
         has, it = ("has", "it is") if count == 1 else ("have", "they are")
         unused = ", or a rejected one" if summary.rejected else ""

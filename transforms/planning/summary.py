@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from recordmill.schemas.dataset.totals import Totals
 from recordmill.schemas.digests import HASH_BITS, HASH_RANGE, add_digests, digest_of, version_digest_of
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice, list_boxes
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice, count_boxes, list_boxes
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT
 from recordmill.transforms.planning.splitting import ImageSplitter
@@ -139,11 +139,11 @@ class Summary:
         nearest: for each split the (distance, hash) of the distinct split hashes nearest to the middle of its range.
         labels: all labels, even of images that are left out: a trial run of a few images has the full run's ids.
         numbers: the numbers that sources announced for classes, by class.
-        boxes: boxes of the images to convert only.
-        box_labels: these boxes by their label; numbers above `MOST_NUMBERED` are counted together.
+        boxes: boxes of the images to convert, and of those that were rejected when listed.
+        box_labels: boxes of the images to convert by their label; numbers above `MOST_NUMBERED` are counted together.
         first_boxes: for each of these labels the first box by key, as (key, place, words).
         naming_files: files that name images, such as annotations and manifests.
-        not_stored: annotations, by kind, that are stored only as boxes.
+        not_stored: values that have no place in a record, by kind.
         digest: the sum of `schemas.digests.digest_of` of everything listed and not ignored.
         planned_digest: the same for everything that goes to shards: images that are not left out, and rejected things.
         versions: the sum of `version_digest_of` of the same things as in `digest`.
@@ -235,6 +235,7 @@ class Summary:
             case "rejected":
                 self.planned_digest = add_digests(self.planned_digest, *self._count([notice]))
                 self.rejected[reason] += 1
+                self.boxes += count_boxes(notice)
                 _keep_first(self.rejected_examples, {reason: f"{notice.key} ({notice.detail:.500})"})
             case "names_images":
                 self.naming_files += notice.count

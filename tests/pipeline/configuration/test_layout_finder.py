@@ -124,7 +124,7 @@ def test_annotations_further_down_are_refused(fill_in, files, sentence):
 
 
 def test_class_folders_may_hold_folders_of_images(fill_in):
-    files = {f"in/{path}": b"" for path in ("a/b/c/1.jpg", "a/b/d/2.jpg", "e/images/3.jpg", "e/masks/3.png")}
+    files = {f"in/{path}": b"" for path in ("a/b/c/1.jpg", "a/b/d/2.jpg", "e/images/3.jpg", "e/more/3.png")}
     assert fill_in(files)[0] == {"source": {"kind": "class_folders"}}
 
 

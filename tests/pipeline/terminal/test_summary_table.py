@@ -67,17 +67,17 @@ NONE = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
 @pytest.mark.parametrize(
     ("same", "alike", "line"),
     [
-        (SAME, None, "duplicates 2 images occur in 5 files; 1 in several splits (duplicates.jsonl)"),
+        (SAME, None, "duplicates 2 images occur in 5 files; 1 of them is in several splits (duplicates.jsonl)"),
         (
             {**NONE, "groups": 1, "images": 1},
             ALIKE,
             "duplicates 1 image occurs in 2 files; "
-            "1 pair looks alike; 1 in several splits, 1 in several classes (duplicates.jsonl)",
+            "1 pair looks alike; it is in several splits, it is in several classes (duplicates.jsonl)",
         ),
         (
             NONE,
             {**ALIKE, "pairs": 1200, "conflicting": 0, "complete": False},
-            "duplicates at least 1,200 pairs look alike; 1 in several splits (duplicates.jsonl)",
+            "duplicates at least 1,200 pairs look alike; 1 of them is in several splits (duplicates.jsonl)",
         ),
     ],
 )
@@ -108,7 +108,7 @@ def test_rows_are_called_rows():
     numbers = {**NUMBERS, "unit": "row", "duplicates": {"same_bytes": SAME, "look_alike": None}}
     lines = shown(Outcome("published", "", 0, "", numbers))
     assert lines[0] == "split rows shards bytes"
-    assert "duplicates 2 rows occur 5 times; 1 in several splits (duplicates.jsonl)" in lines
+    assert "duplicates 2 rows occur 5 times; 1 of them is in several splits (duplicates.jsonl)" in lines
     assert "bytes 3.5 MiB of TFRecords from 7.0 MiB of rows (50%)" in lines
 
 

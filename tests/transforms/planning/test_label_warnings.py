@@ -6,6 +6,7 @@ from make_settings import make_settings
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelSettings, build_label_map
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources import load_source
 from recordmill.transforms.planning.plan import note_classes
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
@@ -67,18 +68,26 @@ def test_folders_below_the_only_class_may_be_the_classes():
     ]
 
 
+def only(name):
+    return [f"all images have the class {name}: if this folder is not a class, set source.class_from=none"]
+
+
+def test_several_classes_get_no_warning():
+    assert notes_of(TWO) == []
+
+
 @pytest.mark.parametrize(
     "keys",
     [
-        TWO,
         ["cat/1.jpg", "cat/2.jpg"],
         ["cat/a/1.jpg", "cat/a/2.jpg"],
         ["cat/1.jpg", *TWO[:1]],
     ],
-    ids=["two classes", "no folders", "one folder", "files"],
+    ids=["no folders", "one folder", "files"],
 )
-def test_other_folders_get_no_warning(keys):
-    assert notes_of(keys) == []
+def test_a_single_class_may_be_a_folder_of_all_images(keys):
+    assert notes_of(keys) == only("cat")
+    assert notes_of(keys, LabelSettings(classes=("cat",))) == []
 
 
 def test_folders_below_one_of_several_classes_get_a_warning():
@@ -112,7 +121,15 @@ def test_folders_below_the_only_class_of_an_archive_get_a_warning():
 
 def test_images_next_to_the_folders_are_of_their_class():
     beside = [f"fotos/{number}.jpg" for number in range(80)]
-    assert notes_of([*NESTED, *beside]) == []
+    assert notes_of([*NESTED, *beside]) == only("fotos")
+
+
+def test_folders_that_are_splits_and_give_none_are_named():
+    keys = ["train/1.jpg", "train/2.jpg", "test/3.jpg"]
+    note = "images are in folders named test, train, and their splits do not follow these folders"
+    source = load_source("manifest")(columns=Columns(uri="a"))
+    assert note in notes_of(keys, source=source)
+    assert note not in notes_of([*keys, "more/4.jpg"], source=source)
 
 
 def test_only_images_next_to_the_folders_count():
@@ -125,7 +142,7 @@ def test_only_images_next_to_the_folders_count():
 def test_folders_that_do_not_give_the_class_get_no_warning():
     names = load_source("filename_labels")(pattern="(?P<label>[a-z]+)")
     assert notes_of(NESTED, source=names) == []
-    assert notes_of(NESTED, source=replace(BASE.source, class_from="last_folder"), depth=0) == []
+    assert notes_of(NESTED, source=replace(BASE.source, class_from="last_folder"), depth=1) == []
 
 
 def test_classes_that_are_spelled_nearly_alike_are_named():

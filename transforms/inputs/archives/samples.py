@@ -83,7 +83,11 @@ def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recogn
         source["split"] = f"{_any_of(splits)}[^/]*{ending}"
     label = sketch.heads.get(f"{name}/.cls", b"").strip()
     ids = {"labels": {"ids": "integers"}} if label.lstrip(b"-").isdigit() else {}
-    return Recognised({"source": source, **splits, **ids}, f"WebDataset's samples in {name}")
+    needs = ""
+    if inside.top.beside_images(".json") and not inside.top.beside_images(".cls") and "features_from" not in source:
+        needs = "its .json files are not read: add --set source.label_part=json.KEY, or '' for images without labels"
+    settings = {"source": source, **splits, **ids}
+    return Recognised(settings, f"WebDataset's samples in {name}", needs=needs, needed_keys=("source.label_part",))
 
 
 def _as_folders(sketch: FolderSketch, names: list[str], inside: FolderSketch) -> Recognised:

@@ -172,14 +172,14 @@ class Recognised:
         why: the files that led to them: the end of a sentence `it looks like ...`.
         is_firm: whether the names are good evidence; if not, this is used only if nothing else fits.
         needs: what the user must say or do first, as a sentence; empty: nothing.
-        needed_key: the YAML key to set, if there is one.
+        needed_keys: YAML keys with which the user has said or done it.
     """
 
     settings: Mapping[str, Any]
     why: str
     is_firm: bool = True
     needs: str = ""
-    needed_key: str = ""
+    needed_keys: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -190,6 +190,19 @@ class Recognised:
 def split_of(word: str) -> str:
     """The split that a word stands for, with or without a year (`val2017`); empty if it is not a split word."""
     return SPLIT_NAMES.get(word.lower().rstrip("0123456789"), "")
+
+
+def likely_splits(folders: Iterable[str]) -> dict[str, str]:
+    """The folders whose names contain a split word, such as `seg_train`, and their splits.
+
+    Empty unless there are several splits, and at least as many such folders as others.
+    """
+    found: dict[str, str] = {}
+    for folder in (names := sorted(folders)):
+        words = map(split_of, re.findall(r"[A-Za-z]+", folder))
+        if split := next(filter(None, words), ""):
+            found[folder] = split
+    return found if len(set(found.values())) > 1 and 2 * len(found) >= len(names) else {}
 
 
 def begins_with_split(name: str) -> bool:

@@ -23,6 +23,9 @@ _SIDES = ("xmin", "ymin", "xmax", "ymax")
 HELD = "<bytes>"
 """Stands for the bytes of an image in a sampled row."""
 
+OBJECTS = "<objects>"
+"""Stands for boxes with their classes, as Hugging Face stores them."""
+
 
 @dataclass(frozen=True, slots=True)
 class FoundColumns:
@@ -42,7 +45,7 @@ class FoundColumns:
     @property
     def has_boxes(self) -> bool:
         """Whether rows have boxes."""
-        return "xmin" in self.source["columns"]
+        return not {"xmin", "objects"}.isdisjoint(self.source["columns"])
 
     @property
     def has_classes(self) -> bool:
@@ -119,7 +122,8 @@ def _first_rows(head: bytes, path: str) -> tuple[list[list[str]], str]:
         except ValueError:  # only part of the line was read
             row = dict(re.findall(r'"(\w+)"\s*:\s*"([^"]*)"', lines[0]))
         is_row = bool(row) and isinstance(row, dict)
-        return [list(row), [str(value) for value in row.values()]] if is_row else [], ""
+        values = (OBJECTS if isinstance(each, dict) and "bbox" in each else str(each) for each in row.values())
+        return [list(row), list(values)] if is_row else [], ""
     delimiter = usual = "\t" if name.endswith((".tsv", ".tab")) else ","
     if name.endswith(".csv"):
         delimiter = next((each for each in ",;\t" if each in lines[0]), ",")
@@ -154,6 +158,8 @@ def _find_meanings(row: Mapping[str, str], found: FoundColumns) -> FoundColumns:
         if word.lower() in USUAL_WORDS:
             columns["split"] = left.pop(split.strip().lower())
             splits = {_match_case(value, word): name for value, name in USUAL_WORDS.items()}
+    if objects := next((key for key, name in left.items() if row.get(name) == OBJECTS), ""):
+        columns["objects"] = left.pop(objects)
     classes = [key for key, name in left.items() if not _NO_CLASS.match(row.get(name, ""))]
     label = next((name for name in _LABEL if name in classes), "")
     if label and "uri" in columns and all(side in left for side in _SIDES):
@@ -162,7 +168,7 @@ def _find_meanings(row: Mapping[str, str], found: FoundColumns) -> FoundColumns:
             columns |= {side: left.pop(side) for side in ("width", "height")}
     elif label:
         columns["label"] = left.pop(label)
-    elif classes and len(left) == 1:  # then it must be the class
+    elif classes and len(left) == 1 and not objects:  # then it must be the class
         columns["label"] = left.popitem()[1]
     return FoundColumns({**found.source, "columns": columns}, splits, tuple(left.values()))
 

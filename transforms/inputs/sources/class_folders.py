@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +13,8 @@ from recordmill.transforms.inputs.listing.folder_sketch import (
     FolderSketch,
     Recognised,
     given_splits,
+    likely_splits,
+    split_of,
     stems_of,
 )
 from recordmill.transforms.inputs.sources.source import Source
@@ -22,7 +24,7 @@ _NO_CLASS = re.compile(
     "|".join(
         (
             *_IMAGES,
-            "pictures|data|masks?|labels?|annotations?|annots|segmentation.*|imagesets|obj_.*data|sidecars",
+            "pictures|data|inputs?|targets?|masks?|labels?|annotations?|annots|segmentation.*|imagesets|obj_.*data|sidecars",
             "ann_dir|gtfine|gtcoarse|ground_truth|semantic|semantic_rgb|instance|instances|label_2|labeltxt",
             rf"({'|'.join(SPLIT_NAMES)}|unlabell?ed)[0-9]*([_-]?(images?|imgs?|annots?|masks?|labels?))?",
         )
@@ -30,13 +32,17 @@ _NO_CLASS = re.compile(
 )
 """Names of folders, in lower case, that are unlikely to be classes."""
 
-_TELLING = re.compile(rf"annot|mask|ground_truth|^({'|'.join(_IMAGES)})$")
+_TELLING = re.compile(rf"annot|label|mask|ground_truth|target|^({'|'.join(_IMAGES)})$")
 """What shows, in the name of one of several such folders, that they hold images and what was drawn on them."""
 
 _MASK = re.compile(r"(.+?)([ _.-](?:mask|seg|segmentation|groundtruth))s?[ _-]?[0-9]*", re.IGNORECASE)
 """The name of a mask, without its extension: the image's name, and what follows it."""
 
+_LOSSLESS = (".png", ".gif", ".bmp", ".tif")
+
 _UNLABELLED = "add --set source.class_from=none to convert all images without labels"
+
+_CONVERT_FIRST = "export them as COCO, VOC, YOLO, or a CSV with a row for each image or box"
 
 READERS = {".json": "configs/labelme.yaml", ".txt": "configs/yolo.yaml", ".xml": "configs/voc.yaml"}
 """The configurations that read annotations next to images, by the annotations' extension."""
@@ -63,19 +69,19 @@ class ClassFolders(Source):
         splits = sketch.split_folders
         below = {each for folder in splits for each in sketch.at(folder).folders}
         unlabelled = {"source": {**source, "class_from": "none"}, **given_splits("from_folders", splits)}
-        masks, key = _find_masks(sketch), "source.class_from"
+        masks, keys = _find_masks(sketch), ("source.class_from",)
         needs = masks or _find_unread_annotations(sketch)
         if any(not _NO_CLASS.fullmatch(folder.lower()) for folder in below):
             why, settings = f"class folders below {', '.join(splits)}", given_splits("from_folders", splits)
-            yield Recognised({"source": source, **settings}, why, needs=masks, needed_key=key)
+            yield Recognised({"source": source, **settings}, why, needs=masks, needed_keys=keys)
         elif splits and any(sketch.at(folder).images for folder in splits):
-            yield Recognised(unlabelled, "images without labels in split folders", False, needs, key)
+            yield Recognised(unlabelled, "images without labels in split folders", False, needs, keys)
             yield Recognised({"source": source, "labels": {"classes": list(splits)}}, "class folders", is_firm=False)
         elif sketch.top.images and not sketch.image_folders:
-            yield Recognised(unlabelled, "images without labels", False, needs, key)
+            yield Recognised(unlabelled, "images without labels", False, needs, keys)
         elif below:
             needs = needs or f"{', '.join(sorted(below))} do not look like classes: {_UNLABELLED}"
-            yield Recognised(unlabelled, "images without labels in split folders", False, needs, key)
+            yield Recognised(unlabelled, "images without labels in split folders", False, needs, keys)
         elif sketch.top.folders:
             yield _as_classes(sketch, source, masks)
 
@@ -117,34 +123,66 @@ def _find_unread_annotations(sketch: FolderSketch) -> str:
     for path in sketch.all_ending(".xml", ".json", ".manifest", ".txt"):
         words = sketch.heads.get(path, b"").split(b"\n")[0].decode(errors="replace").replace(",", " ").split()
         if not path.endswith(".txt") or stems & stems_of(map(posixpath.basename, words)):
-            return f"{path} is not understood and may hold annotations: {_UNLABELLED}"
+            return f"{path} is not understood and may hold annotations: {_CONVERT_FIRST}, or {_UNLABELLED}"
     return ""
 
 
 def _find_masks(sketch: FolderSketch) -> str:
     """What to do if most images of a folder have a mask next to them; else empty."""
     for folder, names in sketch.names.items():
-        images = stems_of(names.images)
-        found = [mask for stem in sorted(images) if (mask := _MASK.fullmatch(stem)) and mask[1] in images]
-        if found and 2 * len({mask[1] for mask in found}) >= len(images) - len(found):
-            what = f"{posixpath.join(folder, found[0][0])} looks like a mask of {found[0][1]}"
-            leave_out, keep = f"--set 'ignore=[\"*{found[0][2]}*\"]'", "first_folder" if folder else "none"
-            return (
-                f"{what}: add {leave_out} to leave masks out, or --set source.class_from={keep} to convert them as well"
-            )
+        folders = [each for each in names.folders if folder and each.lower() in ("mask", "masks")]
+        if found := next(((each, "a folder of masks", f"{each}/") for each in folders), _find_mask(names.images)):
+            mask, what, pattern = found
+            what = f"{posixpath.join(folder, mask)} looks like {what}"
+            ignore, keep = f"--set 'ignore=[\"{pattern}\"]'", "first_folder" if folder else "none"
+            return f"{what}: add {ignore} to leave masks out, or --set source.class_from={keep} to convert them as well"
     return ""
+
+
+def _find_mask(images: Sequence[str]) -> tuple[str, str, str] | None:
+    """A mask in a folder, what it is, and a pattern for masks, if most images have one: `1_mask.png`, or `1.png`."""
+    names = {posixpath.splitext(name)[0]: name for name in images}
+    masks = [found for stem in names if (found := _MASK.fullmatch(stem)) and found[1] in names]
+    if masks and 2 * len({mask[1] for mask in masks}) >= len(names) - len(masks):
+        return names[masks[0][0]], f"a mask of {names[masks[0][1]]}", f"*{masks[0][2]}*"
+    doubled = [(name, other) for name in images if (other := names[posixpath.splitext(name)[0]]) != name]
+    doubled = [pair for pair in doubled if pair[0].lower().endswith((".jpg", ".jpeg")) and pair[1].endswith(_LOSSLESS)]
+    if doubled and 2 * len(doubled) >= len(names):
+        image, mask = doubled[0]
+        return mask, f"a mask of {image}", f"*{posixpath.splitext(mask)[1]}"
+    return None
+
+
+def _ask_for_splits(sketch: FolderSketch) -> str:
+    """What to do if folders such as `seg_train` may be splits or classes; else empty."""
+    folders = sketch.top.folders
+    of_parts = [each for each in folders if _NO_CLASS.fullmatch(each.lower()) and not split_of(each)]
+    splits = likely_splits(folders)
+    if of_parts or not splits:
+        return ""
+    inner = [sketch.at(folder) for folder in splits]
+    class_from = "none" if any(each.images for each in inner) else "first_folder"
+    if likely_splits({folder for each in inner for folder in each.folders}):  # seg_train/seg_train/sea/1.jpg
+        class_from = "last_folder"
+    words = ", ".join(f"{folder}: {split}" for folder, split in splits.items())
+    as_splits = f"--set source.class_from={class_from} --set 'splits.from_folders={{{words}}}'"
+    as_classes = f"--set 'labels.classes=[{', '.join(folders)}]'"
+    return f"{', '.join(splits)} may be splits: if they are, add {as_splits}; if they are classes, {as_classes}"
 
 
 def _as_classes(sketch: FolderSketch, source: Mapping[str, Any], masks: str) -> Recognised:
     """Takes folders for classes; firm if several cannot be anything else."""
     folders = sketch.top.folders
+    keys: tuple[str, ...] = ("source.class_from",)
     others = [folder for folder in folders if _NO_CLASS.fullmatch(folder.lower())]
     why = f"class folders such as {next((each for each in folders if each not in others), folders[0])}"
     needs = masks or (_find_unread_annotations(sketch) if len(others) == len(folders) else "")
     if not needs and len(others) > 1 and any(map(_TELLING.search, map(str.lower, others))):
         needs = f"{', '.join(others)} do not look like classes: if they are, add --set source.class_from=first_folder"
+    if not needs and (needs := _ask_for_splits(sketch)):
+        keys = (*keys, "splits.from_folders", "labels.classes")
     is_firm = len(set(sketch.image_folders) - set(others)) > 1
-    return Recognised({"source": source}, why, is_firm, needs, "source.class_from")
+    return Recognised({"source": source}, why, is_firm, needs, keys)
 
 
 def folder_label(path: str, class_from: str) -> str:

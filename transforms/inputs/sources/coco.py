@@ -61,7 +61,9 @@ class Coco(Source):
             return
         first, files = next(iter(found.items()))
         if set(found) <= set(sketch.split_folders) and set(found.values()) == {files}:
-            source = {"split": re.escape(files[0]), "images": "{folder}"}
+            inner = {each for folder in found for each in sketch.at(folder).folders if not sketch.at(folder).images}
+            below = next((f"/{each}" for each in ("data", "images") if each in inner), "")  # as FiftyOne exports
+            source = {"split": re.escape(files[0]), "images": f"{{folder}}{below}"}
             splits = given_splits("from_folders", sketch.split_folders)
             key, needs = "split", _name_one(files, "are next to each other") if len(files) > 1 else ""
         else:
@@ -80,7 +82,7 @@ class Coco(Source):
         usual = {"labels": {"ids": "raised"}, "convention": "tf_object_detection"}
         settings = {"source": {"kind": "coco", **source}, **splits, **usual}
         why = f"COCO's JSON files such as {posixpath.join(first, files[0])}"
-        yield Recognised(settings, why, needs=needs, needed_key=key and f"source.{key}")
+        yield Recognised(settings, why, needs=needs, needed_keys=(f"source.{key}",) if key else ())
 
     @property
     def remedies(self) -> Mapping[str, str]:
@@ -122,7 +124,7 @@ class Annotations:
         classes: the categories' numbers by name.
         strays: annotations of images that the file does not list.
         are_all_stray: whether there are annotations, and all of them are strays.
-        not_stored: numbers of masks and of key point annotations.
+        not_stored: numbers of objects with masks and with key points.
 
     Raises:
         ValueError: a key is missing, a value has the wrong type, or two categories or images share a name or an id;
@@ -156,8 +158,8 @@ class Annotations:
             (area,) = _numbers(each, "area", 1) if "area" in each else (width * height,)
             label = names.get(category, category)
             boxes.append(((x, y, x + width, y + height), label, int(bool(each.get("iscrowd"))), area))
-            self.not_stored["mask"] += _has_mask(each)
-            self.not_stored["key point annotation"] += bool(each.get("keypoints"))
+            self.not_stored["masks"] += _has_mask(each)
+            self.not_stored["key points"] += bool(each.get("keypoints"))
         self.not_stored = +self.not_stored
         self.are_all_stray = 0 < len(annotations) == len(self.strays)
 

@@ -66,7 +66,7 @@ class LabelMe(Source):
         except ValueError as error:
             raise bad_annotations(f"not a LabelMe annotation: {error}") from None
         if outlines:
-            yield file.notice("not_stored", "outline", count=outlines)
+            yield file.notice("not_stored", "outlines", count=outlines)
         yield from annotation.list_annotated(place, fields, fields["boxes_labels"])
 
     def read_annotation(self, data: Any) -> tuple[str, dict[str, Any], int]:

@@ -267,7 +267,7 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
         needs = "a list is read where its name has the word for a split: call it train.txt"
     left_out = [*([shown] if shown and first.has_classes else []), *doubled]
     why = f"a table of images, {path}" + (f" (left out: {', '.join(left_out)})" if left_out else "")
-    return Recognised(settings, why, needs=needs, needed_key=key)
+    return Recognised(settings, why, needs=needs, needed_keys=(key,) if key else ())
 
 
 def _split_names(names: Sequence[str]) -> tuple[str, list[str], list[str]]:

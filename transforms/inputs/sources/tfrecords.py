@@ -1,5 +1,6 @@
 """TFRecords as input: existing datasets of a known or declared convention, to re-key, re-split, relabel or merge."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
@@ -141,6 +142,11 @@ class Tfrecords(Source):
         own = tfrecord_examples.own_features(self._declared) if self._declared else ()
         return (*kept, *(replace(feature, meaning="as in the input") for feature in own))
 
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For features that no convention has."""
+        return {"not_stored": "source.keep copies features of the input"}
+
     def annotations(self) -> Mapping[str, str]:
         """Boxes, if there are images."""
         return {"boxes": ""} if self.contents == "images" else {}
@@ -148,6 +154,7 @@ class Tfrecords(Source):
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields a reference for each record, to the byte range of its data; a rejected one for each damaged place."""
         numbers: dict[str, int | None] = {}
+        not_stored: Counter[str] = Counter()
         labels = LabelFiles(DataFile(path, file), self.class_names_file, self.class_names)
         with StoredFile(file.uri) as stored:
             records, index = RecordFile(stored), -1
@@ -159,7 +166,7 @@ class Tfrecords(Source):
                 packing = str(Gzip(has_checksums=True)) if records.compression == "gzip" else ""
                 ref = ref.replace(offset=offset + _DATA_AT, length=len(record), packing=packing)
                 try:
-                    yield self._make_reference(path, ref, bytes(record), numbers, labels)
+                    yield self._make_reference(path, ref, bytes(record), numbers, labels, not_stored)
                 except ClassNamesError as error:
                     yield file.notice("fatal", "bad_labels", str(error))
                     return
@@ -167,15 +174,24 @@ class Tfrecords(Source):
                     yield ref.notice("rejected", "bad_example", f"record {index} at byte {offset}: {error.detail}")
         if index < 0:
             yield file.notice("rejected", "bad_record", "the file holds no records")
+        yield from (file.notice("not_stored", key, count=count) for key, count in not_stored.items())
         known = {name: number for name, number in numbers.items() if number is not None}
         yield from (ClassNames.of(file, names) for names in (known, numbers.keys() - known.keys()) if names)
 
     def _make_reference(
-        self, path: str, ref: ImageRef, record: bytes, numbers: dict[str, int | None], labels: LabelFiles
+        self,
+        path: str,
+        ref: ImageRef,
+        record: bytes,
+        numbers: dict[str, int | None],
+        labels: LabelFiles,
+        not_stored: Counter[str],
     ) -> ImageRef:
-        """The reference of one Example; classes to announce are added to `numbers`."""
+        """The reference of one Example; adds classes to announce to `numbers`, and keys that are not read."""
         entries = tfrecord_examples.parse_entries(record)
         convention, fields = self._fields_of(entries)
+        read = {self.key_feature, self.split_feature, *self.keep, *(each.key for each in convention.features)}
+        not_stored.update(entries.keys() - read)
         tfrecord_examples.read_kept(entries, self.keep)
         key = tfrecord_examples.text_in(entries, self.key_feature) if self.key_feature else ref.key
         split = ref.split or self._split_word(path, entries)

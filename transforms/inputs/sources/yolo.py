@@ -112,7 +112,7 @@ class Yolo(Source):
             if not needs and not splits and len(lists := _lists_of_splits(sketch)) > 1:
                 key, needs = "splits", f"{', '.join(lists)} list the images of splits, and such lists are not read: "
                 needs += "add --set 'splits.fractions={train: 0.9, test: 0.1}' to split the images otherwise"
-            yield Recognised(settings, why, needs=needs, needed_key=key)
+            yield Recognised(settings, why, needs=needs, needed_keys=(key,))
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields an image with its boxes, or the named classes."""
@@ -125,11 +125,13 @@ class Yolo(Source):
         if not text_file:
             raise Rejected("list", "no_class", "the file is not below a folder called images")
         word = path.rpartition("/")[0].partition("/")[0] if beside else _word_around_images(path)
-        lacks_file = False
+        lacks_file, key_points = False, 0
         try:
-            fields = self._read_boxes(read_sibling(f"{image.root}/{text_file}"), image)
+            fields, key_points = self._read_boxes(read_sibling(f"{image.root}/{text_file}"), image)
         except NoFileError:
             fields, lacks_file = boxes_of([], [], fractions=True), True
+        if key_points:
+            yield file.notice("not_stored", "key points", count=key_points)
         yield file.replace(split=word, features=orjson.dumps(fields).decode(), lacks_file=lacks_file)
 
     def _text_file(self, path: str) -> str:
@@ -140,13 +142,14 @@ class Yolo(Source):
             stem = f"{above}/labels/{below}"[1:] if images else ""
         return stem and f"{stem}.txt"
 
-    def _read_boxes(self, data: bytes, image: DataFile) -> dict[str, Any]:
-        key_points = None
+    def _read_boxes(self, data: bytes, image: DataFile) -> tuple[dict[str, Any], int]:
+        """The boxes of a text file, and the number of lines with key points after the box."""
         try:
             text = data.decode("utf-8-sig")  # some editors write a byte order mark
-            if self.lines == "auto" and any(len(line.split()) > 6 for line in text.splitlines()):
-                key_points = _find_key_points(image)
-            return read_yolo_lines(text, self.other_shapes, key_points, boxes_only=self.lines == "boxes")
+            longer = sum(len(line.split()) > 6 for line in text.splitlines()) if self.lines == "auto" else 0
+            key_points = _find_key_points(image) if longer else None
+            fields = read_yolo_lines(text, self.other_shapes, key_points, boxes_only=self.lines == "boxes")
+            return fields, max(0, longer - sum(fields.get("boxes_shapes", {}).values()))
         except (Rejected, UnicodeDecodeError) as error:
             reason = error.reason if isinstance(error, Rejected) else "bad_annotations"
             raise Rejected("list", reason, f"{self._text_file(image.path)}: {why_unread(error)}") from None

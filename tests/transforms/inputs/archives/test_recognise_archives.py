@@ -104,6 +104,15 @@ def test_annotations_in_archives_are_refused(names):
     assert found.needs.endswith("), which are not read from archives: unpack it")
 
 
+def test_samples_with_json_alone_need_the_name_of_the_label():
+    (found,) = recognise_archives(sketch({"a.tar": ["1.jpg", "1.json"]}))
+    assert found.needed_keys == ("source.label_part",)
+    assert found.needs.startswith("its .json files are not read: add --set source.label_part=json.KEY")
+    for more in ("1.cls", "1.txt"):  # img2dataset's JSON describes downloads
+        (found,) = recognise_archives(sketch({"a.tar": ["1.jpg", "1.json", more]}))
+        assert not found.needs
+
+
 @pytest.mark.parametrize("archives", [{}, {"a.zip": []}, {"a.zip": ["notes.md"]}, {"a.npz": ["x.npy"]}], ids=str)
 def test_what_holds_no_images_is_not_recognised(archives):
     assert list(recognise_archives(sketch(archives))) == []

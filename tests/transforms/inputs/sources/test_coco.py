@@ -90,7 +90,7 @@ def test_masks_and_key_points_are_counted_as_not_stored(collection, segmentation
     first = {**first, "segmentation": segmentation, "keypoints": [1, 1, 2]}
     refs = refer(collection, {**ANNOTATIONS, "annotations": [first, {**other, "keypoints": []}]})
     found = [(ref.reason, ref.count) for ref in refs if ref.status == "not_stored"]
-    assert found == [("mask", 1)] * is_mask + [("key point annotation", 1)]
+    assert found == [("masks", 1)] * is_mask + [("key points", 1)]
     assert [ref for ref in refs if ref.status != "not_stored"] == refer(collection, ANNOTATIONS)
 
 

@@ -76,7 +76,7 @@ def test_the_box_around_each_shape(tmp_path, kind, points, box):
     refs = refer(tmp_path, annotation(shape(), shape("cat", points, kind)))
     assert boxes_in(refs)[1:] == [(box, "cat")]
     outlines = [(ref.reason, ref.count) for ref in refs if ref.status == "not_stored"]
-    assert outlines == ([] if kind == "rectangle" else [("outline", 1)])
+    assert outlines == ([] if kind == "rectangle" else [("outlines", 1)])
 
 
 @given(st.floats(-50, 50), st.floats(-50, 50), st.floats(0, 99), st.lists(st.floats(0, 7), min_size=1), st.floats(0, 7))

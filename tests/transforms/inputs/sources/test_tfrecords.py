@@ -146,6 +146,17 @@ def test_boxes_come_with_their_classes(refer):
     assert announced == ClassNames.of(file, {"cat": 17})
 
 
+def test_features_that_nothing_reads_are_counted(refer):
+    example = Example.FromString(encode("default", label=1, label_text=b"dog"))
+    example.features.feature["image/object/mask"].bytes_list.value.append(b"png")
+    example.features.feature["id"].int64_list.value.append(7)
+    records = [example.SerializeToString(), encode("default", label=1, label_text=b"dog")]
+    _, refs = refer(records)
+    assert {ref.reason: ref.count for ref in refs if ref.status == "not_stored"} == {"image/object/mask": 1, "id": 1}
+    _, refs = refer(records, Tfrecords(keep={"image/object/mask": "bytes"}, key_feature="id"))
+    assert [ref for ref in refs if ref.status == "not_stored"] == []
+
+
 def test_keys_splits_and_further_features_come_from_the_examples(refer):
     example = Example.FromString(encode("keras", label=1))
     for key, value in {"id": "ü/7".encode(), "part": b"TEST", "caption": b"\xff\x00"}.items():

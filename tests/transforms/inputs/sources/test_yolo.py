@@ -202,6 +202,11 @@ def test_polygons_among_boxes_become_the_boxes_around_them_and_are_counted(tmp_p
     assert ref.detail == "labels/1.txt: line 2 is a polygon, and source.other_shapes is reject"
 
 
+def test_polygons_are_not_key_points(tmp_path):
+    refs = refer(tmp_path, "images/1.jpg", "0 0.5 0.5 0.5 0.5\n0 0.1 0.1 0.2 0.2 0.1 0.3\n")
+    assert [ref.status for ref in refs] == [""]
+
+
 @pytest.mark.parametrize("below", ["", "train/"])
 def test_key_points_in_pairs_are_known_by_data_yaml(tmp_path, below):
     text = "0 0.5 0.5 0.5 0.5 0.3 0.4 0.6 0.7\n"
@@ -210,9 +215,11 @@ def test_key_points_in_pairs_are_known_by_data_yaml(tmp_path, below):
     for name, data in ((f"{below}images/1.jpg", "image"), (f"{below}labels/1.txt", text)):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text(data, encoding="utf-8")
-    found = list_images(Input(str(tmp_path)), Yolo(), listing)
+    found = list(list_images(Input(str(tmp_path)), Yolo(), listing))
     (ref,) = (each for each in found if type(each) is ImageRef)
     assert orjson.loads(ref.features) == boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
+    (lost,) = (each for each in found if each.status == "not_stored")
+    assert (lost.reason, lost.count) == ("key points", 1)
 
 
 def test_a_data_yaml_that_cannot_be_read_is_parsed_once_and_says_nothing_of_key_points(tmp_path, monkeypatch):
@@ -232,7 +239,7 @@ def test_a_data_yaml_that_cannot_be_read_is_parsed_once_and_says_nothing_of_key_
 def test_a_rewritten_data_yaml_is_read_again(tmp_path):
     (tmp_path / "data.yaml").write_text("names: [cat]\nkpt_shape: [2, 2]\n", encoding="utf-8")
     text = "0 0.5 0.5 0.5 0.5 0.3 0.4 0.6 0.7\n"
-    (ref,) = refer(tmp_path, "images/1.jpg", text)
+    _, ref = refer(tmp_path, "images/1.jpg", text)
     assert orjson.loads(ref.features)["boxes"] == [[0.25, 0.25, 0.75, 0.75]]
     (tmp_path / "data.yaml").write_text("names: [cat]\n", encoding="utf-8")
     (ref,) = refer(tmp_path, "images/1.jpg", text)

@@ -106,7 +106,8 @@ def _note_only_class(summary: Summary, settings: DatasetSettings) -> Iterator[st
 def _note_unused_splits(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     """Notes that images are in folders named after splits, and that nothing gives their splits."""
     folders = {ref.key.split("/")[0] for _, _, ref in summary.sample if "/" in ref.key}
-    if folders and all(map(split_of, folders)) and not (settings.splits.given or settings.source.labels_from_folders):
+    splits = {split_of(folder) for folder in folders}
+    if len(splits) > 1 and all(splits) and not (settings.splits.given or settings.source.labels_from_folders):
         shown = show_names(sorted(folders))
         yield f"images are in folders named {shown}, and their splits do not follow these folders"
 

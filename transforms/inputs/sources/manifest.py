@@ -97,7 +97,7 @@ class Manifest(TableFormat, Source):
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Recognises tables with a column that names images or contains them."""
         tables = [path for path in sketch.heads if path.lower().endswith((*TABLE_ENDINGS, ".txt"))]
-        tables = [path for path in tables if not posixpath.basename(path).startswith("metadata.")]
+        tables = [path for path in tables if not re.match(r"metadata\.|.*submission", posixpath.basename(path))]
         for path in tables:
             if preset := preset_of(sketch.heads[path]):
                 words = PRESETS[preset].splits
@@ -105,8 +105,7 @@ class Manifest(TableFormat, Source):
                 yield Recognised(settings, f"a table for {preset}, {path}")
                 return
         found = {path: columns for path in tables if (columns := find_columns(path, sketch))}
-        if with_classes := {path: columns for path, columns in found.items() if columns.has_classes}:
-            found = {path: columns for path, columns in with_classes.items() if "submission" not in path}
+        found = {path: columns for path, columns in found.items() if columns.has_classes} or found
         if found:
             yield _as_recognised(found, sketch)
 

@@ -16,7 +16,7 @@ from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
-from recordmill.schemas.digests import RecordDigests
+from recordmill.schemas.digests import digest_parts
 from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, Pixels, count_boxes
 from recordmill.schemas.label_map import LabelMap, find_class
@@ -420,8 +420,7 @@ def build_record(
         row.classes = [label.decode() for label in labels]
     record, rest = layout.encoder.encode_with_rest(fields)
     if layout.stores_images:
-        of_record = RecordDigests.of(rest, stored_digest)
-        row.record, row.rest = of_record.record, of_record.rest
+        row.record, row.rest = digest_parts(rest, stored_digest)
     else:
         row.record = hashlib.sha256(record).hexdigest()
     row.pixels = image.pixels

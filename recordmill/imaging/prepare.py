@@ -72,7 +72,11 @@ NO_HOOKS = Hooks()
 
 
 def prepare_image(
-    data: bytes, settings: ImageSettings, keep_pixels: bool = False, encode: bool = True, hooks: Hooks = NO_HOOKS
+    data: bytes | Pixels,
+    settings: ImageSettings,
+    keep_pixels: bool = False,
+    encode: bool = True,
+    hooks: Hooks = NO_HOOKS,
 ) -> PreparedImage:
     """Checks an image and converts it to the form that is stored.
 
@@ -80,7 +84,8 @@ def prepare_image(
     threads. Sizes are checked before pixels are allocated.
 
     Args:
-        data: the file.
+        data: the file, or decoded pixels, which are always encoded, whatever `reencode` says: height x width x 1 or 3
+            channels, red first.
         settings: limits, size and encoding.
         keep_pixels: whether the result has the decoded pixels; if so, every image is decoded in full.
         encode: whether pixels are encoded; if not, the result lacks only the bytes that they would give.
@@ -91,6 +96,8 @@ def prepare_image(
         ValueError: the settings name a function, and `hooks` has none.
     """
     preparation = _Preparation(settings, keep_pixels, encode, hooks)
+    if isinstance(data, np.ndarray):
+        return preparation.prepare_pixels(data)
     file_format = accepted_format(data, settings)
     if file_format != "JPEG":
         return preparation.prepare_with_pillow(data, file_format, None)
@@ -100,25 +107,6 @@ def prepare_image(
     if not header.is_widely_readable:
         return preparation.prepare_with_pillow(data, file_format, header)
     return preparation.prepare_jpeg(data, header)
-
-
-def prepare_pixels(
-    pixels: Pixels, settings: ImageSettings, keep_pixels: bool = False, encode: bool = True, hooks: Hooks = NO_HOOKS
-) -> PreparedImage:
-    """Converts decoded pixels to the form that is stored; they are always encoded, whatever `reencode` says.
-
-    Args:
-        pixels: height x width x 1 or 3 channels, red first.
-        settings: limits, size and encoding.
-        keep_pixels: whether the result has them, too.
-        encode: as for `prepare_image`.
-        hooks: functions to run in between.
-
-    Raises:
-        Rejected: there are too many pixels.
-        ValueError: the settings name a function, and `hooks` has none.
-    """
-    return _Preparation(settings, keep_pixels, encode, hooks).prepare_pixels(pixels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +128,7 @@ class _Preparation:
         self.hooks.check_size(width, height)
 
     def prepare_pixels(self, pixels: Pixels) -> PreparedImage:
-        """See the function of this name."""
+        """The path of decoded pixels."""
         settings = self.settings
         height, width, channels = pixels.shape
         self.check_size(width, height)

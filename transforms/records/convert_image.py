@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from recordmill.imaging import ImageSettings, PreparedImage, prepare_image, prepare_pixels
+from recordmill.imaging import ImageSettings, PreparedImage, prepare_image
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
@@ -35,15 +35,13 @@ def reencode_image(
     encode: bool = True,
     hooks: Hooks = NO_HOOKS,
 ) -> PreparedImage:
-    """Prepares one image, encoded or decoded, as `imaging.prepare_image` and `prepare_pixels` do.
+    """Prepares one image, encoded or decoded, as `imaging.prepare_image` does.
 
     Raises:
         Rejected: stage `decode`, with the decoder's reason; or whatever a hook raises.
     """
     try:
-        if isinstance(image, bytes):
-            return prepare_image(image, settings, keep_pixels, encode, hooks)
-        return prepare_pixels(image, settings, keep_pixels, encode, hooks)
+        return prepare_image(image, settings, keep_pixels, encode, hooks)
     except Rejected as rejected:
         rejected.sha256 = hashlib.sha256(image if isinstance(image, bytes) else image.tobytes()).hexdigest()
         raise

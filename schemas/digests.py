@@ -89,7 +89,7 @@ def source_digest_of(ref: ImageRef) -> int:
 
 
 def record_digest_of(split: str, key: str, record: str) -> int:
-    """A 256-bit digest of a record's split, its key and own digest in hex, see `RecordDigests`."""
+    """A 256-bit digest of a record's split, its key and own digest in hex, see `digest_record`."""
     return _hash(f"{split}\0{record}\0{key}")
 
 
@@ -102,26 +102,17 @@ def _hash(text: str) -> int:
     return int.from_bytes(sha256(text.encode()).digest())
 
 
-class RecordDigests(NamedTuple):
-    """The digests of one record, in hex.
+def digest_parts(rest: bytes, image: str) -> tuple[str, str]:
+    """The digest of a record with an image, and that of the rest of it, in hex.
 
-    Attributes:
-        rest: SHA-256 of the Example with an empty image, serialised with sorted keys.
-        image: SHA-256 of the stored image.
+    The first is the SHA-256 of the concatenated text of the second and of the image's.
+
+    Args:
+        rest: the Example with an empty image, serialised with sorted keys.
+        image: SHA-256 of the stored image, in hex.
     """
-
-    rest: str
-    image: str
-
-    @classmethod
-    def of(cls, rest: bytes, image: str) -> "RecordDigests":
-        """The digests of a record, from the Example with an empty image and the digest of the image."""
-        return cls(sha256(rest).hexdigest(), image)
-
-    @property
-    def record(self) -> str:
-        """SHA-256 of the concatenated text of both digests."""
-        return sha256((self.rest + self.image).encode()).hexdigest()
+    own = sha256(rest).hexdigest()
+    return sha256((own + image).encode()).hexdigest(), own
 
 
 def find_images(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -134,7 +125,7 @@ def find_images(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def digest_record(record: bytes, images: dict[str, str]) -> str:
-    """`RecordDigests.record` of a record; without an image, SHA-256 of the Example.
+    """The digest of a record with an image, see `digest_parts`; without an image, SHA-256 of the Example.
 
     Args:
         record: the serialised Example.
@@ -146,7 +137,7 @@ def digest_record(record: bytes, images: dict[str, str]) -> str:
     if not images:
         return sha256(record).hexdigest()
     image, rest = take_image(record, images)
-    return RecordDigests.of(rest, sha256(image).hexdigest()).record
+    return digest_parts(rest, sha256(image).hexdigest())[0]
 
 
 def take_image(record: bytes, images: dict[str, str]) -> tuple[bytes, bytes]:

@@ -1,7 +1,7 @@
 """Images without Beam: bytes in, checked and re-encoded bytes out. Light to import, for processes that do only this."""
 
 from recordmill.imaging.pixels import PreparedImage
-from recordmill.imaging.prepare import prepare_image, prepare_pixels
+from recordmill.imaging.prepare import prepare_image
 from recordmill.imaging.stored_form import find_missing_decoder, imaging_versions
 from recordmill.schemas.settings.images import ImageSettings, Resize
 
@@ -12,5 +12,4 @@ __all__ = [
     "find_missing_decoder",
     "imaging_versions",
     "prepare_image",
-    "prepare_pixels",
 ]

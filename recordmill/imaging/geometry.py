@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 from PIL import Image
 
 from recordmill.imaging.colour import Colour, lay_on
@@ -83,12 +84,9 @@ def difference_hash(raster: Raster) -> int:
     mode = "L" if channels == 1 else "RGBX"
     shown = Image.frombuffer(mode, (width, height), raster, "raw", mode, 0, 1)  # no copy
     cells = shown.resize((COLUMNS, ROWS), Image.Resampling.BOX)
-    gray = (cells if channels == 1 else cells.convert("RGB").convert("L")).tobytes()
-    bits = 0
-    for row in range(ROWS):
-        for at in range(row * COLUMNS, row * COLUMNS + COLUMNS - 1):
-            bits = bits << 1 | (gray[at] < gray[at + 1])
-    return bits
+    gray = np.frombuffer((cells if channels == 1 else cells.convert("RGB").convert("L")).tobytes(), np.uint8)
+    gray = gray.reshape(ROWS, COLUMNS)
+    return int.from_bytes(np.packbits(gray[:, :-1] < gray[:, 1:]).tobytes())
 
 
 def hash_reduction(size: Size) -> int:

@@ -72,10 +72,8 @@ def _unpacked_size(parts: list[memoryview]) -> int:
 
 def _size_of_rows(width: int, height: int, bits: int, interlaced: bool) -> int:
     """Bytes of all rows, each with its filter byte."""
-    if not interlaced:
-        return height * (1 + (width * bits + 7) // 8)
     size = 0
-    for left, top, across, down in _ADAM7:
+    for left, top, across, down in _ADAM7 if interlaced else [(0, 0, 1, 1)]:
         columns, rows = -(-max(width - left, 0) // across), -(-max(height - top, 0) // down)
         size += rows * (1 + (columns * bits + 7) // 8) if columns else 0
     return size

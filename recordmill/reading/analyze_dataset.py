@@ -252,9 +252,7 @@ def _batches(numbers: NDArray[np.int64]) -> Iterator["pa.RecordBatch"]:
     import pyarrow as pa
 
     for start in range(0, len(numbers), _ROWS_PER_BATCH):
-        part = numbers[start : start + _ROWS_PER_BATCH]
-        offsets = np.arange(0, part.size + 1, len(COLUMNS), dtype=np.int32)
-        yield pa.record_batch({"row": pa.ListArray.from_arrays(pa.array(offsets), pa.array(part.ravel()))})
+        yield pa.record_batch({"row": pa.array([*numbers[start : start + _ROWS_PER_BATCH]])})
 
 
 def save_image_model(
@@ -367,7 +365,15 @@ def analyze_dataset(
     imports = time.monotonic() - read
     statistics = compute_statistics(len(numbers), run_analysis(numbers))
     size = size or statistics.common_size or DEFAULT_SIZE
-    note = _describe(statistics, marker, split, size)
+    note = {
+        "plan": marker.plan.id,
+        "contents": contents_digest(marker, split),
+        "split": split,
+        "size": size,
+        **asdict(statistics),
+        "rank_error": RANK_ERROR,
+        "labels": marker.labels,
+    }
     with tempfile.TemporaryDirectory(prefix="recordmill-") as folder:
         built = Path(folder) / "model"
         save_image_model(built, statistics, size, marker.labels, marker.plan.settings.labels.get("catch_all"))
@@ -377,16 +383,3 @@ def analyze_dataset(
 
 def _import_tensorflow() -> None:
     import tfx_bsl.public.tfxio  # noqa: F401
-
-
-def _describe(statistics: Statistics, marker: Marker, split: str, size: tuple[int, int]) -> dict[str, Any]:
-    """The content of `analysis.json`."""
-    return {
-        "plan": marker.plan.id,
-        "contents": contents_digest(marker, split),
-        "split": split,
-        "size": size,
-        **asdict(statistics),
-        "rank_error": RANK_ERROR,
-        "labels": marker.labels,
-    }

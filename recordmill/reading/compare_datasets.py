@@ -213,16 +213,14 @@ def compare_datasets(before: Dataset, after: Dataset) -> Comparison:
     """
     old, new = before.require_marker(), after.require_marker()
     seed = seed_of(old)
-    settings = compare_settings(old, new)
     found = compare_rows(read_entries(before, seed), read_entries(after, seed), judge_of(old, new))
-    found.settings = settings
+    found.settings = compare_settings(old, new)
     return found
 
 
 def seed_of(marker: Marker) -> int:
     """The seed of the hashes by which a dataset is ordered."""
-    seed: int = marker.plan.recipe.get("seed", 0)
-    return seed
+    return int(marker.plan.recipe.get("seed", 0))
 
 
 def judge_of(old: Marker, new: Marker) -> RowJudge:

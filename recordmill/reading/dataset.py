@@ -103,7 +103,7 @@ def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
         info: Any = orjson.loads(storage.read_range(path))
         file_format = info.get("fileFormat", "tfrecord")
         shards = tuple(shard for split in info["splits"] for shard in _shards_of(folder, info, split, file_format))
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
+    except FORGED as error:
         what = f"{type(error).__name__}: {error}"
         raise LoadError(f"{path} cannot be understood ({what}): move it away to open the files alone") from None
     if file_format != "tfrecord":

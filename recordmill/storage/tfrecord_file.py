@@ -1,6 +1,5 @@
 """TFRecord files: written by Beam's own sink, read back frame by frame."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,23 +60,9 @@ def read_back(path: str, compression: str) -> FileContents:
         records = RecordFile(stored)
         if stored.size and records.compression != compression:
             raise DamagedFileError(f"the compression is {records.compression} and should be {compression}")
-        count = sum(1 for _ in _require_intact(records))
+        count = 0
+        for offset, data in records:
+            if isinstance(data, Damage):
+                raise DamagedFileError(f"record {count} at byte {offset}: {data.detail}")
+            count += 1
         return FileContents(stored.size, stored.sha256(), count)
-
-
-def read_records(path: str) -> Iterator[memoryview]:
-    """Yields the data of each record of a file, plain or gzip, and checks both checksums.
-
-    Raises:
-        DamagedFileError: at the first damage; the message says which record, and where.
-        OSError: the file cannot be read.
-    """
-    with StoredFile(path) as stored:
-        yield from _require_intact(RecordFile(stored))
-
-
-def _require_intact(records: RecordFile) -> Iterator[memoryview]:
-    for number, (offset, data) in enumerate(records):
-        if isinstance(data, Damage):
-            raise DamagedFileError(f"record {number} at byte {offset}: {data.detail}")
-        yield data

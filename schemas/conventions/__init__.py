@@ -5,5 +5,6 @@ A convention is a module of this package that defines `CONVENTION`; its file nam
 """
 
 from recordmill.schemas.conventions.convention import Convention, convention_names, load_convention
+from recordmill.schemas.features import Feature
 
-__all__ = ["Convention", "convention_names", "load_convention"]
+__all__ = ["Convention", "Feature", "convention_names", "load_convention"]

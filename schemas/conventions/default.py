@@ -4,8 +4,7 @@ A superset: readers written for slim's `image_to_tfexample`, and most readers wr
 `build_image_data.py`, parse it unchanged. `image/format` says `jpg` and `png`, as slim does.
 """
 
-from recordmill.schemas.conventions.convention import Convention
-from recordmill.schemas.features import Feature
+from recordmill.schemas.conventions import Convention, Feature
 
 CONVENTION = Convention(
     title="slim's keys plus class text, file name and digest",

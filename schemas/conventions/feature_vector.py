@@ -1,7 +1,6 @@
 """feature_vector: digest, vector and label of each file, as multi-process extraction scripts write them."""
 
-from recordmill.schemas.conventions.convention import Convention
-from recordmill.schemas.features import Feature
+from recordmill.schemas.conventions import Convention, Feature
 
 CONVENTION = Convention(
     title="feature extraction scripts'",

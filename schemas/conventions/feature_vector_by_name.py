@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from recordmill.schemas.conventions.convention import Convention
+from recordmill.schemas.conventions import Convention, Feature
 from recordmill.schemas.conventions.feature_vector import CONVENTION as FEATURE_VECTOR
-from recordmill.schemas.features import Feature
 
 _NAME = Feature("sha256", "bytes", "filename", "the file's base name, which is its digest where files are named so")
 

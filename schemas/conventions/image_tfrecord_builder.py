@@ -1,7 +1,6 @@
 """image-tfrecord-builder: class name and JPEG under `train/` keys, in test files too; shards counted from 1."""
 
-from recordmill.schemas.conventions.convention import Convention
-from recordmill.schemas.features import Feature
+from recordmill.schemas.conventions import Convention, Feature
 
 CONVENTION = Convention(
     title="image-tfrecord-builder",

@@ -4,8 +4,7 @@ Class ids count from 1: its readers keep 0 for background. `image/colorspace` an
 too, whatever the image is: its readers decode to three channels.
 """
 
-from recordmill.schemas.conventions.convention import Convention
-from recordmill.schemas.features import Feature
+from recordmill.schemas.conventions import Convention, Feature
 
 CONVENTION = Convention(
     title="Inception's build_image_data.py",

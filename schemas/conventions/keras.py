@@ -1,7 +1,6 @@
 """keras: image and label, as tf.wiki and many tutorials for Keras write them."""
 
-from recordmill.schemas.conventions.convention import Convention
-from recordmill.schemas.features import Feature
+from recordmill.schemas.conventions import Convention, Feature
 
 CONVENTION = Convention(
     title="tf.wiki's and many Keras tutorials'",

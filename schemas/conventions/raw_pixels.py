@@ -1,7 +1,6 @@
 """raw-pixels: the pixels themselves and the label, as readers of CIFAR-10 converted to TFRecords expect them."""
 
-from recordmill.schemas.conventions.convention import Convention
-from recordmill.schemas.features import Feature
+from recordmill.schemas.conventions import Convention, Feature
 
 CONVENTION = Convention(
     title="raw pixels and label, as for CIFAR-10",

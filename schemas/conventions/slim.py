@@ -1,7 +1,6 @@
 """slim: what `image_to_tfexample` of TensorFlow's models/research/slim writes; class ids count from 0."""
 
-from recordmill.schemas.conventions.convention import Convention
-from recordmill.schemas.features import Feature
+from recordmill.schemas.conventions import Convention, Feature
 
 CONVENTION = Convention(
     title="TF-Slim's image_to_tfexample",

@@ -3,8 +3,7 @@
 The API's `tf_example_decoder.py` reads it. Class ids count from 1, as in `label_map.pbtxt`.
 """
 
-from recordmill.schemas.conventions.convention import Convention
-from recordmill.schemas.features import Feature
+from recordmill.schemas.conventions import Convention, Feature
 
 CONVENTION = Convention(
     title="TensorFlow's Object Detection API",

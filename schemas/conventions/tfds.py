@@ -1,7 +1,6 @@
 """tfds: TensorFlow Datasets' image features; `objects/` contain boxes if the source has any."""
 
-from recordmill.schemas.conventions.convention import Convention
-from recordmill.schemas.features import Feature
+from recordmill.schemas.conventions import Convention, Feature
 
 CONVENTION = Convention(
     title="TensorFlow Datasets",

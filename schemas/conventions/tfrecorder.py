@@ -3,8 +3,7 @@
 Pixels in base64: 17 to 37 times the size of a JPEG. Its files are gzipped.
 """
 
-from recordmill.schemas.conventions.convention import Convention
-from recordmill.schemas.features import Feature
+from recordmill.schemas.conventions import Convention, Feature
 
 CONVENTION = Convention(
     title="TensorFlow Recorder",

@@ -1,7 +1,6 @@
 """TensorFlow's tutorial "TFRecord and tf.train.Example": height, width, depth, label, image_raw."""
 
-from recordmill.schemas.conventions.convention import Convention
-from recordmill.schemas.features import Feature
+from recordmill.schemas.conventions import Convention, Feature
 
 CONVENTION = Convention(
     title="TensorFlow's TFRecord tutorial",

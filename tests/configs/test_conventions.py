@@ -7,12 +7,12 @@ import json
 
 import pytest
 from PIL import Image
+from stored_records import read_records
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.conventions import convention_names
 from recordmill.schemas.example_proto import Example
-from recordmill.storage.tfrecord_file import read_records
 
 PICTURES = [(label, number) for label in ("daisy", "rose red") for number in range(3)]
 FEATURE = "--set=features.feature=mean_std"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from stored_records import read_records
 
 from recordmill.schemas.conventions import convention_names
 from recordmill.schemas.features import Feature, parse_example
-from recordmill.storage.tfrecord_file import read_records
 
 PAGE = Path(__file__).parents[2] / "docs" / "conventions.md"
 

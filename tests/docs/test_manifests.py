@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
+from stored_records import read_records
 
 from recordmill.schemas.features import Feature, parse_example
-from recordmill.storage.tfrecord_file import read_records
 
 LABELS = {"a/1.jpg": ("daisy", "train"), "a/2.jpg": ("rose, red", "train"), "b/3.jpg": ("daisy", "test")}
 

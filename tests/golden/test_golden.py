@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 import yaml
 from golden_cases import CASES
+from stored_records import read_records
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.conventions import convention_names
 from recordmill.storage.record_reader import looks_like_records
-from recordmill.storage.tfrecord_file import read_records
 from recordmill.transforms.inputs.sources import source_names
 
 EXPECTED = Path(__file__).parent / "expected"

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 from apache_beam.io import filebasedsink, tfrecordio
+from stored_records import read_records
 
 from recordmill.pipeline.convert import convert as convert_in_python
 from recordmill.schemas.errors import ConversionError
-from recordmill.storage.tfrecord_file import read_records
 from tests.pipeline.conftest import encode_picture
 
 BEAM = "--writer=beam"

@@ -8,6 +8,7 @@ from apache_beam.io import tfrecordio
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from gather import gather_reports
 from make_settings import make_settings
+from stored_records import read_records
 
 from recordmill.imaging import prepare_image
 from recordmill.schemas.conventions import load_convention
@@ -22,7 +23,7 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.schemas.settings.images import ImageSettings
-from recordmill.storage.tfrecord_file import DamagedFileError, read_records
+from recordmill.storage.tfrecord_file import DamagedFileError
 from recordmill.transforms.compose import PendingImage, convert_with_beam, count_outcome, read_written
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs

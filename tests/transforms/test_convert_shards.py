@@ -12,13 +12,13 @@ import pytest
 from apache_beam.pvalue import AsSingleton
 from eager_beam import assert_that, new_pipeline
 from make_settings import make_settings
+from stored_records import read_records
 
 from recordmill.imaging import ImageSettings
 from recordmill.schemas.features import parse_example
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.storage.tfrecord_file import read_records
 from recordmill.transforms import convert_shards
 from recordmill.transforms.convert_shards import ConvertShards, _ConvertShard
 from recordmill.transforms.planning.plan import Plan, ReusableDataset

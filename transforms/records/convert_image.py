@@ -10,13 +10,13 @@ from typing import Any
 
 import orjson
 
-from recordmill.imaging import ImageSettings, PreparedImage, prepare_image, prepare_pixels
+from recordmill.imaging import ImageSettings, PreparedImage, prepare_image
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
-from recordmill.schemas.digests import RecordDigests
+from recordmill.schemas.digests import digest_parts
 from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, Pixels, count_boxes
 from recordmill.schemas.label_map import LabelMap, find_class
@@ -35,15 +35,13 @@ def reencode_image(
     encode: bool = True,
     hooks: Hooks = NO_HOOKS,
 ) -> PreparedImage:
-    """Prepares one image, encoded or decoded, as `imaging.prepare_image` and `prepare_pixels` do.
+    """Prepares one image, encoded or decoded, as `imaging.prepare_image` does.
 
     Raises:
         Rejected: stage `decode`, with the decoder's reason; or whatever a hook raises.
     """
     try:
-        if isinstance(image, bytes):
-            return prepare_image(image, settings, keep_pixels, encode, hooks)
-        return prepare_pixels(image, settings, keep_pixels, encode, hooks)
+        return prepare_image(image, settings, keep_pixels, encode, hooks)
     except Rejected as rejected:
         rejected.sha256 = hashlib.sha256(image if isinstance(image, bytes) else image.tobytes()).hexdigest()
         raise
@@ -420,8 +418,7 @@ def build_record(
         row.classes = [label.decode() for label in labels]
     record, rest = layout.encoder.encode_with_rest(fields)
     if layout.stores_images:
-        of_record = RecordDigests.of(rest, stored_digest)
-        row.record, row.rest = of_record.record, of_record.rest
+        row.record, row.rest = digest_parts(rest, stored_digest)
     else:
         row.record = hashlib.sha256(record).hexdigest()
     row.pixels = image.pixels

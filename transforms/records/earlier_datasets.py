@@ -39,7 +39,7 @@ from recordmill.schemas.dataset.record_index import (
 )
 from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
-from recordmill.schemas.digests import RecordDigests, order_of, source_digest_of, take_image
+from recordmill.schemas.digests import digest_parts, order_of, source_digest_of, take_image
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap, find_class
@@ -467,10 +467,10 @@ class _OpenShard:
         with self._noting_damage(self._shard.entry.name) as path:
             record, images = self._read(path, row.offset + HEADER_BYTES, row.length), self._shard.images
             image, rest = take_image(record, images) if images else (b"", b"")
-            digests = RecordDigests.of(rest, hashlib.sha256(image).hexdigest())
-            if row.record != (digests.record if images else hashlib.sha256(record).hexdigest()):
+            digest = hashlib.sha256(image).hexdigest()
+            if row.record != (digest_parts(rest, digest)[0] if images else hashlib.sha256(record).hexdigest()):
                 raise ValueError(row.key)
-            whole = earlier._replace(record=record, encoded=image, sha256=digests.image)
+            whole = earlier._replace(record=record, encoded=image, sha256=digest)
         return whole
 
     def _read(self, path: str, offset: int, length: int) -> bytes:

@@ -88,7 +88,16 @@ def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]
                 with suppress(*_UNREADABLE):
                     report = _read_json(staging, name)["report"]
                     notes[name] = {key: int(report[key]) for key in ("references", "records", "bytes")}
-        progress = _add_up(plan, claims, notes)
+        planned, counted = next(iter(claims.values())), notes.values()
+        progress = RunProgress(
+            plan=plan,
+            shards=len(notes),
+            shards_planned=planned.get("shards", 0),
+            images=sum(each["references"] for each in counted),
+            images_planned=planned.get("references", 0),
+            rejected=sum(each["references"] - each["records"] for each in counted),
+            bytes=sum(each["bytes"] for each in counted),
+        )
         if progress != before:
             yield progress
         before = progress
@@ -108,22 +117,8 @@ def _find_run(output: str) -> tuple[str, dict[str, dict[str, Any]], list[str]]:
                     claim = _read_json(staging, name)
                     claims[str(claim["run"])] = {"since": "", **claim, "plan": staging.rpartition(STAGING_PREFIX)[2]}
         found.append((max((str(each["since"]) for each in claims.values()), default=""), staging, claims, names))
-    _, staging, claims, names = max(found, key=lambda each: each[:2])
-    return staging, claims, names
+    return max(found, key=lambda each: each[:2])[1:]
 
 
 def _read_json(*path: str) -> Any:
     return orjson.loads(storage.read_range(storage.join(*path)))
-
-
-def _add_up(plan: str, claims: dict[str, dict[str, Any]], notes: dict[str, dict[str, int]]) -> RunProgress:
-    planned = next(iter(claims.values()))
-    return RunProgress(
-        plan=plan,
-        shards=len(notes),
-        shards_planned=planned.get("shards", 0),
-        images=sum(each["references"] for each in notes.values()),
-        images_planned=planned.get("references", 0),
-        rejected=sum(each["references"] - each["records"] for each in notes.values()),
-        bytes=sum(each["bytes"] for each in notes.values()),
-    )

@@ -79,9 +79,8 @@ def read_shards(info: SplitInfo, order: ReadingOrder, num_replicas: int, index: 
     """
     import tensorflow as tf
 
-    shards, by_record = info.shards[index::num_replicas], len(info.shards) < num_replicas
-    if by_record:
-        shards = info.shards
+    by_record = len(info.shards) < num_replicas
+    shards = info.shards if by_record else info.shards[index::num_replicas]
     check_shards(shards)
     files = tf.data.Dataset.from_tensor_slices(
         (

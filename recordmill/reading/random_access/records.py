@@ -36,6 +36,7 @@ from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, parse_example
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.record_reader import FRAMING_BYTES, masked
+from recordmill.storage.stores.local_file import read_open
 from recordmill.storage.stores.store import in_parallel
 
 Form = Literal["image", "numpy", "raw"]
@@ -184,18 +185,11 @@ class Records:
         self.places = places
         self.skipped: list[str] = []
         self._form, self._transform, self._damaged = form, transform, damaged
-        self._prepare()
-
-    def _prepare(self) -> None:
         self._files: dict[int, _OpenFile] = {}
         self._entries = memoryview(self.places.entries.reshape(-1))  # type: ignore[arg-type]  # faster than numpy
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if key not in ("_files", "_entries")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._prepare()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.places, self._form, self._transform, self._damaged)
 
     def __len__(self) -> int:
         return self.places.starts[-1]
@@ -351,10 +345,7 @@ class _OpenFile:
     def read(self, offset: int, length: int) -> bytes:
         if self._file < 0:
             return storage.read_range(self._path, offset, length)
-        data = os.pread(self._file, length, offset)
-        while len(data) < length and (more := os.pread(self._file, length - len(data), offset + len(data))):
-            data += more  # network file systems may return less
-        return data
+        return read_open(self._file, offset, length)
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:  # at Python's exit, `os` may be gone
         if self._file >= 0:

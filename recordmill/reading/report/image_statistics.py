@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recordmill import storage
-from recordmill.imaging import ImageSettings, Resize, prepare_image, prepare_pixels
+from recordmill.imaging import ImageSettings, Resize, prepare_image
 from recordmill.imaging.before_and_after import draw_boxes
 from recordmill.imaging.geometry import Box
 from recordmill.imaging.sniff import sniff
@@ -30,7 +30,7 @@ from recordmill.schemas.dataset.totals import most_frequent
 from recordmill.schemas.features import Feature
 from recordmill.schemas.record_fields import BOX_FIELDS, RECORD_FIELDS
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.record_reader import FRAMING_BYTES
+from recordmill.storage.record_reader import FRAMING_BYTES, HEADER_BYTES
 
 Counts = NDArray[np.int64]
 
@@ -389,7 +389,6 @@ MOST_UNPACKED = 8 * 2**20
 MOST_PIXELS = 2**25
 """Larger pictures are not decoded for a thumbnail."""
 
-_HEADER_BYTES = 12  # of a record's frame: the length and its checksum
 _READERS = 8  # each read of an object store waits for a network
 
 
@@ -449,11 +448,11 @@ def make_thumbnails(dataset: Dataset, wanted: Sequence[Wanted]) -> list[str]:
 
 def _read_record(shard: str, offset: int, length: int, is_packed: bool) -> bytes:
     if not is_packed:
-        return storage.read_range(shard, offset + _HEADER_BYTES, length)
+        return storage.read_range(shard, offset + HEADER_BYTES, length)
     if offset + length + FRAMING_BYTES > MOST_UNPACKED:
         return b""
     with storage.open_to_read(shard) as stored, gzip.GzipFile(fileobj=stored) as stream:
-        return stream.read(offset + _HEADER_BYTES + length)[offset + _HEADER_BYTES :]
+        return stream.read(offset + HEADER_BYTES + length)[offset + HEADER_BYTES :]
 
 
 def _thumbnail(record: bytes, keys: Mapping[str, str], wanted: Wanted, labels: Mapping[str, int]) -> str:
@@ -464,11 +463,7 @@ def _thumbnail(record: bytes, keys: Mapping[str, str], wanted: Wanted, labels: M
         example = ParsedExample(record)
         (stored,) = example.values(keys["encoded"]) or (b"",)
         is_raw = sniff(stored) is None and len(stored) == math.prod(shape) and shape[2] in (1, 3)
-        prepared = (
-            prepare_pixels(np.frombuffer(stored, np.uint8).reshape(shape), settings)
-            if is_raw
-            else prepare_image(stored, settings)
-        )
+        prepared = prepare_image(np.frombuffer(stored, np.uint8).reshape(shape) if is_raw else stored, settings)
     except (Rejected, DamagedExampleError):  # stored without decoding (`check: header`), or an Example without an image
         return ""
     encoded, boxes = prepared.encoded, [tuple(box) for box in read_boxes(example, keys).tolist()]

@@ -24,7 +24,7 @@ from recordmill.imaging.strip_metadata import UnstrippableError, find_metadata
 from recordmill.reading.dataset import FORGED, SHARD_NUMBER, Dataset, Shard, find_shards
 from recordmill.reading.example import Expectations, ParsedExample, expect
 from recordmill.reading.verify.verify_pixels import UNMISTAKABLE, ImageDecoders, check_pixels
-from recordmill.reading.verify.verify_shard import Finding, Level, ShardCheck, ShardWorkers, unchecked, verify_shard
+from recordmill.reading.verify.verify_shard import Finding, Level, ShardCheck, ShardWorkers, verify_shard
 from recordmill.schemas.dataset.file_names import DUPLICATES, FOR_PEOPLE, LABELS, MARKER, SIDE_FILES, SIDECARS
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
 from recordmill.schemas.dataset.marker import (
@@ -363,7 +363,7 @@ def verify_dataset(
             if use_processes and _suits_process(shard, level):
                 return workers.verify(shard, expected, level, progress)
             has_checks = level == "pixels" or metadata
-            return verify_shard(shard, expected, level, check_images if has_checks else unchecked, progress)
+            return verify_shard(shard, expected, level, check_images if has_checks else None, progress)
 
         checks = tuple(pool.map(check, dataset.shards))
     findings = [finding for each in checks for finding in each.findings]

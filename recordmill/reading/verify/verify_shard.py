@@ -103,11 +103,6 @@ ImageCheck = Callable[[ParsedExample], Iterable[tuple[str, str]]]
 """Yields the kind and the text of each problem with a record's images."""
 
 
-def unchecked(example: ParsedExample) -> Iterable[tuple[str, str]]:
-    """The image check if none was requested: finds nothing."""
-    return ()
-
-
 @dataclass(slots=True)
 class ShardCheck:
     """The result for one file.
@@ -200,7 +195,7 @@ class _Reader:
             return False
         return not any(map(self._expected.judge_row, rows))
 
-    def check_records(self, check_images: ImageCheck, progress: Callable[[int], None]) -> None:
+    def check_records(self, check_images: ImageCheck | None, progress: Callable[[int], None]) -> None:
         """Checks every record, then the whole file against the metadata."""
         check, expected = self._check, self._expected
         classes = expected if check.level != "frames" else replace(expected, label_ids=frozenset(), class_ids={})
@@ -225,8 +220,9 @@ class _Reader:
             profile = example.profile
             if profile not in judged:
                 judged[profile] = expected.judge(profile) or _compare_kinds(profile, check, number)
-            found = [("feature", judged[profile]), ("label", classes.judge_labels(example)), *check_images(example)]
-            self._report(found, number, offset)
+            self._report([("feature", judged[profile]), ("label", classes.judge_labels(example))], number, offset)
+            if check_images:
+                self._report(check_images(example), number, offset)
             for problem in classes.judge_names(example):
                 names.add(problem, number, offset)
             if not len(offsets) % _REPORTED_EVERY:
@@ -314,7 +310,7 @@ def verify_shard(
     shard: Shard,
     expected: Expectations,
     level: Level,
-    check_images: ImageCheck = unchecked,
+    check_images: ImageCheck | None = None,
     progress: Callable[[int], None] = lambda records: None,
 ) -> ShardCheck:
     """Reads one file from its first byte to its last.
@@ -338,7 +334,7 @@ def verify_shard(
         with StoredFile(shard.path, digest=level != "frames" and bool(shard.sha256)) as stored:
             check.bytes = stored.size
             reader = _Reader(stored, check, expected)
-            if level == "files" and check_images is unchecked and reader.is_as_written():
+            if level == "files" and check_images is None and reader.is_as_written():
                 check.records = len(reader.rows)
                 progress(check.records)
                 reader.judge_file()

@@ -29,10 +29,10 @@ def read_local(path: str, offset: int, length: int) -> bytes:
             if len(kept) == MOST_KEPT:
                 _close_all(kept)
             kept[path] = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        return _read(kept[path], offset, length)
+        return read_open(kept[path], offset, length)
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        return _read(file, offset, length)
+        return read_open(file, offset, length)
     except OSError as error:
         if error.errno == errno.ESPIPE:
             raise OSError(errno.ESPIPE, "it is a pipe, not a file", path) from None
@@ -41,7 +41,8 @@ def read_local(path: str, offset: int, length: int) -> bytes:
         os.close(file)
 
 
-def _read(file: int, offset: int, length: int) -> bytes:
+def read_open(file: int, offset: int, length: int) -> bytes:
+    """Reads a range of an open file, without moving its position; -1 reads to the end."""
     if length < 0 or length > _LONG:
         rest = max(os.fstat(file).st_size - offset, 0)
         length = rest if length < 0 else min(length, rest)

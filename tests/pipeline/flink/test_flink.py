@@ -8,8 +8,8 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from stored_records import read_records
 
-from recordmill.storage.tfrecord_file import read_records
 from scripts import flink_cluster
 from scripts.flink_job import newest_job, shuffled_bytes
 from tests.pipeline.conftest import OWN_CODE

@@ -10,7 +10,7 @@ import pytest
 import simplejpeg
 from PIL import Image, ImageCms
 
-from recordmill.imaging import ImageSettings, PreparedImage, Resize, prepare_image, prepare_pixels
+from recordmill.imaging import ImageSettings, PreparedImage, Resize, prepare_image
 from recordmill.schemas.rejection import Rejected
 
 DEFAULT = ImageSettings(moments=True)
@@ -315,9 +315,9 @@ def test_pixels_are_kept_in_full_where_they_are_asked_for(settings, file_format)
 
 def test_pixels_that_came_decoded_are_kept_as_they_were_resized():
     pixels = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
-    assert np.array_equal(prepare_pixels(pixels, ImageSettings(), keep_pixels=True).raster[:, :, :3], pixels)
+    assert np.array_equal(prepare_image(pixels, ImageSettings(), keep_pixels=True).raster[:, :, :3], pixels)
     half = ImageSettings(resize=Resize(exact=(2, 2)))
-    assert prepare_pixels(pixels, half, keep_pixels=True).raster.shape[:2] == (2, 2)
+    assert prepare_image(pixels, half, keep_pixels=True).raster.shape[:2] == (2, 2)
 
 
 def insert(jpeg, *parts):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image, ImageCms
 
-from recordmill.imaging import ImageSettings, Resize, prepare_image, prepare_pixels
+from recordmill.imaging import ImageSettings, Resize, prepare_image
 from recordmill.imaging.pixels import moments, to_raster
 from recordmill.imaging.stored_form import as_stored, encode_raster, stored_format
 
@@ -29,7 +29,7 @@ def shown(prepared):
 @pytest.mark.parametrize("moments", [False, True])
 @given(pixels=pictures)
 def test_pixels_stay_what_they_are(store, moments, pixels):
-    prepared = prepare_pixels(pixels, ImageSettings(store=store, moments=moments))
+    prepared = prepare_image(pixels, ImageSettings(store=store, moments=moments))
     assert shown(prepared).tolist() == pixels.tolist()
     assert (prepared.format, prepared.changes) == (store.upper(), ("reencoded",))
     expected = tuple((int(plane.sum()), int((plane**2).sum())) for plane in np.moveaxis(pixels.astype(int), 2, 0))
@@ -39,7 +39,7 @@ def test_pixels_stay_what_they_are(store, moments, pixels):
 @given(pixels=pictures)
 def test_consecutive_planes_are_interleaved(pixels):
     planes = np.ascontiguousarray(pixels.transpose(2, 0, 1))
-    assert prepare_pixels(planes.transpose(1, 2, 0), ImageSettings(store="raw")).encoded == pixels.tobytes()
+    assert prepare_image(planes.transpose(1, 2, 0), ImageSettings(store="raw")).encoded == pixels.tobytes()
 
 
 @pytest.mark.parametrize(("store", "expected"), [("auto", "JPEG"), ("jpeg", "JPEG"), ("png", "PNG"), ("raw", "RAW")])
@@ -75,7 +75,7 @@ def test_pictures_are_turned_resized_and_expanded_first(photo, save, store):
     assert (prepared.width, prepared.height, prepared.channels) == (32, 48, 3)
     assert prepared.changes == ("grayscale_expanded", "reencoded", "resized", "rotated")
     assert shown(prepared).shape == (48, 32, 3)
-    small = prepare_pixels(np.asarray(photo.convert("L"))[:, :, None], settings)
+    small = prepare_image(np.asarray(photo.convert("L"))[:, :, None], settings)
     assert (small.changes, shown(small).shape) == (("grayscale_expanded", "reencoded", "resized"), (32, 48, 3))
 
 

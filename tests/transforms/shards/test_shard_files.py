@@ -7,6 +7,7 @@ from itertools import count
 
 import numpy as np
 import pytest
+from stored_records import read_records
 from write_shard import write_shard
 
 from recordmill.schemas.dataset.shard_report import ShardReport
@@ -15,7 +16,7 @@ from recordmill.schemas.dataset.totals import AnnotationTotals, ImageTotals, Row
 from recordmill.schemas.digests import digest_of, version_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.storage.dataset_files import shard_path, staging_folder
-from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink, read_records
+from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, failed_report, find_finished, fingerprint
 

@@ -137,6 +137,15 @@ def test_damaged_records_are_left_out_and_counted_if_asked(folder, train, datase
         opened[2]
 
 
+def test_pickled_records_are_transformed_and_left_out_as_before(tmp_path, frame):
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(frame(b"one") + b"?" * 30 + frame(b"two"))
+    opened = recordmill.open(path, form="raw", transform=bytes.upper, damaged="skip")["a"]
+    other = pickle.loads(pickle.dumps(opened))
+    assert list(other) == [b"ONE", b"TWO"]
+    assert (len(other.skipped), opened.skipped) == (1, [])
+
+
 def test_what_cannot_be_parsed_or_decoded_is_damaged(tmp_path, frame, example):
     (tmp_path / "a.tfrecord").write_bytes(frame(b"\xff") + frame(example({"image/encoded": b"\xff\xd8\xff\xe0"})))
     for form, number, why in (

@@ -14,7 +14,7 @@ from recordmill import storage
 from recordmill.pipeline.configuration.resolve_settings import complete_settings, find_unstored_boxes
 from recordmill.pipeline.configuration.setting_errors import (
     MAX_DEPTH,
-    explain_errors,
+    explain_error,
     normalize,
     parse_yaml,
     without_none,
@@ -159,7 +159,7 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
         if not problems:
             settings = complete_settings(settings)
     except ValidationError as error:
-        problems += explain_errors(error, shape)
+        problems += [explain_error(each, shape) for each in error.errors(include_url=False)]
     except ValueError as error:
         problems.append(str(error))
     else:
@@ -174,7 +174,9 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
         )
     problems += (f"{key} is {number}: give at most {INT64_MAX}" for key, number in _too_large(plain) if key != "seed")
     if problems:
-        raise UsageError("\n".join(f"{_blame(problem, where, overridden)}: {problem}" for problem in problems))
+        raise UsageError(
+            "\n".join(f"{_blame(problem, where, overridden)}: {problem}" for problem in dict.fromkeys(problems))
+        )
     return settings
 
 

@@ -1,7 +1,8 @@
-"""Parses YAML into plain values, and rewrites the errors of pydantic and PyYAML as sentences that say what to write."""
+"""Reads and writes YAML, and rewrites the errors of pydantic and PyYAML as sentences that say what to write."""
 
 import difflib
 import re
+import sys
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -58,6 +59,12 @@ def parse_yaml(text: str, name: str) -> Any:
         raise UsageError(
             f"{name} has a value that cannot be read ({error}): write it in quotes, if it is text"
         ) from None
+
+
+def as_yaml(value: Any) -> str:
+    """A plain value as YAML, in one line unless a text in it has several."""
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=sys.maxsize)
+    return text.removesuffix("...\n").removesuffix("\n")
 
 
 def normalize(text: str) -> str:
@@ -197,8 +204,7 @@ def _which_list(kinds: Sequence[Any], value: Any) -> str:
     if kinds[-1] is Ellipsis:
         if kinds[0] is not str or not isinstance(value, str):
             return "write a list"
-        words = [word.strip() for word in value.split(",")]
-        return "write " + yaml.safe_dump(words, default_flow_style=True, allow_unicode=True, width=1000).strip()
+        return f"write {as_yaml([word.strip() for word in value.split(',')])}"
     numbers = [value] * len(kinds) if type(value) is int else re.split(r"[x×,\s]+", str(value))  # noqa: RUF001
     if len(numbers) == len(kinds) and all(str(number).isdecimal() for number in numbers):
         return f"write [{', '.join(map(str, numbers))}]"

@@ -57,9 +57,8 @@ class CustomFeature:
     def as_feature(self, key: str) -> Feature:
         """The feature under its name."""
         meaning = self.meaning or (f"the field `{self.field}`" if self.field else f"always {self.value}")
-        many = bool(self.shape)
         default, constant = self._coerced("default"), self._coerced("value")
-        return Feature(key, self.type, self.field, meaning, many=many, default=default, constant=constant)
+        return Feature(key, self.type, self.field, meaning, many=bool(self.shape), default=default, constant=constant)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

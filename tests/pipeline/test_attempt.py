@@ -184,3 +184,9 @@ def test_the_store_of_an_earlier_dataset_must_answer(prepare, monkeypatch, flag)
     monkeypatch.setitem(sys.modules, "google.cloud.storage", None)
     with pytest.raises(RecordmillError, match=r"^the dataset gs://b/earlier needs its store's client"):
         prepare(f"{flag}=gs://b/earlier/", *expect)
+
+
+def test_a_dataset_that_is_named_twice_is_reused_once(prepare, convert, photos):
+    dataset = convert(photos).output
+    flags = (f"--reuse={dataset}", f"--reuse={dataset}/", "--update")
+    assert prepare(*flags).run.reuse == (str(dataset),)

@@ -27,7 +27,6 @@ from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.idle_settings import check_beams_writer
 from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions, Parser
-from recordmill.pipeline.configuration.preflight import read_exclusions
 from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
 from recordmill.pipeline.import_beam import import_beam_for_local_files
@@ -137,7 +136,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     preflight.check_versions(inputs, output, options.is_here)
     notes: list[str] = []
     settings = resolve_settings(loaded.settings, inputs, output, notes.append)
-    exclusions = read_exclusions(settings.exclude)
+    exclusions = preflight.read_exclusions(settings.exclude)
     recipe = make_recipe(settings, finder.comment or loaded.comment, exclusions)
     if not needs_beam:
         _set_up_beam(options, inputs, output, is_local=True)
@@ -173,51 +172,46 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     return job
 
 
-def _find_dataset(path: str, options: LaunchOptions) -> str:
-    """The folder of an earlier dataset, or of its current version; checks that its store can be reached."""
-    path = _path_for_workers(preflight.normal_path(path), options)
-    preflight.check_dataset(path, options.is_here)
-    return current_folder(path)
-
-
 def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:
     """The dataset of `--against`; the empty string without that flag."""
     if not options.against:
         return ""
     if not settings.expect.compares:
         raise UsageError("--against has no effect, since nothing in expect is compared with a previous dataset")
-    against = _find_dataset(options.against, options)
-    _read_earlier("--against", against)
-    return against
+    return _find_earlier("--against", options.against, options)[0]
 
 
 def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) -> tuple[str, ...]:
     """The datasets of `--reuse`, and with `--update` the one in the output, if any."""
-    named = [_find_dataset(each, options) for each in options.reuse]
-    own = current_folder(output) if options.update else ""
-    updated = [own] if own and storage.exists(storage.join(own, MARKER)) else []
-    folders = tuple(dict.fromkeys([*named, *updated]))
-    for folder in folders:
-        flag = "--reuse" if folder in named else "--update"
-        marker = _read_earlier(flag, folder, output)
+    named = [("--reuse", path) for path in options.reuse]
+    if options.update and storage.exists(storage.join(current_folder(output), MARKER)):
+        named.append(("--update", output))
+    folders = []
+    for flag, path in named:
+        folder, marker = _find_earlier(flag, path, options)
+        folders.append(folder)
         seed = marker.plan.recipe.get("seed")
         if marker.unit != settings.unit:
             raise UsageError(f"{flag}: the unit of {folder} is {marker.unit}, not {settings.unit}: remove the flag")
         if seed != settings.seed:
             raise UsageError(f"{flag}: the seed of {folder} is {seed}, not {settings.seed}: set seed={seed}")
-    return folders
+    return tuple(dict.fromkeys(folders))
 
 
-def _read_earlier(flag: str, folder: str, output: str = "") -> Marker:
-    """The marker of a dataset that a flag names; with `--update`, of the output or its current version."""
+def _find_earlier(flag: str, path: str, options: LaunchOptions) -> tuple[str, Marker]:
+    """The folder of the dataset that a flag names, or of its current version, and its marker."""
+    path = _path_for_workers(preflight.normal_path(path), options)
+    if not storage.is_local(path):
+        preflight.probe_store("dataset", path, storage.join(path, MARKER), options.is_here)
+    folder = current_folder(path)
     try:
-        return read_marker(folder)
+        return folder, read_marker(folder)
     except (FileNotFoundError, NotADirectoryError):
         raise UsageError(f"{flag}: {folder} holds no finished dataset: name one, or remove the flag") from None
     except LoadError as error:
         advice = "name another dataset, or remove the flag" if flag != "--update" else "choose another output"
-        if flag == "--update" and folder != output:
-            undo = f"roll back with recordmill versions {output} --rollback and delete that version with --drop"
+        if flag == "--update" and folder != path:
+            undo = f"roll back with recordmill versions {path} --rollback and delete that version with --drop"
             advice = f"{undo} {folder.rpartition('/')[2]}, or run without --update"
         raise UsageError(f"{flag}: {error}: {advice}") from None
 

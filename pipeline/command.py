@@ -59,8 +59,7 @@ def run_command(argv: Sequence[str], build: Callable[..., Any]) -> int:
     if first == "run" or first.startswith("-"):
         return launch(rest if first == "run" else argv, build, "recordmill run")
     if first in _COMMANDS:
-        code: int = import_module(f"recordmill.pipeline.{first}").main(rest, f"recordmill {first}")
-        return code
+        return int(import_module(f"recordmill.pipeline.{first}").main(rest, f"recordmill {first}"))
     sys.stderr.write(f"error: {printable(_explain_unknown(first))}\n")
     return WRONG_USAGE
 

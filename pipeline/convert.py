@@ -14,6 +14,7 @@ import yaml
 from recordmill.pipeline.attempt import attempt
 from recordmill.pipeline.configuration.config import iter_overrides
 from recordmill.pipeline.configuration.options import LaunchOptions, check_options, parse_options
+from recordmill.pipeline.configuration.setting_errors import as_yaml
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners.job_server import QUIET_LOGGERS
 from recordmill.pipeline.terminal.terminal import Terminal
@@ -115,9 +116,7 @@ def _input_flags(inputs: Path | Sequence[Path] | Mapping[str, Path]) -> list[str
 
 def _as_yaml(path: str, value: Any) -> str:
     try:
-        return yaml.safe_dump(
-            _plain(value), default_flow_style=True, allow_unicode=True, sort_keys=False, width=sys.maxsize
-        )
+        return as_yaml(_plain(value))
     except yaml.YAMLError:
         kind = type(value).__name__
         raise UsageError(f"{path} is of type {kind}: give text, numbers, true or false, lists or mappings") from None

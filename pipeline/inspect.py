@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from recordmill.pipeline.configuration.options import positive, wants_json
+from recordmill.pipeline.configuration.options import positive, write_json
 from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.pipeline.terminal.inspect_tables import record_view, summary_view
 from recordmill.pipeline.terminal.terminal import record_progress
@@ -119,9 +119,7 @@ def _follow(console: Console, flags: argparse.Namespace) -> dict[str, Any]:
     """Reports a run's progress, on stderr and as lines of JSON, until its dataset is complete."""
     for progress in follow_run(flags.path, partial(time.sleep, SECONDS_BETWEEN_LOOKS)):
         console.print(Text(str(progress)))
-        if wants_json(flags.json, sys.stdout):
-            sys.stdout.write(json.dumps({"status": "running", **asdict(progress)}) + "\n")
-            sys.stdout.flush()
+        write_json(json.dumps({"status": "running", **asdict(progress)}), flags.json)
     console.print(Text(f"the dataset in {printable(flags.path)} is complete"))
     return {"path": flags.path, "status": "complete"}
 
@@ -162,12 +160,10 @@ def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict
 def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:
     """Shows the selected records, and extracts their images on request."""
     chosen: list[FoundRecord] | None = None
-    if flags.record is not None:
-        numbered = re.fullmatch(r"(?:(.*):)?([0-9]{1,18})", flags.record)
-        if numbered:
-            chosen = [read_record(dataset, numbered[1] or next(iter(dataset.splits)), int(numbered[2]))]
-        else:
-            chosen = find_key(dataset, flags.record)
+    if numbered := re.fullmatch(r"(?:(.*):)?([0-9]{1,18})", flags.record or ""):
+        chosen = [read_record(dataset, numbered[1] or next(iter(dataset.splits)), int(numbered[2]))]
+    elif flags.record is not None:
+        chosen = find_key(dataset, flags.record)
     elif flags.where is not None:
         chosen = find_source(dataset, flags.where)
     for found in chosen or ():

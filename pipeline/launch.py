@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from recordmill import storage
-from recordmill.pipeline.configuration.options import MODULE, LaunchOptions, check_options, parse_options, wants_json
+from recordmill.pipeline.configuration.options import MODULE, LaunchOptions, check_options, parse_options, write_json
 from recordmill.pipeline.configuration.preflight import check_summary
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.dataset.json_values import as_json, to_json
@@ -51,12 +51,11 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
         options, outcome = replace(options, summary_json=None), Outcome("failed", str(error), error.exit_code)
     except KeyboardInterrupt:  # while modules are imported
         outcome = Outcome("failed", "interrupted before any work", INTERRUPTED)
-    terminal.report_outcome(outcome, job.run.output if job else "")
-    text = _summary_line(outcome, job, options, round(time.monotonic() - started, 3))
-    if wants_json(options.json, sys.stdout):
-        sys.stdout.write(text.decode())
-        sys.stdout.flush()
-    if not _write_files(outcome, job, options, text, terminal):
+    output = job.run.output if job else options.output
+    terminal.report_outcome(outcome, output)
+    line = _summary_line(outcome, job, output, round(time.monotonic() - started, 3))
+    write_json(line.decode(), options.json)
+    if not _write_files(outcome, job, options, line, terminal):
         outcome = replace(outcome, exit_code=outcome.exit_code or FAILED)
     if outcome.exit_code in (INTERRUPTED, TERMINATED):
         os._exit(outcome.exit_code)  # worker threads may still be decoding; do not wait for them
@@ -66,11 +65,9 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
 
 def _attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> "tuple[Outcome, Job | None]":
     """Imports what a conversion needs, and runs it."""
-    is_over = False
 
     def stop(*_: object) -> None:
-        if not is_over:  # otherwise only the outcome is left to report
-            raise Terminated
+        raise Terminated
 
     def build_at_last(*arguments: Any) -> Any:
         built = build(*arguments)
@@ -88,25 +85,26 @@ def _attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termin
         signal.signal(signal.SIGTERM, stop)
         return attempt(options, build_at_last, terminal)
     finally:
-        is_over = True
+        signal.signal(signal.SIGTERM, lambda *_: None)  # only the outcome is left to report
         gc.set_threshold(*threshold)
         gc.enable()
 
 
-def _summary_line(outcome: Outcome, job: "Job | None", options: LaunchOptions, seconds: float) -> bytes:
+def _summary_line(outcome: Outcome, job: "Job | None", output: str, seconds: float) -> bytes:
     """The line for stdout: short, since a caller may read all of stderr before it reads stdout."""
+    shown = output.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     line = {
         "status": outcome.status,
         "exit_code": outcome.exit_code,
         "sentence": outcome.sentence,
-        "output": job.run.output if job else _shown(options.output),
+        "output": shown or None,
         "plan_id": outcome.plan_id,
         **outcome.numbers,
         **({"recognised": asdict(job.layout)} if job and job.layout else {}),
         "notes": outcome.notes[:MOST_NOTES],
         "seconds": {"total": seconds},
     }
-    return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(line)
 
 
 def _write_files(outcome: Outcome, job: "Job | None", options: LaunchOptions, line: bytes, terminal: Terminal) -> bool:
@@ -117,7 +115,7 @@ def _write_files(outcome: Outcome, job: "Job | None", options: LaunchOptions, li
     content = as_json({**to_json(outcome), "run_id": job.run.run_id if job else ""})
     outcome_file = options.outcome_file if outcome.status not in ("submitted", "built") else None
     written = True
-    for what, path, data in (("summary", options.summary_json, line), ("outcome", outcome_file, content)):
+    for what, path, data in (("summary", options.summary_json, line + b"\n"), ("outcome", outcome_file, content)):
         try:
             if path:
                 storage.write_file(path, data)
@@ -126,8 +124,3 @@ def _write_files(outcome: Outcome, job: "Job | None", options: LaunchOptions, li
             terminal.say(f"error: the {what} {path} cannot be written: {why.lower()}")
             written = False
     return written
-
-
-def _shown(path: str) -> str | None:
-    """A path as text, with invalid bytes escaped; None if it is empty."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace") or None

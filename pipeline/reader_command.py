@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from recordmill.pipeline.configuration.options import Parser, add_json_switch, wants_json
+from recordmill.pipeline.configuration.options import Parser, add_json_switch, write_json
 from recordmill.pipeline.terminal.terminal import Terminal
 from recordmill.schemas.errors import DONE, FAILED, INTERRUPTED, RecordmillError
 
@@ -58,9 +58,7 @@ def run_reader(
         line = _failure(failed, f"{flags.path} cannot be read: {' '.join(str(error).split())}")
     except KeyboardInterrupt:
         line = _failure(INTERRUPTED, interrupted)
-    if wants_json(flags.json, sys.stdout):
-        sys.stdout.write(json.dumps(line) + "\n")
-        sys.stdout.flush()
+    write_json(json.dumps(line), flags.json)
     return int(line["exit_code"])
 
 

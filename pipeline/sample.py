@@ -28,7 +28,9 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageOps
 
-VERSION = 2  # part of the folder's name: increase it with every change of a drawing, to replace outdated samples
+FOLDER = Path("out", "sample-2")
+"""The sample's folder, next to the dataset. Every change of a drawing needs another number: it replaces old samples."""
+
 PER_CLASS = 30  # plain JPEGs, in addition to the odd files
 
 # Each subject: the colours of its background at the top and at the bottom, and its shapes in a frame from -1 to 1 with
@@ -86,24 +88,14 @@ _SIZES = [(320, 240), (320, 214), (288, 192), (240, 320), (214, 320), (180, 240)
 STORED = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_90, 8: Image.Transpose.ROTATE_270}
 
 
-def ensure_sample(folder: Path | None = None) -> Path:
-    """Draws the sample unless it exists, and returns its folder: below the working directory, next to the dataset."""
-    folder = folder or Path("out", f"sample-{VERSION}")
-    if not folder.is_dir():  # an existing one is complete: it was renamed into place
-        try:
-            draw_sample(folder)
-        except OSError:
-            if not folder.is_dir():  # otherwise, another run has just created it
-                raise
-    return folder
-
-
-def draw_sample(folder: Path) -> None:
-    """Draws the sample in `folder`, which appears complete or not at all.
+def ensure_sample(folder: Path = FOLDER) -> Path:
+    """Draws the sample unless it exists, and returns its folder, which appears complete or not at all.
 
     Raises:
-        OSError: it cannot be written, or `folder` is not empty.
+        OSError: it cannot be written.
     """
+    if folder.is_dir():
+        return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as scratch:
         drawn = Path(scratch, "sample")
@@ -111,7 +103,12 @@ def draw_sample(folder: Path) -> None:
             file = drawn / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        drawn.rename(folder)
+        try:
+            drawn.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # otherwise, another run has just created it
+                raise
+    return folder
 
 
 def _files() -> dict[str, bytes]:

@@ -14,7 +14,7 @@ from recordmill import storage
 from recordmill.pipeline.configuration.resolve_settings import complete_settings, find_unstored_boxes
 from recordmill.pipeline.configuration.setting_errors import (
     MAX_DEPTH,
-    explain_errors,
+    explain_error,
     normalize,
     parse_yaml,
     without_none,
@@ -71,15 +71,17 @@ def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogn
         UsageError: the file cannot be read or is not YAML, a key is unknown, a value is wrong or contradicts another.
     """
     text = _read_text(path) if path and path != AUTO else ""
-    plain = _parse(path, text)
+    plain = parse_yaml(text, f"the configuration {path}")
+    if not isinstance(plain, dict | None):
+        raise UsageError(f"the configuration {path} holds a {type(plain).__name__}, not keys and values")
+    plain = plain or {}
     overridden = [_set(plain, override) for override in overrides]
     if _is_to_be_recognised(plain, path):
         plain = recogniser(plain)
     settings = _validate(plain, path or "--set", overridden)
     first = text.partition("\n")[0]
-    return LoadedSettings(
-        settings, plain.get("convention") is not None, f"{first}\n" if first.startswith(COMMENT) else ""
-    )
+    comment = f"{first}\n" if first.startswith(COMMENT) else ""
+    return LoadedSettings(settings, plain.get("convention") is not None, comment)
 
 
 def iter_overrides(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -97,13 +99,6 @@ def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
     source = plain.get("source")
     is_known = isinstance(source, dict) and "kind" in source and path in (None, AUTO)
     return layout == AUTO and not is_known and isinstance(source, dict | None)
-
-
-def _parse(path: str | None, text: str) -> dict[str, Any]:
-    plain = parse_yaml(text, f"the configuration {path}")
-    if plain is not None and not isinstance(plain, dict):
-        raise UsageError(f"the configuration {path} holds a {type(plain).__name__}, not keys and values")
-    return plain or {}
 
 
 def _read_text(path: str) -> str:
@@ -141,25 +136,26 @@ def _set(plain: dict[str, Any], override: str) -> tuple[str, ...]:
 
 
 def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[str, ...]]) -> DatasetSettings:
-    values = dict(plain)
+    values = {key: value for key, value in plain.items() if value is not None or key not in ("source", "convention")}
     problems: list[str] = []
-    kinds: dict[str, Any] = {"source": load_source(DEFAULT_KIND), "convention": str}
-    for key, read in (("source", _read_source), ("convention", _read_convention)):
-        value = values.pop(key, None)
-        try:
-            if value is not None:
-                kinds[key], values[key] = read(value)
-        except ValueError as error:
-            problems.append(str(error))
-    values.setdefault("source", {})
-    shape, adapter = _adapter(kinds["source"], kinds["convention"])
+    source: Any = load_source(DEFAULT_KIND)
+    convention = values.get("convention", "")
+    try:
+        source, values["source"] = _read_source(values.pop("source", {}))
+    except ValueError as error:
+        problems.append(str(error))
+        values["source"] = {}
+    if not isinstance(convention, dict | str):
+        problems.append(f"convention is {convention!r:.80}: write a convention's name, or a mapping with features")
+        del values["convention"]
+    shape, adapter = _adapter(source, CustomConvention if isinstance(convention, dict) else str)
     try:
         built = adapter.validate_python(_expand_notation(shape, values))
         settings = DatasetSettings(**{each.name: getattr(built, each.name) for each in fields(DatasetSettings)})
         if not problems:
             settings = complete_settings(settings)
     except ValidationError as error:
-        problems += explain_errors(error, shape)
+        problems += [explain_error(each, shape) for each in error.errors(include_url=False)]
     except ValueError as error:
         problems.append(str(error))
     else:
@@ -174,7 +170,9 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
         )
     problems += (f"{key} is {number}: give at most {INT64_MAX}" for key, number in _too_large(plain) if key != "seed")
     if problems:
-        raise UsageError("\n".join(f"{_blame(problem, where, overridden)}: {problem}" for problem in problems))
+        raise UsageError(
+            "\n".join(f"{_blame(problem, where, overridden)}: {problem}" for problem in dict.fromkeys(problems))
+        )
     return settings
 
 
@@ -227,12 +225,6 @@ def _read_source(source: Any) -> tuple[type[Any], dict[str, Any]]:
     if not isinstance(kind, str):
         raise ValueError(f"source is {source!r:.80}: write source: {{kind: {DEFAULT_KIND}}} and its settings")
     return load_source(kind), {key: value for key, value in source.items() if key != "kind"}
-
-
-def _read_convention(convention: Any) -> tuple[type[Any], Any]:
-    if not isinstance(convention, dict | str):
-        raise ValueError(f"convention is {convention!r:.80}: write a convention's name, or a mapping with features")
-    return str if isinstance(convention, str) else CustomConvention, convention
 
 
 @cache

@@ -8,12 +8,13 @@ import argparse
 import difflib
 import os
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TextIO
+from typing import Any, Literal, NoReturn
 
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.version import VERSION
@@ -161,13 +162,15 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json_switch(group: argparse._ActionsContainer) -> None:
-    """Adds `--json` and `--no_json`; without either, see `wants_json`."""
+    """Adds `--json` and `--no_json`; without either, see `write_json`."""
     _add_switch(group, "json", "write the line of JSON even if stdout is a terminal")
 
 
-def wants_json(asked: bool | None, stdout: TextIO) -> bool:
-    """Whether stdout gets the line of JSON: as `--json` or `--no_json` says, otherwise if it is not a terminal."""
-    return not stdout.isatty() if asked is None else asked
+def write_json(line: str, asked: bool | None) -> None:
+    """Writes a line of JSON to stdout: as `--json` or `--no_json` says, otherwise if that is not a terminal."""
+    if not sys.stdout.isatty() if asked is None else asked:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
 
 
 def _add_switch(group: argparse._ActionsContainer, name: str, meaning: str, is_on: bool = False) -> None:

@@ -120,7 +120,7 @@ def find_folder(path: str, text: str, here: bool) -> str:
     """
     if storage.is_local(path):
         return (os.path.dirname(path) or ".") if os.path.isfile(path) else path
-    is_file = not text.endswith("/") and _is_file("input", path, path, here)
+    is_file = not text.endswith("/") and probe_store("input", path, path, here)
     return path.rpartition("/")[0] if is_file else path
 
 
@@ -131,16 +131,28 @@ def probe_output_store(output: str, inputs: Sequence[Input], here: bool) -> None
         RecordmillError: there is no file system for the path, or the store does not answer.
     """
     if not storage.is_local(output) and _bucket(output) not in {_bucket(each.path) for each in inputs}:
-        _is_file("output", output, storage.join(output, MARKER), here)
+        probe_store("output", output, storage.join(output, MARKER), here)
 
 
 def _bucket(path: str) -> str:
     return path[: (path + "/").index("/", path.find("://") + 3)]
 
 
-def _is_file(what: str, place: str, path: str, here: bool) -> bool:
+def probe_store(what: str, place: str, path: str, here: bool) -> bool:
+    """Checks that a store can be reached; returns whether the path is a file on it.
+
+    Args:
+        what: what the place is for, in a word.
+        place: an input, the output or a dataset.
+        path: what is asked about: the place, or a file in it.
+        here: as for `find_folder`.
+
+    Raises:
+        RecordmillError: there is no file system for the path, its client is not installed, or it does not answer.
+    """
+    _check_client(what, place)
     try:
-        return _describe_with_timeout(path) is not None
+        return call_with_timeout(lambda: storage.describe(path), SECONDS_TO_ANSWER) is not None
     except OSError as error:  # left to the job, which may have other permissions
         if here and (isinstance(error, TimeoutError) or error.errno == errno.EIO):
             why = " ".join(str(error.strerror or error).split())
@@ -148,21 +160,6 @@ def _is_file(what: str, place: str, path: str, here: bool) -> bool:
         return False
     except ValueError as error:
         raise RecordmillError(f"the {what} {place} cannot be read: {' '.join(str(error).split())}") from None
-
-
-def _describe_with_timeout(path: str) -> object:
-    return call_with_timeout(lambda: storage.describe(path), SECONDS_TO_ANSWER)
-
-
-def check_dataset(dataset: str, here: bool) -> None:
-    """Checks that the store of an earlier dataset can be reached; `here` is as for `find_folder`.
-
-    Raises:
-        RecordmillError: there is no file system for the path, its client is not installed, or it does not answer.
-    """
-    _check_client("dataset", dataset)
-    if not storage.is_local(dataset):
-        _is_file("dataset", dataset, storage.join(dataset, MARKER), here)
 
 
 def check_versions(inputs: Sequence[Input], output: str, here: bool) -> None:
@@ -223,7 +220,8 @@ def _check_client(what: str, path: str) -> None:
 def _holds_dataset(output: str) -> bool:
     """Whether a folder is already a dataset; True if it cannot be read: the job will say why."""
     try:
-        return _describe_with_timeout(os.path.join(output, MARKER)) is not None
+        marker = os.path.join(output, MARKER)
+        return call_with_timeout(lambda: storage.describe(marker), SECONDS_TO_ANSWER) is not None
     except (OSError, ValueError):
         return True
 

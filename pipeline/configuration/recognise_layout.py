@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 import orjson
-import yaml
 
 from recordmill import storage
 from recordmill.pipeline.configuration.config import COMMENT, iter_overrides
 from recordmill.pipeline.configuration.look_at_input import look_at_input
+from recordmill.pipeline.configuration.setting_errors import as_yaml
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import format_count, printable, show_names
 from recordmill.schemas.settings.source import Input, ListingSettings
@@ -213,8 +213,8 @@ def flags_of(settings: Mapping[str, Any]) -> str:
     """Settings, which are two levels deep at most, as flags for a shell."""
     flags = []
     for path, value in iter_overrides(settings):
-        text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=1000, sort_keys=False)
-        text = orjson.dumps(value).decode() if "'" in text else text.splitlines()[0]  # shells also quote with '
+        text = as_yaml(value)
+        text = orjson.dumps(value).decode() if "'" in text else text  # shells also quote with '
         flags.append(f"--set {shlex.quote(f'{path}={text}')}")
     return " ".join(flags)
 

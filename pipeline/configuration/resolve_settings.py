@@ -5,7 +5,7 @@ Each error begins with the YAML key.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 import yaml
 
@@ -16,7 +16,7 @@ from recordmill.schemas.dataset.file_names import check_file_name
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.exclusions import Exclusions
-from recordmill.schemas.image_ref import CARRIED, ImageRef, Listed
+from recordmill.schemas.image_ref import CARRIED, ImageRef
 from recordmill.schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS, RECORD_FIELDS
 from recordmill.schemas.setting_fields import leave_out_added
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
@@ -25,7 +25,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout, explain_un
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
-from recordmill.transforms.inputs.sources import Source
+from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.records.image_functions import digest_code, find_function
 
 _ANNOTATIONS = {"boxes": ("boxes", BOX_FIELDS), "labels": ("several labels", MANY_LABELS_FIELDS)}
@@ -98,7 +98,6 @@ def _check_functions(layout: ExampleLayout) -> None:
     functions, source = settings.features, settings.source
     if functions and source.contents == "rows":
         raise ValueError("features: functions take images or files, and the source holds neither")
-    fields = {feature.field: feature for feature in convention.features}
     taken = {feature.key for feature in (*convention.features, *source.features())}
     for key, named in settings.user_functions.items():
         if ":" not in named:
@@ -108,8 +107,8 @@ def _check_functions(layout: ExampleLayout) -> None:
         except ValueError as error:
             raise ValueError(f"{key}.{error}") from None
     for name, each in functions.items():
-        feature, asked = each.as_feature(name), fields.get(name)
-        if each.takes == "image" and not settings.holds_images:
+        feature, asked = each.as_feature(name), convention.fields.get(name)
+        if each.signature.of == "image" and not settings.holds_images:
             remedy = "choose file_sha256" if each.is_built_in else "set its of: file"
             raise ValueError(f"features.{name}: {each.function} takes images, and decode is none: {remedy}")
         if name in IMAGE_FIELDS or (asked is None and name in taken):
@@ -117,7 +116,10 @@ def _check_functions(layout: ExampleLayout) -> None:
         if asked is not None and (asked.kind, asked.many) != (feature.kind, feature.many):
             wanted = f"{asked.kind} of shape {'[null]' if asked.many else '[]'}"
             raise ValueError(f"features.{name}: the convention ({convention.title}) wants {wanted}")
-    if "feature" in fields and "feature" not in {*functions, *(feature.field for feature in source.features())}:
+    if "feature" in convention.fields and "feature" not in {
+        *functions,
+        *(feature.field for feature in source.features()),
+    }:
         raise ValueError(f"features.feature is missing: the convention ({convention.title}) stores what it computes")
 
 
@@ -126,10 +128,9 @@ def _check_source_features(layout: ExampleLayout) -> None:
     reserved = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS | CARRIED
     if source.contents != "images":
         reserved = IMAGE_FIELDS - PIXEL_FIELDS
-    stored = {feature.field: feature for feature in convention.features}
     taken = {*reserved, *(feature.key for feature in convention.features)}
     for feature in source.features():
-        other = stored.get(feature.field)
+        other = convention.fields.get(feature.field)
         if feature.field in reserved or (other is None and feature.key in taken):
             own = next((each.field for each in convention.features if each.key == feature.key), "")
             advice = "; in a manifest the column under source.columns.key fills it" if own in _NAMED_BY_KEY else ""
@@ -294,18 +295,11 @@ def _name_after_output(output: str, settings: DatasetSettings) -> DatasetSetting
     return named
 
 
-@dataclass(frozen=True, slots=True)
-class _WholeFiles(Source):
-    """Yields a reference to each whole file."""
-
-    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        yield file
-
-
 def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[ImageRef]:
     from recordmill.transforms.list_images import list_images  # imports Beam, which most sources do not need here
 
-    # Only the selection of files matters here, not their splits.
+    # Only the selection of files matters here, not their splits and labels.
     patterns = ListingSettings(include=listing.include, ignore=listing.ignore)
+    source = ClassFolders(class_from="none")
     for each in inputs:
-        yield from (ref for ref in list_images(each, _WholeFiles(), patterns) if type(ref) is ImageRef)
+        yield from (ref for ref in list_images(each, source, patterns) if type(ref) is ImageRef)

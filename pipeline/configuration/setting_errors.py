@@ -1,7 +1,8 @@
-"""Parses YAML into plain values, and rewrites the errors of pydantic and PyYAML as sentences that say what to write."""
+"""Reads and writes YAML, and rewrites the errors of pydantic and PyYAML as sentences that say what to write."""
 
 import difflib
 import re
+import sys
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -9,7 +10,6 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import yaml
-from pydantic import ValidationError
 from yaml.reader import ReaderError
 
 from recordmill.schemas.errors import UsageError
@@ -38,16 +38,16 @@ def parse_yaml(text: str, name: str) -> Any:
         name: how a sentence about it begins, such as `the configuration own.yaml`.
 
     Raises:
-        UsageError: it is not YAML, gives a key twice (PyYAML would take the last), contains itself, or is too deep or
-            too large.
+        UsageError: it is not YAML, gives a key twice (PyYAML would take the last), contains itself, is too deep or
+            too large, or has a number that does not fit in the marker, which is JSON.
     """
     loader = yaml.SafeLoader(text)
     try:
         node = loader.get_single_node()
         if node is None:
             return None
-        _count_values(node, "", {}, [])
-        return _clean(loader.construct_document(node), "")
+        _check_node(loader, node, "", {}, [])
+        return loader.construct_document(node)
     except _Unusable as problem:
         raise UsageError(f"{name} {problem}") from None
     except yaml.YAMLError as error:
@@ -61,31 +61,19 @@ def parse_yaml(text: str, name: str) -> Any:
         ) from None
 
 
+def as_yaml(value: Any) -> str:
+    """A plain value as YAML, in one line unless a text in it has several."""
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=sys.maxsize)
+    return text.removesuffix("...\n").removesuffix("\n")
+
+
 def normalize(text: str) -> str:
     """A text in NFC."""
     return unicodedata.normalize("NFC", text)
 
 
-def _clean(value: Any, path: str) -> Any:
-    """The value with all text in NFC; raises if a number does not fit in the marker, which is JSON."""
-    if isinstance(value, dict):
-        return {_clean(key, path): _clean(each, f"{path}.{key}" if path else f"{key}") for key, each in value.items()}
-    if isinstance(value, list):
-        return [_clean(each, path) for each in value]
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        where = f" under {path}" if path else ""
-        raise _Unusable(f"has a number of more than 64 bits{where}: give one nearer to zero")
-    if not isinstance(value, str):
-        return value
-    try:
-        value.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, written as "\\uD800"
-        raise _Unusable(f"has text that is not valid Unicode ({value!r:.80}): correct it") from None
-    return normalize(value)
-
-
-def _count_values(node: yaml.Node, path: str, sizes: dict[int, int], above: list[int]) -> int:
-    """The number of values of a node once aliases are expanded."""
+def _check_node(loader: yaml.SafeLoader, node: yaml.Node, path: str, sizes: dict[int, int], above: list[int]) -> int:
+    """Turns all text of a node into NFC, and returns its number of values once aliases are expanded."""
     if id(node) in above:
         raise _Unusable(f"contains itself{f' at {path}' if path else ''}: remove the alias")
     if len(above) >= MAX_DEPTH:
@@ -95,16 +83,19 @@ def _count_values(node: yaml.Node, path: str, sizes: dict[int, int], above: list
     above.append(id(node))
     size = 1
     if isinstance(node, yaml.SequenceNode):
-        size += sum(_count_values(each, path, sizes, above) for each in node.value)
+        size += sum(_check_node(loader, each, path, sizes, above) for each in node.value)
     elif isinstance(node, yaml.MappingNode):
         lines: dict[str, int] = {}
         for name, value in node.value:
-            key, line = normalize(str(name.value)), name.start_mark.line + 1
+            size += _check_node(loader, name, path, sizes, above)
+            key, line = str(name.value), name.start_mark.line + 1
             here = f"{path}.{key}" if path else key
             if key in lines:
                 raise _Unusable(f"gives {here} twice, in lines {lines[key]} and {line}: remove one of them")
             lines[key] = line
-            size += _count_values(name, here, sizes, above) + _count_values(value, here, sizes, above)
+            size += _check_node(loader, value, here, sizes, above)
+    else:
+        _check_scalar(loader, node, path)
     above.pop()
     if size > MAX_VALUES:
         raise _Unusable(f"holds more than {MAX_VALUES:,} values once its aliases are expanded: remove some")
@@ -112,14 +103,15 @@ def _count_values(node: yaml.Node, path: str, sizes: dict[int, int], above: list
     return size
 
 
-def explain_errors(error: ValidationError, kind: type[Any]) -> list[str]:
-    """One sentence per error, each with the key's path.
-
-    Args:
-        error: what pydantic found.
-        kind: the dataclass that the values were validated against.
-    """
-    return list(dict.fromkeys(_explain(each, kind) for each in error.errors(include_url=False)))
+def _check_scalar(loader: yaml.SafeLoader, node: yaml.Node, path: str) -> None:
+    try:
+        node.value.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, written as "\\uD800"
+        raise _Unusable(f"has text that is not valid Unicode ({node.value!r:.80}): correct it") from None
+    node.value = normalize(node.value)
+    if node.tag == "tag:yaml.org,2002:int" and not -(2**63) <= loader.construct_object(node) < 2**64:
+        where = f" under {path}" if path else ""
+        raise _Unusable(f"has a number of more than 64 bits{where}: give one nearer to zero")
 
 
 def explain_yaml_error(error: yaml.YAMLError) -> str:
@@ -131,7 +123,13 @@ def explain_yaml_error(error: yaml.YAMLError) -> str:
     return f"{first} (at character {error.position + 1})" if isinstance(error, ReaderError) else first
 
 
-def _explain(error: Any, kind: Any) -> str:
+def explain_error(error: Any, kind: type[Any]) -> str:
+    """One sentence about one of pydantic's errors, with the key's path.
+
+    Args:
+        error: what pydantic found.
+        kind: the dataclass that the values were validated against.
+    """
     loc, value = error["loc"], error["input"]
     key = ".".join(map(str, loc))
     if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
@@ -206,8 +204,7 @@ def _which_list(kinds: Sequence[Any], value: Any) -> str:
     if kinds[-1] is Ellipsis:
         if kinds[0] is not str or not isinstance(value, str):
             return "write a list"
-        words = [word.strip() for word in value.split(",")]
-        return "write " + yaml.safe_dump(words, default_flow_style=True, allow_unicode=True, width=1000).strip()
+        return f"write {as_yaml([word.strip() for word in value.split(',')])}"
     numbers = [value] * len(kinds) if type(value) is int else re.split(r"[x×,\s]+", str(value))  # noqa: RUF001
     if len(numbers) == len(kinds) and all(str(number).isdecimal() for number in numbers):
         return f"write [{', '.join(map(str, numbers))}]"

@@ -50,8 +50,7 @@ def check_job_server(runner: str, options: PipelineOptions, terminal: Terminal) 
         RecordmillError: there is no answer at an address.
     """
     portable = options.view_as(PortableOptions)
-    endpoint = portable.job_endpoint
-    if endpoint:
+    if endpoint := portable.job_endpoint:
         seconds = float(portable.job_server_timeout)
         _check_address(endpoint, seconds, f"no job server answers at --job_endpoint={endpoint}", terminal)
     elif runner == "PortableRunner":

@@ -180,27 +180,25 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         yield "also written", f"{output}/recordmill.json (metadata), labels.txt, config.yaml, sidecars/{listed}"
 
 
-_PRICED = {
-    "cpu_seconds": ("CPU", "{:,.1f} s"),
-    "minutes": ("time on this machine", "{:,.2f} minutes"),
-    "memory": ("memory", ""),
-    "bytes_read": ("read", ""),
-    "bytes_shuffled": ("shuffled", ""),
-    "bytes_written": ("written", ""),
+_PRICED: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "cpu_seconds": ("CPU", "{:,.1f} s".format),
+    "minutes": ("time on this machine", "{:,.2f} minutes".format),
+    "memory": ("memory", format_size),
+    "bytes_read": ("read", format_size),
+    "bytes_shuffled": ("shuffled", format_size),
+    "bytes_written": ("written", format_size),
 }
-"""What a run costs, in the order of display: a label, and a format, which is empty for sizes."""
+"""What a run costs, in the order of display: a label, and what formats the number."""
 
 
 def _price(price: Mapping[str, Mapping[str, float]]) -> str:
     predicted, measured = price.get("predicted", {}), price.get("measured", {})
     parts = []
-    for key, (what, form) in _PRICED.items() if predicted else ():
-        said = form.format(predicted[key]) if form else format_size(predicted[key])
+    for key, (what, show) in _PRICED.items() if predicted else ():
         if key in measured:
-            real = form.format(measured[key]) if form else format_size(measured[key])
-            parts.append(f"{what}: {real} ({said} predicted)")
+            parts.append(f"{what}: {show(measured[key])} ({show(predicted[key])} predicted)")
         elif not measured:
-            parts.append(f"{what}: about {said}")
+            parts.append(f"{what}: about {show(predicted[key])}")
     return ", ".join(parts)
 
 

@@ -40,9 +40,9 @@ class Convention:
     format_names: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
-    def fields(self) -> frozenset[str]:
-        """The fields of a record that the features are filled from."""
-        return frozenset(feature.field for feature in self.features)
+    def fields(self) -> Mapping[str, Feature]:
+        """The features by the fields of a record that they are filled from."""
+        return {feature.field: feature for feature in self.features}
 
 
 @cache

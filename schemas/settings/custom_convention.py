@@ -57,9 +57,8 @@ class CustomFeature:
     def as_feature(self, key: str) -> Feature:
         """The feature under its name."""
         meaning = self.meaning or (f"the field `{self.field}`" if self.field else f"always {self.value}")
-        many = bool(self.shape)
         default, constant = self._coerced("default"), self._coerced("value")
-        return Feature(key, self.type, self.field, meaning, many=many, default=default, constant=constant)
+        return Feature(key, self.type, self.field, meaning, many=bool(self.shape), default=default, constant=constant)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +93,7 @@ class CustomConvention:
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltIn:
+class Signature:
     """The input and the output of a function that comes with Recordmill.
 
     Attributes:
@@ -111,15 +110,15 @@ class BuiltIn:
 
 
 BUILT_IN = {
-    "mean_std": BuiltIn(
+    "mean_std": Signature(
         "image", "float", True, "mean of red, green and blue, then their standard deviations, 0 to 255"
     ),
-    "color_histogram": BuiltIn("image", "float", True, "shares of pixels in 8 bins of red, 8 of green and 8 of blue"),
-    "difference_hash": BuiltIn(
+    "color_histogram": Signature("image", "float", True, "shares of pixels in 8 bins of red, 8 of green and 8 of blue"),
+    "difference_hash": Signature(
         "image", "bytes", False, "64 bits in hex, which differ little for images that look alike"
     ),
-    "pixels_sha256": BuiltIn("image", "bytes", False, "SHA-256 of the decoded pixels, in hex"),
-    "file_sha256": BuiltIn("file", "bytes", False, "SHA-256 of the file, in hex"),
+    "pixels_sha256": Signature("image", "bytes", False, "SHA-256 of the decoded pixels, in hex"),
+    "file_sha256": Signature("file", "bytes", False, "SHA-256 of the file, in hex"),
 }
 """Built-in functions by name; their code is in `transforms.records.image_functions`."""
 
@@ -161,17 +160,14 @@ class FeatureFunction:
         return ":" not in self.function
 
     @property
-    def takes(self) -> Literal["image", "file"]:
-        """What the function is given."""
-        return self._known.of
-
-    @property
-    def _known(self) -> BuiltIn:
+    def signature(self) -> Signature:
+        """What the function takes and returns."""
         if self.is_built_in:
             return BUILT_IN[self.function]
         many = self.shape is None or bool(self.shape)
-        return BuiltIn(self.of or "image", self.type or "float", many, f"computed by `{self.function}`")
+        return Signature(self.of or "image", self.type or "float", many, f"computed by `{self.function}`")
 
     def as_feature(self, name: str) -> Feature:
         """The feature that it fills; its field has the same name."""
-        return Feature(name, self._known.kind, name, self.meaning or self._known.meaning, many=self._known.many)
+        signature = self.signature
+        return Feature(name, signature.kind, name, self.meaning or signature.meaning, many=signature.many)

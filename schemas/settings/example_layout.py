@@ -71,7 +71,8 @@ class ExampleLayout:
     @cached_property
     def needs_pixels(self) -> bool:
         """Whether a function or a filter takes images as they are stored."""
-        return self.settings.keep.needs_pixels or any(each.takes == "image" for each in self.settings.features.values())
+        taken = {each.signature.of for each in self.settings.features.values()}
+        return self.settings.keep.needs_pixels or "image" in taken
 
     @property
     def shard_name(self) -> str:

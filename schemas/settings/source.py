@@ -96,7 +96,6 @@ class SourceSettings(Protocol):
         Raises:
             Rejected: the file, or the rest of it, is rejected.
         """
-        ...
 
     @property
     def remedies(self) -> Mapping[str, str]:
@@ -176,4 +175,3 @@ class SourceSettings(Protocol):
         Raises:
             Rejected: there is something wrong with this one.
         """
-        ...

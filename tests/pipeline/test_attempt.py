@@ -167,3 +167,26 @@ def test_whatever_goes_wrong_is_an_outcome(monkeypatch, error, code, sentence):
     work.add_done(7)
     outcome, job = attempt(LaunchOptions(), None, Terminal(io.StringIO()))
     assert (outcome.status, outcome.exit_code, outcome.sentence, job) == ("failed", code, sentence, None)
+
+
+@pytest.mark.parametrize("flag", ["--reuse", "--against"])
+def test_the_store_of_an_earlier_dataset_must_answer(prepare, monkeypatch, flag):
+    expect = ("--set=expect.class_drift=1",)
+
+    def describe(path):
+        raise TimeoutError(f"no answer about {path}")
+
+    monkeypatch.setattr("recordmill.storage.describe", describe)
+    with pytest.raises(RecordmillError) as raised:
+        prepare(f"{flag}=gs://b/earlier/", *expect)
+    asked = "no answer about gs://b/earlier/recordmill.json"
+    assert str(raised.value) == f"the store of the dataset gs://b/earlier cannot be reached: {asked}"
+    monkeypatch.setitem(sys.modules, "google.cloud.storage", None)
+    with pytest.raises(RecordmillError, match=r"^the dataset gs://b/earlier needs its store's client"):
+        prepare(f"{flag}=gs://b/earlier/", *expect)
+
+
+def test_a_dataset_that_is_named_twice_is_reused_once(prepare, convert, photos):
+    dataset = convert(photos).output
+    flags = (f"--reuse={dataset}", f"--reuse={dataset}/", "--update")
+    assert prepare(*flags).run.reuse == (str(dataset),)

@@ -119,6 +119,7 @@ def test_the_report_is_made_again(ours, capsys):
 @pytest.mark.parametrize(
     ("more", "code", "sentence"),
     [
+        (["--record", ""], 1, "error: no record of "),
         (["--record", "train"], 1, "error: no record of "),
         (["--record", "train:10"], 1, "error: train has "),
         (

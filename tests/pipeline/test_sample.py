@@ -9,7 +9,7 @@ import simplejpeg
 from PIL import Image, ImageOps
 
 from recordmill.pipeline import sample
-from recordmill.pipeline.sample import CLASSES, draw_sample, ensure_sample
+from recordmill.pipeline.sample import CLASSES, ensure_sample
 
 # The odd files, and what a conversion makes of each.
 ODDITIES = {
@@ -133,7 +133,7 @@ def test_files_that_are_not_images(folder):
 
 def test_drawing_twice_gives_the_same_bytes(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(sample, "_files", sample._files.__wrapped__)
-    draw_sample(tmp_path / "again")
+    ensure_sample(tmp_path / "again")
     assert contents(tmp_path / "again") == contents(folder)
 
 
@@ -154,30 +154,25 @@ def test_an_interrupted_drawing_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_a_finished_sample_is_reused(folder, monkeypatch):
-    monkeypatch.setattr(sample, "draw_sample", lambda folder: pytest.fail("drawn again"))
+    monkeypatch.setattr(sample, "_files", lambda: pytest.fail("drawn again"))
     assert ensure_sample(folder) == folder
 
 
 def test_two_runs_may_draw_at_once(tmp_path, monkeypatch):
-    def overtaken(folder: Path) -> None:
-        folder.mkdir()
-        raise FileExistsError(folder)
+    def overtaken() -> dict[str, bytes]:
+        (tmp_path / "sample").mkdir()
+        (tmp_path / "sample" / "theirs.jpg").touch()
+        return {"ours.jpg": b""}
 
-    monkeypatch.setattr(sample, "draw_sample", overtaken)
+    monkeypatch.setattr(sample, "_files", overtaken)
     assert ensure_sample(tmp_path / "sample") == tmp_path / "sample"
+    assert list(contents(tmp_path)) == ["sample/theirs.jpg"]
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file"):
         ensure_sample(tmp_path / "file" / "sample")
-
-
-def test_drawing_over_something_else_is_refused(tmp_path):
-    (tmp_path / "mine.txt").touch()
-    with pytest.raises(OSError, match="not empty"):
-        draw_sample(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
 def test_the_default_is_below_the_working_directory(tmp_path, monkeypatch):

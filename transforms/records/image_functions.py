@@ -174,7 +174,7 @@ def compute_features(
     values = {}
     for name, settings in functions.items():
         arguments: tuple[Any, ...] = (data, uri)
-        if settings.takes == "image" and raster is not None:
+        if settings.signature.of == "image" and raster is not None:
             # A user's function may write into the array, and the next function gets the same image.
             arguments = (raster if settings.is_built_in else copy_pixels(raster),)
         given = call_function(f"features.{name}", settings.function, key, *arguments)

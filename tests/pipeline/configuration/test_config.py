@@ -302,3 +302,10 @@ def test_given_splits_and_fractions_contradict_each_other(tmp_path):
     )
     advised = load_settings(str(tmp_path / "own.yaml"), ["splits={from_folders: {train: train}}"]).settings
     assert advised.splits.names == ("train",)
+
+
+def test_a_convention_of_another_type_is_one_error():
+    with pytest.raises(UsageError) as raised:
+        load_settings(None, ["convention=3"])
+    sentence = "--set: convention is 3: write a convention's name, or a mapping with features"
+    assert str(raised.value) == sentence

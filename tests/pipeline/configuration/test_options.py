@@ -12,7 +12,7 @@ from recordmill.pipeline.configuration.options import (
     check_options,
     find_unknown_flag,
     parse_options,
-    wants_json,
+    write_json,
 )
 from recordmill.schemas.errors import UsageError
 
@@ -173,10 +173,12 @@ def test_places_that_are_missing(flags, prog, sentence):
     ("asked", "terminal", "wanted"),
     [(None, True, False), (None, False, True), (True, True, True), (False, False, False)],
 )
-def test_json_is_written_unless_stdout_is_a_terminal(asked, terminal, wanted):
+def test_json_is_written_unless_stdout_is_a_terminal(asked, terminal, wanted, monkeypatch):
     stream = io.StringIO()
     stream.isatty = lambda: terminal
-    assert wants_json(asked, stream) is wanted
+    monkeypatch.setattr("sys.stdout", stream)
+    write_json("{}", asked)
+    assert stream.getvalue() == ("{}\n" if wanted else "")
 
 
 def test_help_shows_what_was_typed():

@@ -62,3 +62,10 @@ def test_what_the_user_says_is_the_choice():
     assert recognise(unlabelled, ["class_folders"], "in", given).settings["labels"] == given["labels"]
     yolo = FolderSketch.of(["images/1.jpg", "labels/1.txt"], {"labels/1.txt": b"0 0.5 0.5 1 1\n"})
     assert recognise(yolo, ["yolo"], "in", {"source": {"names": ["cat"]}}).kind == "yolo"
+
+
+def test_flags_hold_values_of_any_length():
+    folders = {f"folder_{number:03}": "train" for number in range(200)}
+    (_, word) = shlex.split(flags_of({"splits": {"from_folders": folders}}))
+    key, _, text = word.partition("=")
+    assert (key, yaml.safe_load(text)) == ("splits.from_folders", folders)

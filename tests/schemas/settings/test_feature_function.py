@@ -10,10 +10,10 @@ def test_a_feature_is_as_declared():
     assert FeatureFunction(function=own).as_feature("x") == Feature("x", "float", "x", meaning, many=True)
     stated = FeatureFunction(function=own, type="int64", shape=(), of="file", meaning="a count")
     assert stated.as_feature("n") == Feature("n", "int64", "n", "a count")
-    assert (stated.takes, FeatureFunction(function=own).takes) == ("file", "image")
+    assert (stated.signature.of, FeatureFunction(function=own).signature.of) == ("file", "image")
     known = FeatureFunction(function="file_sha256")
     assert known.as_feature("h") == Feature("h", "bytes", "h", BUILT_IN["file_sha256"].meaning)
-    assert known.takes == "file"
+    assert known.signature.of == "file"
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,6 @@ class ImageFolder(Source):
         columns = Columns(uri=self.file_name, label=self.label, labels=self.labels, objects=self.objects)
         return Manifest(columns=columns, features_from=self.features_from, class_names=self.class_names)
 
-    def classes(self) -> Mapping[str, int]:
-        """The classes in `class_names`."""
-        return self._manifest().classes()
-
     def annotations(self) -> Mapping[str, str]:
         """The annotations that have a column."""
         return {what: key.replace("columns.", "") for what, key in self._manifest().annotations().items()}

@@ -10,7 +10,6 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, Content, ImageRef, Listed
 from recordmill.schemas.packing import ParquetCell, TextCell
 from recordmill.schemas.setting_fields import added_setting
-from recordmill.transforms.inputs.listing.class_names import number_class_names
 from recordmill.transforms.inputs.listing.folder_sketch import (
     FolderSketch,
     Recognised,
@@ -86,7 +85,7 @@ class Manifest(TableFormat, Source):
             raise ValueError("source.separator is empty: write a character, such as |")
         if self.split:
             compile_pattern(self.split, "source.split", "split")
-        number_class_names(self.class_names)
+        self.classes()
 
     @property
     def files(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -109,10 +108,6 @@ class Manifest(TableFormat, Source):
             found = {path: columns for path, columns in with_classes.items() if "submission" not in path}
         if found:
             yield _as_recognised(found, sketch)
-
-    def classes(self) -> Mapping[str, int]:
-        """The classes in `class_names`."""
-        return number_class_names(self.class_names)
 
     def annotations(self) -> Mapping[str, str]:
         """The annotations that have a column; with a preset, there may be either."""

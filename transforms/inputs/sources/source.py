@@ -42,22 +42,20 @@ class Source(SourceSettings, Protocol):
         data = read_image(ref, max_bytes)
         return Content(data, data)
 
+    def classes(self) -> Mapping[str, int]:
+        """The classes in the setting `class_names`, if the source has it."""
+        return number_class_names(getattr(self, "class_names", ()))
+
 
 class ArraySource(Source, Protocol):
     """A source of pixels, whose labels are numbers.
 
     Attributes:
         labels: where labels are; empty if there are none.
-        class_names: class names in the order of their numbers, or the number of classes, named 0, 1, ...
     """
 
     labels: Any
-    class_names: tuple[str, ...] | int
     gives_pixels: ClassVar[bool] = True
-
-    def classes(self) -> Mapping[str, int]:
-        """The classes in `class_names`."""
-        return number_class_names(self.class_names)
 
     @property
     def gives_labels(self) -> bool:

@@ -10,7 +10,6 @@ from typing import ClassVar, Literal
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import Content, ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne, added_setting
@@ -121,10 +120,6 @@ class Archives(Source):
     @property
     def _limits(self) -> Limits:
         return Limits(self.max_member_bytes, self.max_members, self.max_ratio)
-
-    def features(self) -> tuple[Feature, ...]:
-        """The features in `features_from`."""
-        return tuple(feature.as_feature(key) for key, feature in self.features_from.items())
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """A member's contents; see `Source.read`."""

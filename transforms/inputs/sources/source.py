@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
+from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import SourceSettings
@@ -45,6 +46,11 @@ class Source(SourceSettings, Protocol):
     def classes(self) -> Mapping[str, int]:
         """The classes in the setting `class_names`, if the source has it."""
         return number_class_names(getattr(self, "class_names", ()))
+
+    def features(self) -> tuple[Feature, ...]:
+        """The features in the setting `features_from`, if the source has it."""
+        features_from: Mapping[str, Any] = getattr(self, "features_from", {})
+        return tuple(feature.as_feature(key) for key, feature in features_from.items())
 
 
 class ArraySource(Source, Protocol):

@@ -7,7 +7,7 @@ line, or `id:name` as TF-Slim writes it; `label_map.pbtxt`, the Object Detection
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import product
@@ -167,20 +167,14 @@ class LabelFiles:
         """
         if self.listed or not self.name:
             return "source.class_names", dict(enumerate(self.listed, first))
-        names = tuple(self._candidates(convention))
+        names: tuple[str, ...] = (self.name,)
+        if self.name == "auto":
+            keys = (each.key for each in convention.features if each.field in ("label", "box_labels"))
+            names = "labels.txt", "label_map.pbtxt", *(f"{key.replace('/', '.')}.labels.txt" for key in keys)
         if names not in self._found:
             self._found[names] = self._read(names)
         where, classes = self._found[names]
         return where, classes if isinstance(classes, Mapping) else dict(enumerate(classes, first))
-
-    def _candidates(self, convention: Convention) -> Iterator[str]:
-        if self.name != "auto":
-            yield self.name
-            return
-        yield from ("labels.txt", "label_map.pbtxt")
-        for feature in convention.features:
-            if feature.field in ("label", "box_labels"):
-                yield f"{feature.key.replace('/', '.')}.labels.txt"
 
     def _read(self, names: Sequence[str]) -> tuple[str, Mapping[int, str] | Sequence[str]]:
         folders = [self.file.folder]

@@ -6,12 +6,10 @@ else. An ignored folder is never cut, because it counts as one entry.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from queue import Full, Queue
-from threading import Event
 from typing import TypeVar
 
 from apache_beam import coders
@@ -136,35 +134,18 @@ def merge_listings(listings: Sequence[Callable[[], Iterator[T]]]) -> Iterator[T]
     """Runs up to `LISTINGS` listings at a time, and yields what they yield in the order of arrival.
 
     Raises:
-        Exception: the first error of a listing, after everything that arrived before it.
+        Exception: the first error of a listing; the others end.
     """
-    arrived: Queue[list[T] | BaseException | None] = Queue(2 * LISTINGS)
-    closed = Event()
-
-    def send(what: list[T] | BaseException | None) -> None:
-        while not closed.is_set():
-            with suppress(Full):
-                return arrived.put(what, timeout=0.2)
-
-    def read(listing: Callable[[], Iterator[T]]) -> None:
-        try:
-            found = listing()
-            while not closed.is_set() and (chunk := list(islice(found, _CHUNK))):
-                send(chunk)
-            send(None)
-        except BaseException as error:  # noqa: BLE001  # it is raised in the caller's thread
-            send(error)
-
+    left = iter(listings)
     with ThreadPoolExecutor(LISTINGS, thread_name_prefix="recordmill-list") as pool:
-        try:
-            for listing in listings:
-                pool.submit(read, listing)
-            left = len(listings)
-            while left:
-                what = arrived.get()
-                if isinstance(what, BaseException):
-                    raise what
-                yield from what or ()
-                left -= what is None
-        finally:
-            closed.set()
+
+        def read_on(listing: Iterator[T]) -> Future[tuple[list[T], Iterator[T]]]:
+            return pool.submit(lambda: (list(islice(listing, _CHUNK)), listing))
+
+        reading = {read_on(start()) for start in islice(left, LISTINGS)}
+        while reading:
+            done, reading = wait(reading, return_when=FIRST_COMPLETED)
+            for each in done:
+                chunk, listing = each.result()
+                reading |= {read_on(listing)} if chunk else {read_on(start()) for start in islice(left, 1)}
+                yield from chunk

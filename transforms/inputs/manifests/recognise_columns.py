@@ -1,15 +1,26 @@
-"""Recognises the columns of a table of images, by their names and the first row."""
+"""Recognises tables of images, and their columns by names and the first row."""
 
 import csv
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
-from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch
+from recordmill.transforms.inputs.listing.folder_sketch import (
+    IMAGE_ENDINGS,
+    USUAL_WORDS,
+    FolderSketch,
+    Recognised,
+    begins_with_split,
+    given_splits,
+    split_of,
+    split_pattern,
+)
+from recordmill.transforms.inputs.manifests.presets import PRESETS
+from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 _IMAGE = (
     *("file_name", "filename", "image_path", "image_file", "image_name", "image_uri", "image", "img_path", "img"),
@@ -51,6 +62,79 @@ class FoundColumns:
     def has_classes(self) -> bool:
         """Whether the class of an image, or of its boxes, has a known column."""
         return self.has_boxes or "label" in self.source["columns"]
+
+
+def recognise_tables(sketch: FolderSketch) -> Iterator[Recognised]:
+    """Recognises tables with a column that names images or contains them; a preset's table before any other."""
+    tables = [path for path in sketch.heads if path.lower().endswith((*TABLE_ENDINGS, ".txt"))]
+    tables = [path for path in tables if not re.match(r"metadata\.|.*submission", posixpath.basename(path))]
+    for path in tables:
+        if preset := preset_of(sketch.heads[path]):
+            words = PRESETS[preset].splits
+            settings = {"source": {"kind": "manifest", "preset": preset}, "splits": {"from_source": words}}
+            yield Recognised(settings, f"a table for {preset}, {path}")
+            return
+    found = {path: columns for path in tables if (columns := find_columns(path, sketch))}
+    found = {path: columns for path, columns in found.items() if columns.has_classes} or found
+    if found:
+        yield _as_recognised(found, sketch)
+
+
+def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> Recognised:
+    """The settings for tables whose columns were found."""
+    path, first = next(iter(found.items()))
+    source: dict[str, Any] = {"kind": "manifest", **first.source}
+    settings: dict[str, Any] = {"source": source}
+    folders = {posixpath.dirname(each) for each in found}
+    unread = _find_unread_tables(found, sketch)
+    pattern, words, doubled = _split_names([posixpath.basename(each) for each in (*found, *unread)])
+    if first.splits:
+        settings["splits"] = {"from_source": dict(first.splits)}
+    elif folders <= set(sketch.split_folders):
+        settings |= given_splits("from_folders", sketch.split_folders)
+    elif pattern and (len(found) + len(unread) > 1 or path.endswith(".txt")):
+        source["split"] = pattern
+        settings |= given_splits("from_source", words)
+    if not source.get("split"):
+        settings |= _leave_out(sorted(set(sketch.all_ending(*TABLE_ENDINGS)) - {*found, *unread}), found, unread)
+    if first.has_boxes:
+        settings["convention"] = "tf_object_detection"
+    shown = ", ".join(first.others)
+    needs = key = ""
+    if shown and not first.has_classes:
+        key = "source.columns.label"
+        needs = f"it is not clear which column is the class: add --set {key}=COLUMN ({shown}; or '' for none)"
+    elif any(each != first for each in found.values()):
+        needs = f"{' and '.join(found)} have different columns: let --input name one of them"
+    elif path.endswith(".txt") and not pattern:
+        needs = "a list is read where its name has the word for a split: call it train.txt"
+    left_out = [*([shown] if shown and first.has_classes else []), *doubled]
+    why = f"a table of images, {path}" + (f" (left out: {', '.join(left_out)})" if left_out else "")
+    return Recognised(settings, why, needs=needs, needed_keys=(key,) if key else ())
+
+
+def _split_names(names: Sequence[str]) -> tuple[str, list[str], list[str]]:
+    """`split_pattern` of the names; and names like `trainval`, if others have its two splits one by one."""
+    alone = [name for name in names if not re.search("train[_-]?val", name, re.IGNORECASE)]
+    pattern, words = split_pattern(alone)
+    if {"train", "validation"} <= set(map(split_of, words)):
+        return pattern, words, [name for name in names if name not in alone]
+    return (*split_pattern(names), [])
+
+
+def _leave_out(others: Sequence[str], found: Iterable[str], unread: Sequence[str]) -> dict[str, list[str]]:
+    """The settings that leave out tables without images."""
+    if unread and others:  # tables that were not looked into must be read, and are rejected if they differ
+        return {"ignore": [f"/{each}" for each in others]}
+    return {"include": [f"/{each}" for each in found]} if others else {}
+
+
+def _find_unread_tables(found: Iterable[str], sketch: FolderSketch) -> list[str]:
+    """Tables that were not looked into, next to those that were found; lists only if named after a split."""
+    places = {(posixpath.dirname(path), posixpath.splitext(path)[1].lower()) for path in found}
+    tables = (path for path in sketch.all_ending(*TABLE_ENDINGS, ".txt") if path not in sketch.heads)
+    alike = (path for path in tables if (posixpath.dirname(path), posixpath.splitext(path)[1].lower()) in places)
+    return [path for path in alike if not path.endswith(".txt") or begins_with_split(posixpath.basename(path))]
 
 
 def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:

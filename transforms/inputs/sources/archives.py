@@ -10,7 +10,6 @@ from typing import ClassVar, Literal
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import Content, ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne, added_setting
@@ -19,7 +18,6 @@ from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.transforms.inputs.archives import samples
 from recordmill.transforms.inputs.archives.members import Limits, Member, bad_archive, list_members
 from recordmill.transforms.inputs.archives.samples import are_in_one_folder, recognise_archives
-from recordmill.transforms.inputs.listing.class_names import number_class_names
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.listing.local_folders import why_ignored
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
@@ -122,14 +120,6 @@ class Archives(Source):
     @property
     def _limits(self) -> Limits:
         return Limits(self.max_member_bytes, self.max_members, self.max_ratio)
-
-    def classes(self) -> Mapping[str, int]:
-        """The classes in `class_names`."""
-        return number_class_names(self.class_names)
-
-    def features(self) -> tuple[Feature, ...]:
-        """The features in `features_from`."""
-        return tuple(feature.as_feature(key) for key, feature in self.features_from.items())
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """A member's contents; see `Source.read`."""

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn
@@ -71,10 +70,6 @@ class ImageFolder(Source):
         columns = Columns(uri=self.file_name, label=self.label, labels=self.labels, objects=self.objects)
         return Manifest(columns=columns, features_from=self.features_from, class_names=self.class_names)
 
-    def classes(self) -> Mapping[str, int]:
-        """The classes in `class_names`."""
-        return self._manifest().classes()
-
     def annotations(self) -> Mapping[str, str]:
         """The annotations that have a column."""
         return {what: key.replace("columns.", "") for what, key in self._manifest().annotations().items()}
@@ -91,10 +86,6 @@ class ImageFolder(Source):
                 named = ref.detail.replace("(source.columns.uri)", "(source.file_name)")
                 ref = ref.replace(detail=named.replace("(source.columns.", "(source."))
             yield ref
-
-    def features(self) -> tuple[Feature, ...]:
-        """The features in `features_from`."""
-        return self._manifest().features()
 
 
 SOURCE = ImageFolder

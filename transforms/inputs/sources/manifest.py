@@ -1,40 +1,23 @@
 """Manifests: tables (CSV, TSV, JSON lines, Parquet) whose rows name images or contain them."""
 
 import posixpath
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, Content, ImageRef, Listed
 from recordmill.schemas.packing import ParquetCell, TextCell
 from recordmill.schemas.setting_fields import added_setting
-from recordmill.transforms.inputs.listing.class_names import number_class_names
-from recordmill.transforms.inputs.listing.folder_sketch import (
-    FolderSketch,
-    Recognised,
-    begins_with_split,
-    given_splits,
-    split_of,
-    split_pattern,
-)
+from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.manifests.columns import CellReader, Columns, FeatureColumn, Reader, did_you_mean
 from recordmill.transforms.inputs.manifests.presets import PRESETS
-from recordmill.transforms.inputs.manifests.recognise_columns import FoundColumns, find_columns, preset_of
+from recordmill.transforms.inputs.manifests.recognise_columns import recognise_tables
 from recordmill.transforms.inputs.manifests.row_reader import RowReader, read_row_bytes
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError
 from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
-from recordmill.transforms.inputs.tables.read_table import (
-    LIST_FILES,
-    TABLE_ENDINGS,
-    TABLE_FILES,
-    Table,
-    TableFormat,
-    read_table,
-)
+from recordmill.transforms.inputs.tables.read_table import LIST_FILES, TABLE_FILES, Table, TableFormat, read_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +69,7 @@ class Manifest(TableFormat, Source):
             raise ValueError("source.separator is empty: write a character, such as |")
         if self.split:
             compile_pattern(self.split, "source.split", "split")
-        number_class_names(self.class_names)
+        self.classes()
 
     @property
     def files(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -96,22 +79,7 @@ class Manifest(TableFormat, Source):
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Recognises tables with a column that names images or contains them."""
-        tables = [path for path in sketch.heads if path.lower().endswith((*TABLE_ENDINGS, ".txt"))]
-        tables = [path for path in tables if not re.match(r"metadata\.|.*submission", posixpath.basename(path))]
-        for path in tables:
-            if preset := preset_of(sketch.heads[path]):
-                words = PRESETS[preset].splits
-                settings = {"source": {"kind": "manifest", "preset": preset}, "splits": {"from_source": words}}
-                yield Recognised(settings, f"a table for {preset}, {path}")
-                return
-        found = {path: columns for path in tables if (columns := find_columns(path, sketch))}
-        found = {path: columns for path, columns in found.items() if columns.has_classes} or found
-        if found:
-            yield _as_recognised(found, sketch)
-
-    def classes(self) -> Mapping[str, int]:
-        """The classes in `class_names`."""
-        return number_class_names(self.class_names)
+        return recognise_tables(sketch)
 
     def annotations(self) -> Mapping[str, str]:
         """The annotations that have a column; with a preset, there may be either."""
@@ -126,9 +94,9 @@ class Manifest(TableFormat, Source):
         """Whether any column holds classes; a preset's table has one."""
         return bool(self.preset or self.columns.of_classes)
 
-    def idle_settings(self) -> Mapping[str, str]:
+    def idle_settings(self) -> dict[str, str]:
         """Settings for text if tables are not text, and for boxes, classes or lists if no column has any."""
-        idle = self._table_format().idle_keys()
+        idle = TableFormat.idle_settings(self._table_format())
         if self.preset:
             return idle | dict.fromkeys(("boxes_unit", "unlabelled"), f"source.preset {self.preset} knows it")
         if "boxes" not in self.annotations():
@@ -190,10 +158,6 @@ class Manifest(TableFormat, Source):
         flag = " with --set source.features_from={}" if len(self.features_from) == 1 else ""
         return f"; or leave out the feature {name}{flag}"
 
-    def features(self) -> tuple[Feature, ...]:
-        """The features in `features_from`."""
-        return tuple(feature.as_feature(key) for key, feature in self.features_from.items())
-
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """Reads the image where its row says, or from the row."""
         if not ref.packing:
@@ -234,63 +198,6 @@ class Manifest(TableFormat, Source):
         if self.class_names or table.schema is None:
             return dict.fromkeys(self.columns.of_classes, self.class_names)
         return {column: class_names(table.schema, column) for column in self.columns.of_classes}
-
-
-def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> Recognised:
-    """The settings for tables whose columns were found."""
-    path, first = next(iter(found.items()))
-    source: dict[str, Any] = {"kind": "manifest", **first.source}
-    settings: dict[str, Any] = {"source": source}
-    folders = {posixpath.dirname(each) for each in found}
-    unread = _find_unread_tables(found, sketch)
-    pattern, words, doubled = _split_names([posixpath.basename(each) for each in (*found, *unread)])
-    if first.splits:
-        settings["splits"] = {"from_source": dict(first.splits)}
-    elif folders <= set(sketch.split_folders):
-        settings |= given_splits("from_folders", sketch.split_folders)
-    elif pattern and (len(found) + len(unread) > 1 or path.endswith(".txt")):
-        source["split"] = pattern
-        settings |= given_splits("from_source", words)
-    if not source.get("split"):
-        settings |= _leave_out(sorted(set(sketch.all_ending(*TABLE_ENDINGS)) - {*found, *unread}), found, unread)
-    if first.has_boxes:
-        settings["convention"] = "tf_object_detection"
-    shown = ", ".join(first.others)
-    needs = key = ""
-    if shown and not first.has_classes:
-        key = "source.columns.label"
-        needs = f"it is not clear which column is the class: add --set {key}=COLUMN ({shown}; or '' for none)"
-    elif any(each != first for each in found.values()):
-        needs = f"{' and '.join(found)} have different columns: let --input name one of them"
-    elif path.endswith(".txt") and not pattern:
-        needs = "a list is read where its name has the word for a split: call it train.txt"
-    left_out = [*([shown] if shown and first.has_classes else []), *doubled]
-    why = f"a table of images, {path}" + (f" (left out: {', '.join(left_out)})" if left_out else "")
-    return Recognised(settings, why, needs=needs, needed_keys=(key,) if key else ())
-
-
-def _split_names(names: Sequence[str]) -> tuple[str, list[str], list[str]]:
-    """`split_pattern` of the names; and names like `trainval`, if others have its two splits one by one."""
-    alone = [name for name in names if not re.search("train[_-]?val", name, re.IGNORECASE)]
-    pattern, words = split_pattern(alone)
-    if {"train", "validation"} <= set(map(split_of, words)):
-        return pattern, words, [name for name in names if name not in alone]
-    return (*split_pattern(names), [])
-
-
-def _leave_out(others: Sequence[str], found: Iterable[str], unread: Sequence[str]) -> dict[str, list[str]]:
-    """The settings that leave out tables without images."""
-    if unread and others:  # tables that were not looked into must be read, and are rejected if they differ
-        return {"ignore": [f"/{each}" for each in others]}
-    return {"include": [f"/{each}" for each in found]} if others else {}
-
-
-def _find_unread_tables(found: Iterable[str], sketch: FolderSketch) -> list[str]:
-    """Tables that were not looked into, next to those that were found; lists only if named after a split."""
-    places = {(posixpath.dirname(path), posixpath.splitext(path)[1].lower()) for path in found}
-    tables = (path for path in sketch.all_ending(*TABLE_ENDINGS, ".txt") if path not in sketch.heads)
-    alike = (path for path in tables if (posixpath.dirname(path), posixpath.splitext(path)[1].lower()) in places)
-    return [path for path in alike if not path.endswith(".txt") or begins_with_split(posixpath.basename(path))]
 
 
 def _announce(file: ImageRef, columns: Iterable[Sequence[str]]) -> Iterator[ClassNames]:

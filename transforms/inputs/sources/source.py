@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
+from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import SourceSettings
@@ -42,22 +43,25 @@ class Source(SourceSettings, Protocol):
         data = read_image(ref, max_bytes)
         return Content(data, data)
 
+    def classes(self) -> Mapping[str, int]:
+        """The classes in the setting `class_names`, if the source has it."""
+        return number_class_names(getattr(self, "class_names", ()))
+
+    def features(self) -> tuple[Feature, ...]:
+        """The features in the setting `features_from`, if the source has it."""
+        features_from: Mapping[str, Any] = getattr(self, "features_from", {})
+        return tuple(feature.as_feature(key) for key, feature in features_from.items())
+
 
 class ArraySource(Source, Protocol):
     """A source of pixels, whose labels are numbers.
 
     Attributes:
         labels: where labels are; empty if there are none.
-        class_names: class names in the order of their numbers, or the number of classes, named 0, 1, ...
     """
 
     labels: Any
-    class_names: tuple[str, ...] | int
     gives_pixels: ClassVar[bool] = True
-
-    def classes(self) -> Mapping[str, int]:
-        """The classes in `class_names`."""
-        return number_class_names(self.class_names)
 
     @property
     def gives_labels(self) -> bool:

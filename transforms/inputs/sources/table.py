@@ -78,10 +78,6 @@ class Table(TableFormat, Source):
         """Whether a column of classes is named."""
         return bool(self.label)
 
-    def idle_settings(self) -> Mapping[str, str]:
-        """Settings for text, if tables are not text."""
-        return self.idle_keys()
-
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> "Table":
         """Infers the types of undeclared columns in one pass over all rows."""
         if self.infer == "no" or (self.infer == "auto" and self.columns):

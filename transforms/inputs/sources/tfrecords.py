@@ -17,7 +17,7 @@ from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.storage.packed_files import MAX_RATIO, read_bounded, read_image
 from recordmill.storage.record_reader import Damage, RecordFile, StoredFile
 from recordmill.transforms.inputs import tfrecord_examples
-from recordmill.transforms.inputs.listing.class_names import ClassNamesError, LabelFiles, number_class_names
+from recordmill.transforms.inputs.listing.class_names import ClassNamesError, LabelFiles
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.local_folders import compile_globs
 from recordmill.transforms.inputs.listing.named_files import DataFile
@@ -126,7 +126,7 @@ class Tfrecords(Source):
     def classes(self) -> Mapping[str, int]:
         """The classes in `class_names`."""
         first = self._first_label(self._declared)
-        return {name: first + number for name, number in number_class_names(self.class_names).items()}
+        return {name: first + number for name, number in Source.classes(self).items()}
 
     def _first_label(self, convention: Convention | None) -> int:
         if self.first_label is not None:

@@ -220,16 +220,6 @@ def read_csv_rows(lines: TextLines, dialect: CsvDialect) -> Iterator[Row]:
     return _read_rows(lines, read_cells)
 
 
-def read_word_rows(lines: TextLines, count: int) -> Iterator[Row]:
-    """Yields rows whose cells are words between blanks; empty lines are skipped.
-
-    Args:
-        lines: the lines of the file.
-        count: the most cells of a row: the first of them may contain blanks, as paths may. 0: any number.
-    """
-    return _read_rows(lines, lambda: next(lines).strip().rsplit(maxsplit=count - 1))
-
-
 def read_jsonl_rows(lines: TextLines) -> Iterator[Row]:
     """Yields a row for each line that is not empty; cells are a JSON object's values by name."""
 
@@ -332,7 +322,7 @@ class TableFormat:
                 return kind
         raise UnreadableTableError("its name does not say what it is: set source.format: csv, tsv, jsonl or parquet")
 
-    def idle_keys(self) -> dict[str, str]:
+    def idle_settings(self) -> dict[str, str]:
         """The settings for text that have no effect, with the reason; see `Source.idle_settings`."""
         of_csv = ("names", "delimiter", "quote", "blanks")
         idle = {"jsonl": of_csv, "parquet": (*of_csv, "encoding")}
@@ -422,7 +412,8 @@ def _read_columns(
     if not dialect.delimiter:
         dialect = dialect._replace(delimiter=_find_delimiter(lines.peek(), len(table_format.names)))
     if dialect.delimiter == " " and kind == "txt":
-        rows = read_word_rows(lines, len(table_format.names))
+        most = len(table_format.names) - 1  # the first word may contain blanks, as paths may; -1: any number
+        rows = _read_rows(lines, lambda: next(lines).strip().rsplit(maxsplit=most))
     else:
         rows = read_csv_rows(lines, dialect)
     names: Sequence[str] = table_format.names or _read_header(rows)

@@ -25,7 +25,7 @@ class DamagedFile:
     is_missing: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ShardReport:
     """One finished shard, counted from the finished file and its sidecar.
 

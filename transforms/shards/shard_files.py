@@ -99,7 +99,6 @@ class WrittenShard:
         self._kept: FileContents | None = None
         self.changed: dict[str, str] = {}
         self._mark, self._compression = mark, compression
-        self._positions = self._reused = self._disputed = 0
         self._seconds = 0.0
         self._damaged: set[DamagedFile] = set()
         self._origins = bytearray()
@@ -153,9 +152,9 @@ class WrittenShard:
             row = image.row
             report.images.add(row)
             self._seconds += image.seconds
-            self._reused += image.is_reused
-            self._positions += image.has_position
-            self._disputed += image.is_disputed
+            report.images_reused += image.is_reused
+            report.positions += image.has_position
+            report.images_disputed += image.is_disputed
             if image.damaged:
                 self._damaged.update(image.damaged)
             if isinstance(row, SidecarRow):
@@ -186,11 +185,12 @@ class WrittenShard:
             DamagedFileError: the file does not contain what was written.
             OSError: the files cannot be renamed, or the note cannot be written.
         """
+        report = self.report
         with self.removed_on_failure():
             contents = self._kept or read_back(self.temporary[0], self._compression)
-            if contents.records != self.report.rows.records:
-                there = f"{self.report.rows.records} records were written and {contents.records} are there"
-                raise DamagedFileError(f"{self.report.split}-{self.report.index}: {there}")
+            if contents.records != report.rows.records:
+                there = f"{report.rows.records} records were written and {contents.records} are there"
+                raise DamagedFileError(f"{report.split}-{report.index}: {there}")
             if not self._kept and (path := previous.get(contents.sha256)):
                 keep_file(path, contents.sha256, self.temporary[0])
             force_to_disk(self.temporary)
@@ -199,24 +199,14 @@ class WrittenShard:
                 storage.move_file(temporary, self._path(kind))
             storage.write_file(self._path("versions"), bytes(self._origins))
             storage.write_file(self._path("columns"), self._columns.as_bytes())
-            report = replace(
-                self.report,
-                references=self.report.rows.references,
-                contents=self._columns.contents,
-                records=contents.records,
-                bytes=contents.bytes,
-                sha256=contents.sha256,
-                sidecar_sha256=self._sidecar_digest.hexdigest(),
-                positions=self._positions,
-                milliseconds=round(1000 * self._seconds),
-                images_reused=self._reused,
-                images_disputed=self._disputed,
-                damaged=tuple(sorted(self._damaged)),
-            )
-            kept = to_json(replace(report, milliseconds=0))
+            report.references, report.sidecar_sha256 = report.rows.references, self._sidecar_digest.hexdigest()
+            report.records, report.bytes, report.sha256 = contents.records, contents.bytes, contents.sha256
+            report.damaged = tuple(sorted(self._damaged))
+            kept = to_json(report)
             del kept["contents"]  # they are a column
             note = {"format": MARKER_FORMAT, "fingerprint": list(self._mark), "report": kept}
             storage.write_file(self._path("done.json"), orjson.dumps(note))
+        report.contents, report.milliseconds = self._columns.contents, round(1000 * self._seconds)
         return report
 
     @contextmanager

@@ -26,7 +26,7 @@ from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.inputs.tables.cells import ColumnSettings
 from recordmill.transforms.records.annotations import resolve_annotations
-from recordmill.transforms.records.convert_image import image_record
+from recordmill.transforms.records.convert_image import image_record, reference_record
 
 
 def functions(**named):
@@ -184,7 +184,8 @@ def test_several_labels_need_a_place(source, key, name):
 def test_the_kinds_are_those_of_what_is_made(picture):
     data, settings, labels = picture("x", (8, 6)), ImageSettings(store="raw"), LabelMap({"cat": 0})
     image = prepare_image(data, settings)
-    fields = image_record(ImageRef("a/b.jpg", "x"), image, "cat", 0, load_convention("tfrecorder"), "0" * 64, "train")
+    fields = image_record(image, load_convention("tfrecorder"), "0" * 64)
+    fields |= reference_record(ImageRef("a/b.jpg", "x"), "cat", 0, "train")
     fields |= {"sha256": b"0", "file_sha256": b"0", "label_texts": [b"cat"]}
     fields |= boxes_of([[0, 0, 4, 3]], ["cat"], values={"area": [12.0], "is_crowd": [0]})
     resolve_annotations(fields, data, image, settings, BoxSettings(), labels)

@@ -43,11 +43,8 @@ class HashHistogram(Totals):
         """Adds another histogram's counts to this one; the other is not changed."""
         if other.shift > self.shift:
             self._coarsen(other.shift)
-        down = self.shift - other.shift
         for place, weight in other.bins.items():
-            self.bins[place >> down] = self.bins.get(place >> down, 0) + weight
-        if len(self.bins) > MAX_BINS:
-            self._coarsen(self.shift + 1)
+            self.add(place << other.shift, weight)
 
     def _coarsen(self, shift: int) -> None:
         while True:

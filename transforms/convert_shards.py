@@ -17,7 +17,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill import storage
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
+from recordmill.schemas.dataset.totals import FinishedShards, ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings

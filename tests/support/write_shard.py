@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint, WrittenShard
 

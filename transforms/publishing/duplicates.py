@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 from recordmill import storage
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes
-from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.formatting import format_count
 from recordmill.storage.dataset_files import read_rows, shard_path, staging_folder
 from recordmill.storage.temporary_files import SortedRows
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.shards.record_columns import Column, Digests, as_numbers, read_column
+from recordmill.transforms.shards.shard_files import Column, Digests, as_numbers, read_column
 
 Hashes = NDArray[np.uint64]
 

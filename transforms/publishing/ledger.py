@@ -13,10 +13,10 @@ import orjson
 
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
-from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.dataset.totals import (
     AnnotationTotals,
     BoxExample,
+    FinishedShards,
     ImagesWithoutBoxes,
     RowTotals,
     count_dropped,

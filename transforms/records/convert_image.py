@@ -14,8 +14,8 @@ from recordmill.imaging import ImageSettings, PreparedImage, prepare_image, prep
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
-from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
+from recordmill.schemas.dataset.totals import DamagedFile
 from recordmill.schemas.digests import RecordDigests
 from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, Pixels, count_boxes

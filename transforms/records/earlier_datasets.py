@@ -37,8 +37,8 @@ from recordmill.schemas.dataset.record_index import (
     parse_origins,
     parse_table,
 )
-from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
+from recordmill.schemas.dataset.totals import DamagedFile
 from recordmill.schemas.digests import RecordDigests, order_of, source_digest_of, take_image
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.image_ref import ImageRef, Notice

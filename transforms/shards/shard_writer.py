@@ -11,7 +11,7 @@ from unicodedata import normalize
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import EXAMPLES
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
-from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.digests import order_of, source_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.dataset import DatasetSettings

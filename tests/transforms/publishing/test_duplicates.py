@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.dataset.marker import DuplicateCounts, SameBytes
-from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import row_from_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
 from recordmill.transforms.publishing import duplicates
 from recordmill.transforms.publishing.duplicates import FindCopies, find_same_bytes, list_duplicates
-from recordmill.transforms.shards.record_columns import RecordColumns
+from recordmill.transforms.shards.shard_files import RecordColumns
 
 NOTHING = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
 

@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 from make_marker import make_marker
 from sidecar_lines import written
 
-from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import row_from_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
 from recordmill.transforms.publishing import duplicates
 from recordmill.transforms.publishing.duplicates import compare_splits, count_moved, describe_moved
-from recordmill.transforms.shards.record_columns import RecordColumns
+from recordmill.transforms.shards.shard_files import RecordColumns
 
 
 def digest(number):

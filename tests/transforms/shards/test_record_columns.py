@@ -6,7 +6,7 @@ from sidecar_lines import written
 
 from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.digests import order_of
-from recordmill.transforms.shards.record_columns import RecordColumns, as_numbers, read_column
+from recordmill.transforms.shards.shard_files import RecordColumns, as_numbers, read_column
 
 ROWS = [
     {**written("a"), "offset": 0, "length": 9, "sha256": f"{5:016x}{1:048x}"},

@@ -163,7 +163,7 @@ def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes
     for shard in dataset.shards if dataset.settings.index_files else ():
         places = parse_places(dataset.read_column(shard.report, "places"))[:, :2].tolist()
         lines = "".join(f"{offset} {length + FRAMING_BYTES}\n" for offset, length in places)
-        yield index_name(shard.name), [lines.encode()]
+        yield index_name(shard.entry.name), [lines.encode()]
 
 
 DESCRIBERS: tuple[Describer, ...] = (

@@ -411,10 +411,16 @@ class ImagesWithoutBoxes:
         return f"{format_count(self.total, unit)} {'has' if self.total == 1 else 'have'} no box: {said}" if said else ""
 
 
-def show_dropped(dropped: Mapping[str, Mapping[str, int]]) -> str:
-    """Reasons with the classes of their boxes, most frequent first: `unknown_class: 7, 12; empty: cat`."""
-    reasons = sorted(dropped.items(), key=lambda item: (-sum(item[1].values()), item[0]))
-    said = ((reason, show_names(most_frequent(counts))) for reason, counts in reasons)
+def show_dropped(dropped: Mapping[str, Mapping[str, int]], counted: bool = False) -> str:
+    """Reasons with the classes of their boxes, most frequent first: `unknown_class: 7, 12; empty: cat`.
+
+    If `counted`, the number of boxes is before each reason: `3 unknown_class: 7, 12; 1 empty: cat`.
+    """
+    sums = {reason: sum(counts.values()) for reason, counts in dropped.items()}
+    said = (
+        (f"{sums[reason]:,} {reason}" if counted else reason, show_names(most_frequent(dropped[reason])))
+        for reason in most_frequent(sums)
+    )
     return "; ".join(f"{reason}: {names}" if names else reason for reason, names in said)
 
 

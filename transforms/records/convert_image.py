@@ -392,7 +392,7 @@ def build_record(
     if image.difference_hash is not None:
         row.difference_hash = f"{image.difference_hash:016x}"
     try:
-        annotations = resolve_annotations(fields, data, image, settings.images, settings.boxes, label_map)
+        annotations = resolve_annotations(fields, data, image, settings, label_map)
     except Rejected as rejected:
         rejected.sha256 = digest
         raise

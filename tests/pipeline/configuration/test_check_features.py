@@ -11,7 +11,7 @@ from recordmill.schemas.image_ref import ImageRef, boxes_of
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature, FeatureFunction
-from recordmill.schemas.settings.dataset import BoxSettings, DatasetSettings, ShardSettings
+from recordmill.schemas.settings.dataset import DatasetSettings, ShardSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
@@ -188,7 +188,7 @@ def test_the_kinds_are_those_of_what_is_made(picture):
     fields |= reference_record(ImageRef("a/b.jpg", "x"), "cat", 0, "train")
     fields |= {"sha256": b"0", "file_sha256": b"0", "label_texts": [b"cat"]}
     fields |= boxes_of([[0, 0, 4, 3]], ["cat"], values={"area": [12.0], "is_crowd": [0]})
-    resolve_annotations(fields, data, image, settings, BoxSettings(), labels)
+    resolve_annotations(fields, data, image, make_settings(images=settings), labels)
     assert fields.keys() == RECORD_FIELDS.keys()
     features = own(**{name: right(name) for name in RECORD_FIELDS}).as_convention().features
     assert parse_example(features, encode_example(features, fields)).keys() == RECORD_FIELDS.keys()

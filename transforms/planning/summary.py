@@ -47,15 +47,12 @@ class HashHistogram(Totals):
             self.add(place << other.shift, weight)
 
     def _coarsen(self, shift: int) -> None:
-        while True:
-            down, self.shift = shift - self.shift, shift
-            coarse: dict[int, int] = {}
-            for place, weight in self.bins.items():
-                coarse[place >> down] = coarse.get(place >> down, 0) + weight
-            self.bins = coarse
-            if len(coarse) <= MAX_BINS or shift == HASH_BITS:
-                return
-            shift += 1
+        finer, down = self.bins, shift - self.shift
+        self.shift, self.bins = shift, {}
+        for place, weight in finer.items():
+            self.bins[place >> down] = self.bins.get(place >> down, 0) + weight
+        if len(self.bins) > MAX_BINS and shift < HASH_BITS:
+            self._coarsen(shift + 1)
 
     def cut(self, parts: int) -> list[int]:
         """Cuts the hashes into ranges of about equal weight, none of them empty.

@@ -45,33 +45,12 @@ _WIDTHS: dict[Column, int] = {"places": 24, "contents": 8, "hashes": 8}
 _PLACE = Struct("<QQQ")
 
 
-class RecordColumns:
-    """The columns of a shard that is being written.
-
-    Args:
-        seed: the dataset's, for the hashes of keys.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-        self._columns = {column: bytearray() for column in _WIDTHS}
-
-    def add(self, row: SidecarRow) -> None:
-        """Adds a record."""
-        columns, order = self._columns, order_of(self._seed, row.key)
-        columns["places"] += _PLACE.pack(row.offset, row.length, order)
-        columns["contents"] += int(row.sha256[:16], 16).to_bytes(8, "little")
-        if row.difference_hash is not None:
-            columns["hashes"] += int(row.difference_hash, 16).to_bytes(8, "little")
-
-    @property
-    def contents(self) -> bytes:
-        """The column `contents`."""
-        return bytes(self._columns["contents"])
-
-    def as_bytes(self) -> bytes:
-        """The content of the file."""
-        return b"".join(self._columns.values())
+def add_to_columns(columns: Mapping[Column, bytearray], row: SidecarRow, seed: int) -> None:
+    """Adds a record to a shard's columns; `seed` is the dataset's, for the hash of the key."""
+    columns["places"].extend(_PLACE.pack(row.offset, row.length, order_of(seed, row.key)))
+    columns["contents"].extend(int(row.sha256[:16], 16).to_bytes(8, "little"))
+    if row.difference_hash is not None:
+        columns["hashes"].extend(int(row.difference_hash, 16).to_bytes(8, "little"))
 
 
 def read_column(staging: str, split: str, index: int, records: int, column: Column) -> bytes:
@@ -163,7 +142,8 @@ class WrittenShard:
         self._seconds = 0.0
         self._damaged: set[DamagedFile] = set()
         self._origins = bytearray()
-        self._columns = RecordColumns(seed)
+        self._columns: dict[Column, bytearray] = {column: bytearray() for column in _WIDTHS}
+        self._seed = seed
         self._sidecar_digest = hashlib.sha256()
 
     def write(self, images: Iterable[ConvertedImage]) -> None:
@@ -219,7 +199,7 @@ class WrittenShard:
             if image.damaged:
                 self._damaged.update(image.damaged)
             if isinstance(row, SidecarRow):
-                self._columns.add(row)
+                add_to_columns(self._columns, row, self._seed)
                 for change in row.changes:
                     if change != "metadata_stripped" and (change != "reencoded" or len(row.changes) == 1):
                         self.changed.setdefault(change, row.key)
@@ -259,7 +239,7 @@ class WrittenShard:
             for temporary, kind in zip(self.temporary, ("tfrecord", "jsonl"), strict=True):
                 storage.move_file(temporary, self._path(kind))
             storage.write_file(self._path("versions"), bytes(self._origins))
-            storage.write_file(self._path("columns"), self._columns.as_bytes())
+            storage.write_file(self._path("columns"), b"".join(self._columns.values()))
             report.references, report.sidecar_sha256 = report.rows.references, self._sidecar_digest.hexdigest()
             report.records, report.bytes, report.sha256 = contents.records, contents.bytes, contents.sha256
             report.damaged = tuple(sorted(self._damaged))
@@ -267,7 +247,7 @@ class WrittenShard:
             del kept["contents"]  # they are a column
             note = {"format": MARKER_FORMAT, "fingerprint": list(self._mark), "report": kept}
             storage.write_file(self._path("done.json"), orjson.dumps(note))
-        report.contents, report.milliseconds = self._columns.contents, round(1000 * self._seconds)
+        report.contents, report.milliseconds = bytes(self._columns["contents"]), round(1000 * self._seconds)
         return report
 
     @contextmanager

@@ -304,16 +304,14 @@ class Summary:
         self.newest = max(self.newest, other.newest)
         self.labels |= other.labels
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
-        _keep_first(self.first_boxes, other.first_boxes)
-        _keep_first(self.rejected_examples, other.rejected_examples)
-        _keep_first(self.unpaired_examples, other.unpaired_examples)
+        for name in ("first_boxes", "rejected_examples", "unpaired_examples"):
+            _keep_first(getattr(self, name), getattr(other, name))
         for split_name, split in other.splits.items():
             self.splits.setdefault(split_name, SplitSummary()).merge(split)
         for split_name, near in other.nearest.items():
             _keep_lowest(self.nearest.setdefault(split_name, []), *near, most=len(other.nearest) + 1)
-        _keep_lowest(self.sample, *other.sample, most=SAMPLE_SIZE)
-        _keep_lowest(self.warnings, *other.warnings, most=MESSAGES_KEPT)
-        _keep_lowest(self.problems, *other.problems, most=MESSAGES_KEPT)
+        for name, most in (("sample", SAMPLE_SIZE), ("warnings", MESSAGES_KEPT), ("problems", MESSAGES_KEPT)):
+            _keep_lowest(getattr(self, name), *getattr(other, name), most=most)
 
 
 _SUMS = (

@@ -161,14 +161,9 @@ class AnnotationCounts:
     lacks_file: bool = False
     labels: Counter[str] = field(default_factory=Counter)
 
-    def as_json(self) -> dict[str, Any]:
-        """The counts as plain values."""
-        dropped = [tuple(box) for box in self.dropped]
-        return {"boxes": self.boxes, "dropped": dropped, "lacks_file": self.lacks_file, "labels": self.labels}
-
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The counts from the values of `as_json`."""
+        """The counts from the values that `RowOrigin.as_line` writes."""
         boxes = None if values["boxes"] is None else Counter(values["boxes"])
         dropped = [DroppedBox(*each) for each in values["dropped"]]
         return cls(boxes, dropped, values["lacks_file"], Counter(values["labels"]))

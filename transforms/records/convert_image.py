@@ -144,8 +144,7 @@ class ConvertedImage:
         """What a later run needs besides the row in order to copy the record."""
         if self.record is None or not (self.missing or self.has_position or self.annotations):
             return self.made_from
-        annotations = self.annotations and self.annotations.as_json()
-        counts = {"missing": self.missing, "has_position": self.has_position, "annotations": annotations}
+        counts = {"missing": self.missing, "has_position": self.has_position, "annotations": self.annotations}
         return self.made_from._replace(counts={key: each for key, each in counts.items() if each})
 
 

@@ -351,13 +351,12 @@ def _find_outdated(marker: Marker, plan: Plan) -> str:
     return f"this dataset was made with another {what}" if changed else ""
 
 
-def _note_renumbered(old: Mapping[str, int], new: dict[str, int]) -> list[str]:
-    """A note if classes get other ids than in the replaced dataset, on which models may have been trained."""
+def _note_renumbered(old: Mapping[str, int], new: dict[str, int]) -> Iterator[str]:
+    """Notes if classes get other ids than in the replaced dataset, on which models may have been trained."""
     moved = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
-    if not moved:
-        return []
-    what = f"{len(moved)} classes have other ids than in the dataset that is replaced ({show_names(moved, 3)})"
-    return [f"{what}: labels.classes fixes them"]
+    if moved:
+        what = f"{len(moved)} classes have other ids than in the dataset that is replaced ({show_names(moved, 3)})"
+        yield f"{what}: labels.classes fixes them"
 
 
 @dataclass

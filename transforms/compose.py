@@ -13,9 +13,8 @@ from apache_beam.pvalue import AsIter
 
 from recordmill import storage
 from recordmill.imaging import PreparedImage
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
-from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, FinishedShards, RowTotals, ShardReport
 from recordmill.schemas.digests import digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch

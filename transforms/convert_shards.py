@@ -17,7 +17,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill import storage
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
+from recordmill.schemas.dataset.totals import FinishedShards, ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -112,19 +112,8 @@ class _ConvertShard(beam.DoFn):
         with_workers = run.processes > 1 and references >= run.fewest_for_processes and not needs_unpacking(refs)
         # Chosen here, because the launcher may have another number of processors than the worker.
         threads = run.threads or (1 if self._settings.decodes_nothing else available_processors())
-        output = run.at(plan.version).output
-        writer = ShardWriter(
-            self._settings,
-            output,
-            plan.plan_id,
-            plan.label_map,
-            threads,
-            in_line=run.threads < 2 if with_workers else (self._settings.decodes_nothing and not run.threads),
-            recipe=plan.recipe,
-            reuse=plan.reuse,
-            exclusions=run.exclusions,
-            previous=plan.previous or output,
-        )
+        in_line = run.threads < 2 if with_workers else self._settings.decodes_nothing and not run.threads
+        writer = ShardWriter(self._settings, plan, run.at(plan.version), threads, in_line)
         if with_workers:
             threads = run.threads or max(1, threads // run.processes)
             there = replace(writer, threads=threads, in_line=threads == 1)

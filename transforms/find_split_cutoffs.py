@@ -6,7 +6,7 @@ out, stratified splits the hashes of each class.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -23,6 +23,9 @@ from recordmill.transforms.planning.splitting import SplitCutoffs, bounds_by_ran
 
 _Hash = Any
 """The type of hashes for Beam: its coder for `int` is signed, and half of the hashes do not fit."""
+
+_Ranked = tuple[list[int], dict[int, str]]
+"""A class's bounds, and the splits of some of its groups by hash."""
 
 
 class _Group(NamedTuple):
@@ -101,7 +104,7 @@ class FindSplitCutoffs(beam.PTransform):
         if not SplitCutoffs(cutoff, class_cutoffs=class_cutoffs).find_limit(ref.label, hashes.take):
             yield f"{hashes.split:016x}", ref.label
 
-    def _rank_class(self, label: str, groups: Iterable[_Group]) -> tuple[str, tuple[list[int], dict[int, str]]]:
+    def _rank_class(self, label: str, groups: Iterable[_Group]) -> tuple[str, _Ranked]:
         """A class's bounds, and the split of each of its groups that also contains other classes."""
         listed = list(groups)
         bounds = bounds_by_rank([group.hash for group in listed for _ in range(group.images)], self.splits)
@@ -123,10 +126,7 @@ def _find_main_class(number: str, labels: Iterable[str]) -> tuple[str, _Group]:
 
 
 def _select(
-    _: SplitCutoffs,
-    cutoff: int,
-    class_cutoffs: Mapping[str, int],
-    ranked: Mapping[str, tuple[Sequence[int], Mapping[int, str]]],
+    _: SplitCutoffs, cutoff: int, class_cutoffs: Mapping[str, int], ranked: Mapping[str, _Ranked]
 ) -> SplitCutoffs:
     bounds = {label: own for label, (own, _) in ranked.items()}
     moved = {number: split for _, groups in ranked.values() for number, split in groups.items()}

@@ -75,49 +75,6 @@ class Look:
 coders.registry.register_coder(Look, RecordCoder)
 
 
-def name_content(
-    ref: ImageRef,
-    settings: DatasetSettings,
-    exclusions: Exclusions,
-    decoding: AbstractContextManager[Any] | None = None,
-    reuse: tuple[ReusableDataset, ...] = (),
-) -> str:
-    """Identifies an image's content; the empty string if it is excluded, or unreadable, which is reported later.
-
-    Args:
-        ref: the image.
-        settings: what the dataset is.
-        exclusions: what will be left out.
-        decoding: entered while pixels are in memory; None if they do not matter.
-        reuse: earlier datasets, which may know the digest.
-
-    Returns:
-        The SHA-256 of its bytes; if pixels matter and show anything, the hash that its sidecar row will have.
-    """
-    digest = ref.sha256.lower()
-    if not digest and reuse and decoding is None:
-        digest = find_known_digests(reuse, settings.seed).find(ref)
-    if exclusions.find(ref.key, digest):
-        return ""
-    if digest and decoding is None:
-        return f"sha256:{digest}"
-    try:
-        content = settings.source.read(ref, settings.images.max_bytes)
-    except Rejected:
-        return ""
-    if exclusions.digests and exclusions.find(ref.key, hashlib.sha256(content.data).hexdigest()):
-        return ""
-    if decoding is not None and content.image is not None:
-        # Decoding at reduced size gives a slightly different hash, so decode in full if conversion will.
-        needs_pixels = ExampleLayout(settings).needs_pixels or settings.images.moments
-        with decoding, suppress(Rejected, FunctionError):  # a function that fails will fail again
-            images, hooks = replace(settings.images, moments=False), make_hooks(ref, settings.images, settings.keep)
-            look = reencode_image(content.image, images, needs_pixels, encode=False, hooks=hooks).difference_hash or 0
-            if are_distinctive(np.array(look, np.uint64)):
-                return f"{_LOOK}{look}"
-    return f"sha256:{hashlib.sha256(content.data).hexdigest()}"
-
-
 def link_groups(linked: Iterable[Sequence[Any]]) -> dict[Any, Any]:
     """Joins groups that are linked, directly or through others.
 
@@ -204,14 +161,14 @@ class GroupDuplicates(beam.PTransform):
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[ReferenceBatch]:
         """PCollection[ReferenceBatch] -> PCollection[ReferenceBatch]; dropped references become notices."""
         together = self.settings.kept_together
-        name = partial(name_content, settings=self.settings, exclusions=self.exclusions, reuse=self.reuse)
         if self.settings.duplicates == "drop":
-            digested = batches | "DigestImages" >> beam.ParDo(_NameContents(name))
+            digested = batches | "DigestImages" >> beam.ParDo(_NameContents(self.name_content))
             keep_one = beam.FlatMapTuple(_keep_one).with_output_types(ReferenceBatch)
             batches = digested | "GroupByDigest" >> beam.GroupByKey() | "KeepOne" >> keep_one
         if not together:
             return batches
-        named = batches | "NameContents" >> beam.ParDo(_NameContents(name, "images.near_duplicates" in together))
+        names = _NameContents(self.name_content, by_look="images.near_duplicates" in together)
+        named = batches | "NameContents" >> beam.ParDo(names)
         by_content = named | "GroupByContent" >> beam.GroupByKey()
         near = (
             by_content
@@ -219,7 +176,8 @@ class GroupDuplicates(beam.PTransform):
             | "GroupByBand" >> beam.GroupByKey()
             | "LinkLooks" >> beam.FlatMapTuple(link_looks).with_output_types(tuple[Look, Look])
         )
-        images = AsSingleton(named | "CountImages" >> beam.MapTuple(_count) | "AddUp" >> beam.CombineGlobally(sum))
+        counted = named | "CountImages" >> beam.MapTuple(lambda _, batch: len(batch.refs))
+        images = AsSingleton(counted | "AddUp" >> beam.CombineGlobally(sum))
         chain = AsSingleton(near | "GatherLooks" >> ToList() | "FindChain" >> beam.Map(find_long_chain, images))
         joined = (
             by_content
@@ -229,6 +187,41 @@ class GroupDuplicates(beam.PTransform):
         )
         set_group = beam.Map(_set_group, AsSingleton(joined), chain).with_output_types(ReferenceBatch)
         return named | "SetGroups" >> set_group
+
+    def name_content(self, ref: ImageRef, decoding: AbstractContextManager[Any] | None = None) -> str:
+        """Identifies an image's content; the empty string if it is excluded, or unreadable, which is reported later.
+
+        Args:
+            ref: the image.
+            decoding: entered while pixels are in memory; None if they do not matter.
+
+        Returns:
+            The SHA-256 of its bytes; if pixels matter and show anything, the hash that its sidecar row will have.
+        """
+        settings, exclusions = self.settings, self.exclusions
+        digest = ref.sha256.lower()
+        if not digest and self.reuse and decoding is None:
+            digest = find_known_digests(self.reuse, settings.seed).find(ref)
+        if exclusions.find(ref.key, digest):
+            return ""
+        if digest and decoding is None:
+            return f"sha256:{digest}"
+        try:
+            content = settings.source.read(ref, settings.images.max_bytes)
+        except Rejected:
+            return ""
+        if exclusions.digests and exclusions.find(ref.key, hashlib.sha256(content.data).hexdigest()):
+            return ""
+        if decoding is not None and content.image is not None:
+            # Decoding at reduced size gives a slightly different hash, so decode in full if conversion will.
+            needs_pixels = ExampleLayout(settings).needs_pixels or settings.images.moments
+            with decoding, suppress(Rejected, FunctionError):  # a function that fails will fail again
+                images, hooks = replace(settings.images, moments=False), make_hooks(ref, settings.images, settings.keep)
+                image = reencode_image(content.image, images, needs_pixels, encode=False, hooks=hooks)
+                look = image.difference_hash or 0
+                if are_distinctive(np.array(look, np.uint64)):
+                    return f"{_LOOK}{look}"
+        return f"sha256:{hashlib.sha256(content.data).hexdigest()}"
 
 
 def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[ReferenceBatch]:
@@ -246,10 +239,6 @@ def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[Refere
         )
         notices.append(first.notice("warning", "conflicting_labels", detail))
     yield ReferenceBatch([first], notices)
-
-
-def _count(_: str, batch: ReferenceBatch) -> int:
-    return len(batch.refs)
 
 
 def _join(links: list[list[str]], near: Iterable[tuple[Look, Look]]) -> dict[str, str]:

@@ -14,8 +14,7 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import DUPLICATES, LABELS, OUTCOME, REJECTED, REPORT, VERSIONS
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
-from recordmill.schemas.dataset.shard_report import FinishedShards
-from recordmill.schemas.dataset.totals import ImageTotals
+from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals
 from recordmill.schemas.errors import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -349,7 +348,7 @@ def _move_written(
     labels = plan.label_map.as_text(ExampleLayout(settings).convention.label_lines)
     storage.write_file(storage.join(folder, LABELS), labels.encode())
     files = {
-        f"{each.report.split}-{each.report.index:05d}-of-{settings.shards.count:05d}.tfrecord": each.name
+        f"{each.report.split}-{each.report.index:05d}-of-{settings.shards.count:05d}.tfrecord": each.entry.name
         for each in shards
     } | {LABELS: LABELS}
     moves = {storage.join(folder, name): storage.join(run.output, target) for name, target in files.items()}

@@ -60,7 +60,7 @@ class RowOrigin(NamedTuple):
     def as_line(self) -> bytes:
         """The line of a section."""
         values = (self.source, self.reference, self.counts) if self.counts else (self.source, self.reference)
-        return orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(values, default=tuple, option=orjson.OPT_APPEND_NEWLINE)  # named tuples become lists
 
 
 UNKNOWN = RowOrigin()

@@ -9,6 +9,10 @@ Section = Literal["", "ledger", "classes", "boxes", "sizes", "changes", "rejecte
 """The sections of the report that a remark can point to: their anchors; empty if it is not known."""
 
 
+Kind = Literal["same_bytes", "look_alike", "closest_apart"]
+"""The kinds of groups of duplicates."""
+
+
 @dataclass(frozen=True, slots=True)
 class RejectedFile:
     """A line of `rejected.jsonl`: one rejected reference.
@@ -65,7 +69,7 @@ class DuplicateGroup:
         images: the images; only the first ones of a large group.
     """
 
-    kind: Literal["same_bytes", "look_alike", "closest_apart"]
+    kind: Kind
     distance: int | None = None
     sha256: str | None = None
     count: int | None = None

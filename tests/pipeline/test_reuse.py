@@ -20,7 +20,7 @@ from benchmarks.photographs import with_exif
 from recordmill import storage
 from recordmill.imaging import prepare
 from recordmill.schemas.dataset.record_index import SECTION_BYTES, UNKNOWN, parse_origins, parse_table
-from recordmill.schemas.dataset.shard_report import DamagedFile
+from recordmill.schemas.dataset.totals import DamagedFile
 from recordmill.schemas.digests import order_of
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.image_ref import ImageRef

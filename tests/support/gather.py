@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import reduce
 
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
+from recordmill.schemas.dataset.totals import FinishedShards, ShardReport
 from recordmill.transforms.convert_shards import GatherReports
 
 

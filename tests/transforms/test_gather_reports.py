@@ -3,8 +3,7 @@ from dataclasses import replace
 
 from gather import gather_reports
 
-from recordmill.schemas.dataset.shard_report import ShardReport
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
 from recordmill.transforms.convert_shards import GatherReports
 
 REPORTS = [

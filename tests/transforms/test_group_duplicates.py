@@ -25,7 +25,6 @@ from recordmill.transforms.group_duplicates import (
     find_long_chain,
     link_groups,
     link_looks,
-    name_content,
 )
 
 TOGETHER, DROP = make_settings(duplicates="together"), make_settings(duplicates="drop")
@@ -109,9 +108,9 @@ def test_what_has_a_status_or_cannot_be_read_stays_as_it_is(refs, settings):
 
 def test_a_digest_that_the_source_states_saves_the_reading():
     ref = ImageRef("a", "/nowhere", 5, sha256="AB" * 32)
-    assert name_content(ref, TOGETHER, NONE) == f"sha256:{'ab' * 32}"
-    assert name_content(replace(ref, sha256=""), TOGETHER, NONE) == ""
-    assert name_content(ref, BY_LOOK, NONE, nullcontext()) == ""
+    assert GroupDuplicates(TOGETHER).name_content(ref) == f"sha256:{'ab' * 32}"
+    assert GroupDuplicates(TOGETHER).name_content(replace(ref, sha256="")) == ""
+    assert GroupDuplicates(BY_LOOK).name_content(ref, nullcontext()) == ""
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=3), max_size=8), st.randoms())
@@ -145,7 +144,7 @@ def shown(tmp_path):
 
 
 def hash_of(ref):
-    return int(name_content(ref, BY_LOOK, NONE, nullcontext()).removeprefix("dhash:"))
+    return int(GroupDuplicates(BY_LOOK).name_content(ref, nullcontext()).removeprefix("dhash:"))
 
 
 PATTERN = 0x0F0F_1234_5678_F0F0

@@ -21,7 +21,7 @@ from recordmill.reading.dataset import open_dataset
 from recordmill.reading.report.write_report import write_report
 from recordmill.reading.verify.verify_dataset import verify_dataset
 from recordmill.schemas.dataset.json_values import to_json
-from recordmill.schemas.dataset.shard_report import FinishedShards
+from recordmill.schemas.dataset.totals import FinishedShards
 from recordmill.schemas.digests import version_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch

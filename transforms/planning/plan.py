@@ -228,52 +228,38 @@ def make_plan(
     Returns:
         A plan to `convert`, or to `fail` with a sentence if the listing gives no dataset.
     """
-    notes = list(summary.warnings)
     numbers = class_numbers(summary, settings)
     used = {*summary.classes, *summary.box_labels}
     label_map = build_label_map(summary.labels, settings.labels, ExampleLayout(settings).label_offset, numbers, used)
-    notes += note_classes(summary, settings, label_map)
-    problem = _find_problem(summary, settings)
-    if not problem:
-        selection, problem = _fill_splits(summary, selection, settings, notes)
+    plan = Plan(selection=selection, label_map=label_map, config_text=recipe.config_text, about=settings.about)
+    plan.notes += [*summary.warnings, *note_classes(summary, settings, label_map)]
+    plan.estimated_bytes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
+    problem = _find_problem(summary, settings) or _fill_splits(plan, summary, settings)
     if settings.splits.stratify and not problem:
-        notes += _note_deviations(summary, settings)
-    notes += _note_losses(summary, settings)
-    starts: dict[str, list[int]] = {}
-    sizes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
+        plan.notes += _note_deviations(summary, settings)
+    plan.notes += _note_losses(summary, settings)
     # Given splits without images get no shard.
     filled = [name for name in settings.splits.names if name in summary.splits or not settings.splits.given]
     for name in filled if not problem else ():
         split = summary.splits.get(name, SplitSummary())  # a split that was empty now holds one group
-        starts[name], note = _cut_split(name, split, sizes.get(name, 0), settings)
-        notes += [note] if note else []
-        if split.references > MOST_PER_SHARD * len(starts[name]):
-            files = f"{split.references:,} {settings.unit}s into {len(starts[name])} files"
+        _cut_split(plan, name, split, settings)
+        if split.references > MOST_PER_SHARD * len(plan.starts[name]):
+            files = f"{split.references:,} {settings.unit}s into {len(plan.starts[name])} files"
             problem = f"split {name} would put {files}: raise shards.count"
     if not problem and not summary.references:  # only rejected things: they need a shard whose sidecar lists them
-        starts = {settings.splits.names[0]: [0]}
-    full_recipe = describe_settings(settings, recipe, hash_json(label_map.ids), hash_json(starts))
-    full_recipe["listing"] = _describe_listing(summary)
-    return Plan(
-        plan_id=plan_id_of(full_recipe),
-        action="fail" if problem else "convert",
-        sentence=problem,
-        selection=selection,
-        starts=starts,
-        label_map=label_map,
-        summary=_without_histograms(summary),
-        notes=notes,
-        recipe=full_recipe,
-        config_text=recipe.config_text,
-        about=settings.about,
-        estimated_bytes=sizes,
-    )
+        plan.starts = {settings.splits.names[0]: [0]}
+    plan.recipe = describe_settings(settings, recipe, hash_json(label_map.ids), hash_json(plan.starts))
+    references = summary.references + summary.rejected.total() + summary.left_out.total()
+    plan.recipe["listing"] = {"references": references, "digest": f"{summary.digest:064x}"}
+    plan.plan_id, plan.summary = plan_id_of(plan.recipe), _without_histograms(summary)
+    return replace(plan, action="fail", sentence=problem) if problem else plan
 
 
-def _cut_split(name: str, split: SplitSummary, size: int, settings: DatasetSettings) -> tuple[list[int], str]:
-    """The first hash of each shard, and a note if there are fewer shards than wanted."""
+def _cut_split(plan: Plan, name: str, split: SplitSummary, settings: DatasetSettings) -> None:
+    """Sets the first hash of each shard, and notes if there are fewer shards than wanted."""
     shards, is_fixed = settings.shards, settings.shards.cuts == "fixed"
-    size = split.bytes if is_fixed else size  # the estimate changes from one update to the next
+    # Fixed cuts do not depend on the estimate, which changes from one update to the next.
+    size = split.bytes if is_fixed else plan.estimated_bytes.get(name, 0)
     wanted = shards.count or max(1, math.ceil(size / shards.target_bytes))
     if is_fixed:
         wanted = 1 << (wanted - 1).bit_length()  # the next power of two
@@ -283,8 +269,9 @@ def _cut_split(name: str, split: SplitSummary, size: int, settings: DatasetSetti
         starts = split.histogram.cut(wanted)
         few = split.references < wanted
         why = f"it has too few {settings.unit}s" if few else "the hash histogram is too coarse to split further"
-    is_noted = len(starts) < wanted and split.references
-    return starts, f"split {name} is written in {len(starts)} shards, not {wanted}: {why}" if is_noted else ""
+    plan.starts[name] = starts
+    if len(starts) < wanted and split.references:
+        plan.notes.append(f"split {name} is written in {len(starts)} shards, not {wanted}: {why}")
 
 
 def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]:
@@ -320,11 +307,6 @@ def describe_settings(settings: DatasetSettings, recipe: Recipe, label_ids: str 
         "plan_version": PLAN_VERSION,
         "versions": versions,
     }
-
-
-def _describe_listing(summary: Summary) -> dict[str, Any]:
-    references = summary.references + summary.rejected.total() + summary.left_out.total()
-    return {"references": references, "digest": f"{summary.digest:064x}"}
 
 
 def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
@@ -376,36 +358,34 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
     return ""
 
 
-def _fill_splits(
-    summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, notes: list[str]
-) -> tuple[SplitCutoffs, str]:
+def _fill_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str:
     """Fills empty splits, or says why that is impossible."""
     names, unit = settings.splits.names, settings.unit
     empty = [name for name in names if name not in summary.splits]
     if not empty or not summary.references:
-        return selection, ""
+        return ""
     if settings.splits.given:
         key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
         what = f"no {unit} was found for split {empty[0]}"
         if summary.rejected:  # images of the split may be among them
             rejected = f"{summary.rejected.total():,} rejected, such as {min(summary.rejected_examples.values())}"
-            return selection, f"{what}, and {rejected}: correct that, or remove the split from {key}"
-        notes.extend(f"no {unit} was found for split {name}, which {key} names" for name in empty)
-        return selection, ""
+            return f"{what}, and {rejected}: correct that, or remove the split from {key}"
+        plan.notes.extend(f"no {unit} was found for split {name}, which {key} names" for name in empty)
+        return ""
     if settings.splits.stratify:
-        why = f"no class has enough {unit}s for split {empty[0]}: raise its fraction, or unset splits.stratify"
-        return selection, why
+        return f"no class has enough {unit}s for split {empty[0]}: raise its fraction, or unset splits.stratify"
     counts = {name: split.references for name, split in summary.splits.items()}
     moved = fill_empty_splits(counts, summary.nearest, settings.splits)
     unfilled = [name for name in empty if name not in moved.values()]
     if unfilled:
         things = "groups" if settings.splits.group else f"{unit}s"
-        return selection, (
+        return (
             f"there are too few {things} ({format_count(summary.references, unit)}) "
             f"for the {len(names)} splits {', '.join(names)}: {unfilled[0]} would be empty"
         )
-    notes.extend(f"split {name} would have been empty: it was given the nearest {unit}s" for name in empty)
-    return replace(selection, moved=moved), ""
+    plan.notes.extend(f"split {name} would have been empty: it was given the nearest {unit}s" for name in empty)
+    plan.selection = replace(plan.selection, moved=moved)
+    return ""
 
 
 def _note_deviations(summary: Summary, settings: DatasetSettings) -> Iterator[str]:

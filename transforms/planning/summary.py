@@ -43,22 +43,16 @@ class HashHistogram(Totals):
         """Adds another histogram's counts to this one; the other is not changed."""
         if other.shift > self.shift:
             self._coarsen(other.shift)
-        down = self.shift - other.shift
         for place, weight in other.bins.items():
-            self.bins[place >> down] = self.bins.get(place >> down, 0) + weight
-        if len(self.bins) > MAX_BINS:
-            self._coarsen(self.shift + 1)
+            self.add(place << other.shift, weight)
 
     def _coarsen(self, shift: int) -> None:
-        while True:
-            down, self.shift = shift - self.shift, shift
-            coarse: dict[int, int] = {}
-            for place, weight in self.bins.items():
-                coarse[place >> down] = coarse.get(place >> down, 0) + weight
-            self.bins = coarse
-            if len(coarse) <= MAX_BINS or shift == HASH_BITS:
-                return
-            shift += 1
+        finer, down = self.bins, shift - self.shift
+        self.shift, self.bins = shift, {}
+        for place, weight in finer.items():
+            self.bins[place >> down] = self.bins.get(place >> down, 0) + weight
+        if len(self.bins) > MAX_BINS and shift < HASH_BITS:
+            self._coarsen(shift + 1)
 
     def cut(self, parts: int) -> list[int]:
         """Cuts the hashes into ranges of about equal weight, none of them empty.
@@ -311,16 +305,14 @@ class Summary:
         self.newest = max(self.newest, other.newest)
         self.labels |= other.labels
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
-        _keep_first(self.first_boxes, other.first_boxes)
-        _keep_first(self.rejected_examples, other.rejected_examples)
-        _keep_first(self.unpaired_examples, other.unpaired_examples)
+        for name in ("first_boxes", "rejected_examples", "unpaired_examples"):
+            _keep_first(getattr(self, name), getattr(other, name))
         for split_name, split in other.splits.items():
             self.splits.setdefault(split_name, SplitSummary()).merge(split)
         for split_name, near in other.nearest.items():
             _keep_lowest(self.nearest.setdefault(split_name, []), *near, most=len(other.nearest) + 1)
-        _keep_lowest(self.sample, *other.sample, most=SAMPLE_SIZE)
-        _keep_lowest(self.warnings, *other.warnings, most=MESSAGES_KEPT)
-        _keep_lowest(self.problems, *other.problems, most=MESSAGES_KEPT)
+        for name, most in (("sample", SAMPLE_SIZE), ("warnings", MESSAGES_KEPT), ("problems", MESSAGES_KEPT)):
+            _keep_lowest(getattr(self, name), *getattr(other, name), most=most)
 
 
 _SUMS = (

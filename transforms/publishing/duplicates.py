@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice, permutations
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 from recordmill import storage
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes
-from recordmill.schemas.dataset.shard_report import ShardReport
-from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup
+from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup, Kind
 from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.formatting import format_count
 from recordmill.storage.dataset_files import read_rows, shard_path, staging_folder
 from recordmill.storage.temporary_files import SortedRows
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.shards.record_columns import Column, Digests, as_numbers, read_column
+from recordmill.transforms.shards.shard_files import Column, Digests, as_numbers, read_column
 
 Hashes = NDArray[np.uint64]
 
@@ -286,14 +286,13 @@ def find_same_bytes(staging: str, copies: Iterable[Copies]) -> Iterator[Duplicat
             if len(images) < MOST_LISTED:
                 images.append(image)
         if count > 1:  # the first 64 bits of two digests may be equal by chance
-            yield DuplicateGroup(
-                kind="same_bytes",
-                sha256=sha256,
-                count=count,
-                splits=tuple(sorted(splits)),
-                classes=tuple(sorted(classes)),
-                images=tuple(images),
-            )
+            yield _group("same_bytes", images, splits, classes, sha256=sha256, count=count)
+
+
+def _group(kind: Kind, images: list[Duplicate], splits: set[str], classes: set[str], **more: Any) -> DuplicateGroup:
+    return DuplicateGroup(
+        kind=kind, splits=tuple(sorted(splits)), classes=tuple(sorted(classes)), images=tuple(images), **more
+    )
 
 
 def read_numbers(staging: str, reports: Iterable[ShardReport], column: Column) -> Digests:
@@ -318,21 +317,16 @@ def find_look_alikes(
     contents, first = contents[distinctive], first[distinctive]
     hashes = hashes[first]
 
-    def describe(kind: Literal["look_alike", "closest_apart"], pairs: NDArray[np.int64]) -> Iterator[DuplicateGroup]:
+    def describe(kind: Kind, pairs: NDArray[np.int64]) -> Iterator[DuplicateGroup]:
         wanted = contents[np.unique(pairs)]
         found: dict[int, Duplicate] = {}
         for report in reports if len(wanted) else ():
             for place, row in _get_rows(shard_path(staging, report.split, report.index, "jsonl"), wanted):
                 found.setdefault(int(wanted[place]), Duplicate(row.key, report.split, row.class_name, row.sha256))
         for places, distance in zip(pairs.tolist(), count_differing(hashes, pairs).tolist(), strict=True):
-            images = tuple(found[int(contents[place])] for place in places)
-            yield DuplicateGroup(
-                kind=kind,
-                distance=distance,
-                splits=tuple(sorted({image.split for image in images})),
-                classes=tuple(sorted({image.class_name or "" for image in images})),
-                images=images,
-            )
+            images = [found[int(contents[place])] for place in places]
+            splits, classes = {image.split for image in images}, {image.class_name or "" for image in images}
+            yield _group(kind, images, splits, classes, distance=distance)
 
     near = find_near_pairs(hashes)
     splits = np.unique([report.split for report in reports], return_inverse=True)[1]

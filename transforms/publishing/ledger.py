@@ -13,14 +13,15 @@ import orjson
 
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
-from recordmill.schemas.dataset.shard_report import FinishedShards
 from recordmill.schemas.dataset.totals import (
     AnnotationTotals,
     BoxExample,
+    FinishedShards,
     ImagesWithoutBoxes,
     RowTotals,
     count_dropped,
     most_frequent,
+    show_dropped,
 )
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.label_map import LabelMap
@@ -247,7 +248,7 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: 
     if not lost or not _stores(BOX_FIELDS, settings):
         return ""
     first = max(totals.faulty, key=lambda reason: (sum(totals.faulty[reason].values()), reason))
-    why = f"({_show_faulty(totals.faulty)}), such as {totals.examples[first].text}"
+    why = f"({show_dropped(totals.faulty, counted=True)}), such as {totals.examples[first].text}"
     unnamed = [name for name in totals.faulty.get("unknown_class", ()) if name.isdecimal()]
     add = f"name such classes in {settings.source.classes_from}" if unnamed else "correct such boxes"
     keep = _keep_others([name for name in label_map.ids if written.get(name)], settings)
@@ -287,13 +288,6 @@ def _check_loss(what: str, limits: LossLimits, lost: int, kept: int, why: str, r
         return ""
     over = f"max_rejected.{what}.count ({limits.count}) and max_rejected.{what}.share ({limits.share:.2%})"
     return f"{lost:,} of {lost + kept:,} {what} were {why}, which is over {over}; {remedy}, or raise one of the limits"
-
-
-def _show_faulty(faulty: Mapping[str, Mapping[str, int]]) -> str:
-    reasons = sorted(faulty.items(), key=lambda item: (-sum(item[1].values()), item[0]))
-    return "; ".join(
-        f"{sum(counts.values()):,} {reason}: {show_names(most_frequent(counts))}" for reason, counts in reasons
-    )
 
 
 def _keep_others(names: list[str], settings: DatasetSettings) -> str:

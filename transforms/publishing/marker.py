@@ -29,9 +29,8 @@ from recordmill.schemas.dataset.marker import (
     ShardEntry,
     SplitEntry,
 )
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
 from recordmill.schemas.dataset.side_files import Remark
-from recordmill.schemas.dataset.totals import ImageTotals, RowTotals
+from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals, RowTotals, ShardReport
 from recordmill.schemas.features import Feature, feature_schema
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
@@ -39,22 +38,15 @@ from recordmill.storage.dataset_files import shard_path
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.ledger import balance_boxes, describe_annotations
-from recordmill.transforms.shards.record_columns import Column, read_column
+from recordmill.transforms.shards.shard_files import Column, read_column
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedShard:
-    """A shard under the name that readers see."""
+    """A shard's entry in the marker, with the names that readers see, and its report."""
 
-    name: str
-    sidecar: str
+    entry: ShardEntry
     report: ShardReport
-
-    @property
-    def entry(self) -> ShardEntry:
-        """The shard's entry in the marker."""
-        report = self.report
-        return ShardEntry(self.name, report.records, report.bytes, report.sha256, self.sidecar, report.sidecar_sha256)
 
 
 def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> list[PublishedShard]:
@@ -63,9 +55,10 @@ def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> li
     filled = sorted((report for report in reports if report.records), key=attrgetter("place"))
     for split, grouped in groupby(filled, key=attrgetter("split")):
         own = list(grouped)
-        for number, report in enumerate(own):
-            name = layout.file_name(split, number, len(own), report.records)
-            shards.append(PublishedShard(name, sidecar_name(name), report))
+        for number, each in enumerate(own):
+            name = layout.file_name(split, number, len(own), each.records)
+            entry = ShardEntry(name, each.records, each.bytes, each.sha256, sidecar_name(name), each.sidecar_sha256)
+            shards.append(PublishedShard(entry, each))
     return shards
 
 

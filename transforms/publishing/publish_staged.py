@@ -30,9 +30,9 @@ from recordmill.schemas.dataset.file_names import (
 )
 from recordmill.schemas.dataset.json_values import MisfitError, as_json, from_json, to_json
 from recordmill.schemas.dataset.marker import Marker, RunEntry, Switch
-from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.side_files import RejectedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow
+from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.errors import ComparedPrice
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import (
@@ -112,8 +112,8 @@ def stage_dataset(
     storage.write_file(storage.join(staging, configuration), plan.config_text.encode())
     moves = [[LABELS, LABELS], [configuration, CONFIGURATION], [REJECTED, REJECTED], [DUPLICATES, DUPLICATES]]
     for shard in dataset.shards:
-        moves.append([shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.name])
-        moves.append([shard_name(shard.report.split, shard.report.index, "jsonl"), shard.sidecar])
+        moves.append([shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.entry.name])
+        moves.append([shard_name(shard.report.split, shard.report.index, "jsonl"), shard.entry.sidecar])
     for sidecar, report in name_sidecars_without_records(dataset.reports).items():
         moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
     files = list(dataset.marker.files)

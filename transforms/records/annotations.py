@@ -11,13 +11,13 @@ from typing import Any, Literal, NamedTuple, Self
 
 import orjson
 
-from recordmill.imaging import ImageSettings, PreparedImage
+from recordmill.imaging import PreparedImage
 from recordmill.imaging.geometry import Box, Geometry, read_geometry
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample
 from recordmill.schemas.image_ref import CARRIED, ImageRef
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.dataset import BoxSettings
+from recordmill.schemas.settings.dataset import BoxSettings, DatasetSettings
 
 TOLERANCE = 1e-6
 """How far a side may stick out and still count as inside, as a fraction of the image: this allows for rounding."""
@@ -161,26 +161,16 @@ class AnnotationCounts:
     lacks_file: bool = False
     labels: Counter[str] = field(default_factory=Counter)
 
-    def as_json(self) -> dict[str, Any]:
-        """The counts as plain values."""
-        dropped = [tuple(box) for box in self.dropped]
-        return {"boxes": self.boxes, "dropped": dropped, "lacks_file": self.lacks_file, "labels": self.labels}
-
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The counts from the values of `as_json`."""
+        """The counts from the values that `RowOrigin.as_line` writes."""
         boxes = None if values["boxes"] is None else Counter(values["boxes"])
         dropped = [DroppedBox(*each) for each in values["dropped"]]
         return cls(boxes, dropped, values["lacks_file"], Counter(values["labels"]))
 
 
 def resolve_annotations(
-    fields: dict[str, Any],
-    data: bytes,
-    image: PreparedImage,
-    images: ImageSettings,
-    boxes: BoxSettings,
-    label_map: LabelMap,
+    fields: dict[str, Any], data: bytes, image: PreparedImage, settings: DatasetSettings, label_map: LabelMap
 ) -> AnnotationCounts | None:
     """Completes a record's fields in place.
 
@@ -191,8 +181,7 @@ def resolve_annotations(
         fields: the record's fields, as its source gave them; texts as UTF-8.
         data: the source's bytes.
         image: the image that will be stored.
-        images: the settings that it was made with.
-        boxes: what to do with invalid boxes.
+        settings: how it was made, and what to do with invalid boxes.
         label_map: class ids.
 
     Returns:
@@ -213,15 +202,13 @@ def resolve_annotations(
         return counts
     given = {key: fields.pop(key) for key in CARRIED & fields.keys()}
     given["boxes_labels"] = [each.decode() if isinstance(each, bytes) else each for each in given["boxes_labels"]]
-    geometry = read_geometry(data, image, images)
-    placed, counts.boxes, counts.dropped = place_boxes(given, geometry, boxes, label_map)
+    geometry = read_geometry(data, image, settings.images)
+    placed, counts.boxes, counts.dropped = place_boxes(given, geometry, settings.boxes, label_map)
     fields.update(placed)
     return counts
 
 
-def count_rejected_labels(
-    ref: ImageRef, reason: str, label_map: LabelMap, outcome: str = "with_rejected_images"
-) -> Counter[str]:
+def count_rejected_labels(ref: ImageRef, reason: str, label_map: LabelMap, outcome: str) -> Counter[str]:
     """Counts the labels of an image that may have several and was rejected or left out.
 
     Args:

@@ -14,13 +14,13 @@ from recordmill.imaging import ImageSettings, PreparedImage, prepare_image
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
-from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
+from recordmill.schemas.dataset.totals import DamagedFile
 from recordmill.schemas.digests import digest_parts
 from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, Pixels, count_boxes
 from recordmill.schemas.label_map import LabelMap, find_class
-from recordmill.schemas.rejection import LeftOut, Rejected, Stage
+from recordmill.schemas.rejection import LeftOut, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
@@ -47,23 +47,13 @@ def reencode_image(
         raise
 
 
-def image_record(
-    ref: ImageRef,
-    image: PreparedImage,
-    class_name: str | None,
-    class_id: int | None,
-    convention: Convention,
-    sha256: str,
-    split: str = "",
-) -> dict[str, Any]:
-    """The fields that a convention's features are filled from; `sha256` is the stored image's, in hex.
+def image_record(image: PreparedImage, convention: Convention, sha256: str) -> dict[str, Any]:
+    """The fields of an image that a convention's features are filled from; `sha256` is the stored image's, in hex.
 
     Returns:
         `encoded` (bytes), `format` (as the convention names it), `height`, `width`, `channels` (of the encoded image),
-        `label` (id) and `label_text` (name; both None without a label), `filename` (base name), `source_id` (the same,
-        unless the source gives one), `key`, `split`, `split_upper` (the same in upper case), and the reference's own
-        features; `sha256` (of `encoded`, in hex); and, if the convention asks for it, `pixels_base64` (url-safe base64
-        of `encoded`). Texts are UTF-8 bytes.
+        `sha256` (of `encoded`, in hex); and, if the convention asks for it, `pixels_base64` (url-safe base64 of
+        `encoded`). Texts are UTF-8 bytes.
     """
     fields = {
         "encoded": image.encoded,
@@ -72,7 +62,6 @@ def image_record(
         "width": image.width,
         "channels": image.channels,
         "sha256": sha256.encode(),
-        **reference_record(ref, class_name, class_id, split),
     }
     if "pixels_base64" in convention.fields:
         fields["pixels_base64"] = base64.urlsafe_b64encode(image.encoded)
@@ -80,7 +69,13 @@ def image_record(
 
 
 def reference_record(ref: ImageRef, class_name: str | None, class_id: int | None, split: str = "") -> dict[str, Any]:
-    """The fields that need no image: `schemas.record_fields.REFERENCE_FIELDS` and the reference's own features."""
+    """The fields that need no image: `schemas.record_fields.REFERENCE_FIELDS` and the reference's own features.
+
+    Returns:
+        `label` (id) and `label_text` (name; both None without a label), `filename` (base name), `source_id` (the same,
+        unless the source gives one), `key`, `split`, `split_upper` (the same in upper case), and the reference's own
+        features. Texts are UTF-8 bytes.
+    """
     filename = ref.key.rpartition("/")[2].encode()
     fields: dict[str, Any] = {
         "label": class_id,
@@ -147,8 +142,7 @@ class ConvertedImage:
         """What a later run needs besides the row in order to copy the record."""
         if self.record is None or not (self.missing or self.has_position or self.annotations):
             return self.made_from
-        annotations = self.annotations and self.annotations.as_json()
-        counts = {"missing": self.missing, "has_position": self.has_position, "annotations": annotations}
+        counts = {"missing": self.missing, "has_position": self.has_position, "annotations": self.annotations}
         return self.made_from._replace(counts={key: each for key, each in counts.items() if each})
 
 
@@ -283,20 +277,9 @@ def exclude_image(ref: ImageRef, image: ConvertedImage, exclusions: Exclusions, 
     lines = exclusions.find(ref.key, image.row.sha256)
     if not lines:
         return image
-    left_out = reject_image(ref, LeftOut("excluded", ""), label_map)
-    stage: Stage = "list" if isinstance(ref, Notice) else "encode"
-    left_out.row = RejectedRow(
-        key="",
-        spelling=None,
-        bytes=None,
-        sha256=None,
-        class_name=None,
-        stage=stage,
-        rejected=None,
-        detail="",
-        left_out="excluded",
-        boxes=left_out.row.boxes,
-    )
+    nameless, why = ref.replace(key="", spelling="", label="", size=UNKNOWN_SIZE, length=-1), LeftOut("excluded", "")
+    why.stage = "list" if isinstance(ref, Notice) else "encode"
+    left_out = reject_image(nameless, why, label_map)
     left_out.excluded = lines
     return left_out
 
@@ -388,25 +371,25 @@ def build_record(
         Rejected: its annotations are bad.
     """
     settings, ref, content, data = layout.settings, loaded.ref, loaded.content, loaded.content.data
-    class_name, class_id, split = loaded.class_name, loaded.class_id, loaded.split
     digest = loaded.digest()
-    row = SidecarRow(ref.key, loaded.size, digest, class_name, class_id)
+    row = SidecarRow(ref.key, loaded.size, digest, loaded.class_name, loaded.class_id)
+    own = reference_record(ref, loaded.class_name, loaded.class_id, loaded.split)
     if image is None:
         digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}
-        fields = {**reference_record(ref, class_name, class_id, split), **digests, **content.fields, **computed}
+        fields = {**own, **digests, **content.fields, **computed}
         record = layout.encoder.encode(fields)
         row.record = hashlib.sha256(record).hexdigest()
         return ConvertedImage(record, row, missing=_find_missing(layout, fields))
     untouched = image.encoded is data or image.encoded == data
     stored_digest = image.sha256 or (digest if untouched else hashlib.sha256(image.encoded).hexdigest())
-    fields = image_record(ref, image, class_name, class_id, layout.convention, stored_digest, split)
-    fields |= {**content.fields, **computed, "file_sha256": digest.encode()}
+    fields = image_record(image, layout.convention, stored_digest)
+    fields |= {**own, **content.fields, **computed, "file_sha256": digest.encode()}
     row.height, row.width, row.channels = image.height, image.width, image.channels
     row.moments, row.changes = image.moments, () if untouched else image.changes
     if image.difference_hash is not None:
         row.difference_hash = f"{image.difference_hash:016x}"
     try:
-        annotations = resolve_annotations(fields, data, image, settings.images, settings.boxes, label_map)
+        annotations = resolve_annotations(fields, data, image, settings, label_map)
     except Rejected as rejected:
         rejected.sha256 = digest
         raise

@@ -37,8 +37,8 @@ from recordmill.schemas.dataset.record_index import (
     parse_origins,
     parse_table,
 )
-from recordmill.schemas.dataset.shard_report import DamagedFile
 from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
+from recordmill.schemas.dataset.totals import DamagedFile
 from recordmill.schemas.digests import digest_parts, order_of, source_digest_of, take_image
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.image_ref import ImageRef, Notice
@@ -145,11 +145,9 @@ class EarlierRecord(NamedTuple):
     @staticmethod
     def rejection(row: RejectedRow) -> Rejected:
         """The reason why an image was rejected or left out."""
-        if row.left_out is None:
-            return Rejected(row.stage, str(row.rejected), row.detail, row.sha256 or "")
-        left_out = LeftOut(row.left_out, row.detail)
-        left_out.sha256 = row.sha256 or ""
-        return left_out
+        why = LeftOut(row.left_out, row.detail) if row.left_out else Rejected(row.stage, str(row.rejected), row.detail)
+        why.sha256 = row.sha256 or ""
+        return why
 
     def as_prepared(self, settings: ImageSettings) -> PreparedImage:
         """The image as a conversion would prepare it."""

@@ -230,7 +230,8 @@ def _apply_function(images: ImageSettings, ref: ImageRef, twice: bool, pixels: P
     returned = call_function("images.function", name, ref.key, pixels)
     problem = _find_problem(returned, images)
     if not problem and count_boxes(ref) and returned.shape[:2] != size:
-        problem = f"{_show(returned)} for an image of {size[1]} x {size[0]} with boxes: keep its size"
+        now = f"{returned.shape[1]} x {returned.shape[0]} pixels"
+        problem = f"{now} for an image of {size[1]} x {size[0]} with boxes: keep its size"
     if problem:
         raise FunctionError(f"images.function: {name} returned, for {ref.key}, {problem}")
     for copy in copies:
@@ -299,7 +300,3 @@ def measure_sharpness(gray: Raster) -> float:
 
 def _explain_two_answers(setting: str, name: str, key: str) -> str:
     return f"{setting}: {name} gave two answers for {key}: its answer must depend on the image alone"
-
-
-def _show(pixels: Pixels) -> str:
-    return f"{pixels.shape[1]} x {pixels.shape[0]} pixels"

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from recordmill import storage
@@ -59,39 +59,37 @@ class ReadAhead:
         function raises, the error is raised here and the rest is dropped.
         """
         batches = _batches(items, size_of, self._batch_items)
-        held = _HeldBytes()
+        work = _Work(function, size_of_result)
         waiting: deque[_Batch[Item, Result]] = deque()
 
         def run(batch: _Batch[Item, Result], at_least_one: bool = False) -> None:
-            batch.future = self._pool.submit(_run_batch, batch, function, size_of_result, held, at_least_one)
+            batch.future = self._pool.submit(work.do, batch, at_least_one)
 
         try:
             upcoming = next(batches, None)
             while waiting or upcoming:
-                while upcoming and self._has_room(waiting, upcoming, held):
-                    waiting.append(_Batch(deque(upcoming[0]), upcoming[1]))
-                    run(waiting[-1])
+                while upcoming and self._has_room(waiting, upcoming, work.held):
+                    waiting.append(upcoming)
+                    run(upcoming)
                     upcoming = next(batches, None)
                 first = waiting[0]
                 first.future.result()
                 while first.results:
                     size = size_of_result(first.results[0])
                     yield first.results.popleft()
-                    held.add(-size)
+                    work.hold(-size)
                 if not first.items:
                     waiting.popleft()
                 for batch in waiting:
-                    if batch.has_stopped() and (batch is waiting[0] or held.has_room()):
+                    if batch.has_stopped() and (batch is waiting[0] or work.has_room()):
                         run(batch, at_least_one=batch is waiting[0])
         finally:
             for batch in waiting:
                 batch.future.cancel()
 
-    def _has_room(
-        self, waiting: "deque[_Batch[Item, Result]]", upcoming: "tuple[list[Item], int]", held: "_HeldBytes"
-    ) -> bool:
-        under_way = held.bytes + sum(batch.size for batch in waiting if batch.items)
-        return not waiting or (len(waiting) <= 2 * self._threads and under_way + upcoming[1] <= WINDOW_BYTES)
+    def _has_room(self, waiting: "deque[_Batch[Item, Result]]", upcoming: "_Batch[Item, Result]", held: int) -> bool:
+        under_way = held + sum(batch.size for batch in waiting if batch.items)
+        return not waiting or (len(waiting) <= 2 * self._threads and under_way + upcoming.size <= WINDOW_BYTES)
 
     def close(self) -> None:
         """Ends the threads."""
@@ -130,27 +128,12 @@ class DecodePool:
             return self._pools[local]
 
 
-class _HeldBytes:
-    """The number of bytes of results that are not consumed yet."""
-
-    def __init__(self) -> None:
-        self.bytes = 0
-        self._lock = threading.Lock()
-
-    def add(self, size: int) -> None:
-        with self._lock:
-            self.bytes += size
-
-    def has_room(self) -> bool:
-        return self.bytes < WINDOW_BYTES
-
-
 @dataclass(slots=True, eq=False)
 class _Batch(Generic[Item, Result]):
     """Items of `size` bytes in total, and results of those that are done."""
 
-    items: deque[Item]
-    size: int
+    items: deque[Item] = field(default_factory=deque)
+    size: int = 0
     results: deque[Result] = field(default_factory=deque)
     future: Future[None] = field(default_factory=Future)
 
@@ -159,31 +142,41 @@ class _Batch(Generic[Item, Result]):
         return bool(self.items) and self.future.done() and self.future.exception() is None
 
 
-def _run_batch(
-    batch: _Batch[Item, Result],
-    function: Callable[[Sequence[Item]], Sequence[Result]],
-    size_of_result: Callable[[Result], int],
-    held: _HeldBytes,
-    at_least_one: bool,
-) -> None:
-    """Works on a batch's items while there is room; then stops instead of waiting, so it cannot block the pool."""
-    while batch.items and (at_least_one or held.has_room()):
-        for result in function(batch.items):
-            held.add(size_of_result(result))
-            batch.results.append(result)
-            batch.items.popleft()
-        at_least_one = False
+class _Work(Generic[Item, Result]):
+    """A function, and the number of bytes of its results that are not consumed yet."""
+
+    def __init__(
+        self, function: Callable[[Sequence[Item]], Sequence[Result]], size_of_result: Callable[[Result], int]
+    ) -> None:
+        self.held = 0
+        self._function, self._size_of_result = function, size_of_result
+        self._lock = threading.Lock()
+
+    def hold(self, size: int) -> None:
+        with self._lock:
+            self.held += size
+
+    def has_room(self) -> bool:
+        return self.held < WINDOW_BYTES
+
+    def do(self, batch: _Batch[Item, Result], at_least_one: bool) -> None:
+        """Works on a batch's items while there is room; then stops instead of waiting, so it cannot block the pool."""
+        while batch.items and (at_least_one or self.has_room()):
+            for result in self._function(batch.items):
+                self.hold(self._size_of_result(result))
+                batch.results.append(result)
+                batch.items.popleft()
+            at_least_one = False
 
 
-def _batches(items: Iterable[Item], size_of: Callable[[Item], int], most: int) -> Iterator[tuple[list[Item], int]]:
+def _batches(items: Iterable[Item], size_of: Callable[[Item], int], most: int) -> Iterator[_Batch[Item, Any]]:
     """Batches small items: handing one over to a thread costs about as much as decoding a thumbnail."""
-    batch: list[Item] = []
-    total = 0
+    batch = _Batch[Item, Any]()
     for item in items:
-        batch.append(item)
-        total += size_of(item)
-        if total >= BATCH_BYTES or len(batch) >= most:
-            yield batch, total
-            batch, total = [], 0
-    if batch:
-        yield batch, total
+        batch.items.append(item)
+        batch.size += size_of(item)
+        if batch.size >= BATCH_BYTES or len(batch.items) >= most:
+            yield batch
+            batch = _Batch()
+    if batch.items:
+        yield batch

@@ -2,6 +2,9 @@
 
 They are written in the staging folder under temporary names and renamed when complete; the note comes last. A shard
 whose note matches its references was finished by an earlier run and is not written again.
+
+Next to them is a file of columns: numbers that publishing needs for every record; reading them is faster than reading
+rows. It has one column after the other, each with one entry per record, in the order of the records.
 """
 
 import hashlib
@@ -10,17 +13,19 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from struct import Struct
+from typing import Literal, NamedTuple
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from recordmill import storage
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
 from recordmill.schemas.dataset.marker import MARKER_FORMAT, ShardEntry
-from recordmill.schemas.dataset.shard_report import DamagedFile, ShardReport
 from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_to_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
-from recordmill.schemas.digests import add_digests, digest_of, version_digest_of
+from recordmill.schemas.dataset.totals import AnnotationTotals, DamagedFile, RowTotals, ShardReport
+from recordmill.schemas.digests import add_digests, digest_of, order_of, version_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import TRANSIENT
 from recordmill.storage.dataset_files import shard_path
@@ -28,7 +33,42 @@ from recordmill.storage.many_files import force_to_disk, keep_file
 from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage
-from recordmill.transforms.shards.record_columns import RecordColumns, read_column
+
+Digests = NDArray[np.uint64]
+
+Column = Literal["places", "contents", "hashes"]
+"""`places` are entries of the dataset's index (docs/format.md); `contents` are the first 64 bits of each image's
+SHA-256; `hashes` are difference hashes, if they are computed."""
+
+_WIDTHS: dict[Column, int] = {"places": 24, "contents": 8, "hashes": 8}
+
+_PLACE = Struct("<QQQ")
+
+
+def add_to_columns(columns: Mapping[Column, bytearray], row: SidecarRow, seed: int) -> None:
+    """Adds a record to a shard's columns; `seed` is the dataset's, for the hash of the key."""
+    columns["places"].extend(_PLACE.pack(row.offset, row.length, order_of(seed, row.key)))
+    columns["contents"].extend(int(row.sha256[:16], 16).to_bytes(8, "little"))
+    if row.difference_hash is not None:
+        columns["hashes"].extend(int(row.difference_hash, 16).to_bytes(8, "little"))
+
+
+def read_column(staging: str, split: str, index: int, records: int, column: Column) -> bytes:
+    """Reads a column of a shard with this number of records.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    columns = list(_WIDTHS)
+    before = sum(_WIDTHS[each] for each in columns[: columns.index(column)])
+    path = shard_path(staging, split, index, "columns")
+    return storage.read_range(path, records * before, records * _WIDTHS[column]) if records else b""
+
+
+def as_numbers(column: bytes) -> Digests:
+    """The entries of a column."""
+    return np.frombuffer(column, "<u8").astype(np.uint64, copy=False)
+
 
 _OTHER_KINDS = ("jsonl", "columns", "versions")
 """The kinds of a finished shard's files, except for its records and its note."""
@@ -99,11 +139,11 @@ class WrittenShard:
         self._kept: FileContents | None = None
         self.changed: dict[str, str] = {}
         self._mark, self._compression = mark, compression
-        self._positions = self._reused = self._disputed = 0
         self._seconds = 0.0
         self._damaged: set[DamagedFile] = set()
         self._origins = bytearray()
-        self._columns = RecordColumns(seed)
+        self._columns: dict[Column, bytearray] = {column: bytearray() for column in _WIDTHS}
+        self._seed = seed
         self._sidecar_digest = hashlib.sha256()
 
     def write(self, images: Iterable[ConvertedImage]) -> None:
@@ -153,13 +193,13 @@ class WrittenShard:
             row = image.row
             report.images.add(row)
             self._seconds += image.seconds
-            self._reused += image.is_reused
-            self._positions += image.has_position
-            self._disputed += image.is_disputed
+            report.images_reused += image.is_reused
+            report.positions += image.has_position
+            report.images_disputed += image.is_disputed
             if image.damaged:
                 self._damaged.update(image.damaged)
             if isinstance(row, SidecarRow):
-                self._columns.add(row)
+                add_to_columns(self._columns, row, self._seed)
                 for change in row.changes:
                     if change != "metadata_stripped" and (change != "reencoded" or len(row.changes) == 1):
                         self.changed.setdefault(change, row.key)
@@ -186,11 +226,12 @@ class WrittenShard:
             DamagedFileError: the file does not contain what was written.
             OSError: the files cannot be renamed, or the note cannot be written.
         """
+        report = self.report
         with self.removed_on_failure():
             contents = self._kept or read_back(self.temporary[0], self._compression)
-            if contents.records != self.report.rows.records:
-                there = f"{self.report.rows.records} records were written and {contents.records} are there"
-                raise DamagedFileError(f"{self.report.split}-{self.report.index}: {there}")
+            if contents.records != report.rows.records:
+                there = f"{report.rows.records} records were written and {contents.records} are there"
+                raise DamagedFileError(f"{report.split}-{report.index}: {there}")
             if not self._kept and (path := previous.get(contents.sha256)):
                 keep_file(path, contents.sha256, self.temporary[0])
             force_to_disk(self.temporary)
@@ -198,25 +239,15 @@ class WrittenShard:
             for temporary, kind in zip(self.temporary, ("tfrecord", "jsonl"), strict=True):
                 storage.move_file(temporary, self._path(kind))
             storage.write_file(self._path("versions"), bytes(self._origins))
-            storage.write_file(self._path("columns"), self._columns.as_bytes())
-            report = replace(
-                self.report,
-                references=self.report.rows.references,
-                contents=self._columns.contents,
-                records=contents.records,
-                bytes=contents.bytes,
-                sha256=contents.sha256,
-                sidecar_sha256=self._sidecar_digest.hexdigest(),
-                positions=self._positions,
-                milliseconds=round(1000 * self._seconds),
-                images_reused=self._reused,
-                images_disputed=self._disputed,
-                damaged=tuple(sorted(self._damaged)),
-            )
-            kept = to_json(replace(report, milliseconds=0))
+            storage.write_file(self._path("columns"), b"".join(self._columns.values()))
+            report.references, report.sidecar_sha256 = report.rows.references, self._sidecar_digest.hexdigest()
+            report.records, report.bytes, report.sha256 = contents.records, contents.bytes, contents.sha256
+            report.damaged = tuple(sorted(self._damaged))
+            kept = to_json(report)
             del kept["contents"]  # they are a column
             note = {"format": MARKER_FORMAT, "fingerprint": list(self._mark), "report": kept}
             storage.write_file(self._path("done.json"), orjson.dumps(note))
+        report.contents, report.milliseconds = bytes(self._columns["contents"]), round(1000 * self._seconds)
         return report
 
     @contextmanager

@@ -1,27 +1,25 @@
 """Writes the shards of a plan: orders the references of each, converts them, and finishes its files."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice, pairwise
-from typing import Any
 from unicodedata import normalize
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import EXAMPLES
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
-from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.digests import order_of, source_digest_of
-from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, shard_path, staging_folder
 from recordmill.storage.output_errors import explain_output_error
-from recordmill.transforms.planning.plan import ReusableDataset
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.run_settings import RunSettings
 from recordmill.transforms.records.change_examples import write_examples
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, copy_earlier, exclude_image
 from recordmill.transforms.records.earlier_datasets import (
@@ -33,12 +31,7 @@ from recordmill.transforms.records.earlier_datasets import (
 from recordmill.transforms.records.image_functions import FunctionError
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import DecodePool
-from recordmill.transforms.shards.shard_files import (
-    WrittenShard,
-    failed_report,
-    find_finished,
-    fingerprint,
-)
+from recordmill.transforms.shards.shard_files import WrittenShard, failed_report, find_finished, fingerprint
 
 
 def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
@@ -99,31 +92,21 @@ class ShardWriter:
 
     Attributes:
         settings: what the dataset is.
-        output: its folder.
-        plan_id: names the staging folder.
-        label_map: class ids.
+        plan: its plan.
+        run: where and how this run works; `output` is the dataset's own folder.
         threads: how many images are decoded at once.
         in_line: whether the thread that writes a shard of local files also reads and converts them. Other threads would
             only compete for the interpreter if nothing is decoded, or if other processes use the processors.
-        recipe: what the plan id stands for.
-        reuse: earlier datasets whose records may be copied.
-        exclusions: what is left out.
-        previous: the folder of the dataset that this one replaces.
     """
 
     count_done = staticmethod(PROGRESS.add_done)
     """Called with the number of references that are done; worker processes replace it."""
 
     settings: DatasetSettings
-    output: str
-    plan_id: str
-    label_map: LabelMap
+    plan: Plan
+    run: RunSettings
     threads: int
     in_line: bool
-    recipe: Mapping[str, Any] = field(default_factory=dict)
-    reuse: tuple[ReusableDataset, ...] = ()
-    exclusions: Exclusions = field(default_factory=Exclusions)
-    previous: str = ""
 
     @cached_property
     def _layout(self) -> ExampleLayout:
@@ -131,13 +114,18 @@ class ShardWriter:
 
     @cached_property
     def _digests(self) -> ReferenceDigests:
-        return ReferenceDigests(self.recipe, self._layout, self.label_map)
+        return ReferenceDigests(self.plan.recipe, self._layout, self.plan.label_map)
+
+    @property
+    def _previous(self) -> str:
+        """The folder of the dataset that this one replaces."""
+        return self.plan.previous or self.run.output
 
     @cached_property
     def _previous_shards(self) -> dict[str, str]:
         """Paths of the previous dataset's shards by digest; empty in a store, where copying them would save nothing."""
-        marker = find_marker(self.previous) if self.previous and storage.is_local(self.previous) else None
-        return {each.sha256: storage.join(self.previous, each.name) for each in marker.shards} if marker else {}
+        marker = find_marker(self._previous) if storage.is_local(self._previous) else None
+        return {each.sha256: storage.join(self._previous, each.name) for each in marker.shards} if marker else {}
 
     @cached_property
     def readers(self) -> DecodePool:
@@ -158,7 +146,7 @@ class ShardWriter:
         refs = order_references(unordered, self.settings.seed)
         if problem := find_duplicate_key(refs, self.settings.unit):
             return failed_report(split, index, len(refs), problem)
-        staging = staging_folder(self.output, self.plan_id)
+        staging = staging_folder(self.run.output, self.plan.plan_id)
         mark = fingerprint(refs)
         if finished := find_finished(staging, split, index, mark):
             self.count_done(len(refs))
@@ -174,19 +162,19 @@ class ShardWriter:
         except (FunctionError, WorkerDiedError) as error:
             problem = str(error)
         except OSError as error:  # in the output; errors in images are InputErrors
-            problem = explain_output_error(error, self.output)
+            problem = explain_output_error(error, self.run.output)
         return failed_report(split, index, len(refs), problem)
 
     def _keep_untouched(self, shard: WrittenShard, refs: list[ImageRef], split: str) -> bool:
         """Keeps a shard's file in the previous dataset if the same would be written again; returns whether it did."""
-        previous, digest = self.previous, partial(self._digests.digest, split=split)
-        if [(each.folder, each.same_files) for each in self.reuse] != [(previous, True)]:
+        previous, reuse, digest = self._previous, self.plan.reuse, partial(self._digests.digest, split=split)
+        if [(each.folder, each.same_files) for each in reuse] != [(previous, True)]:
             return False
-        found = find_untouched(self.reuse[0], refs, self.settings.seed, digest)
-        if not found or any(self.exclusions.find(each.row.key, each.row.sha256) for each in found.rows):
+        found = find_untouched(reuse[0], refs, self.settings.seed, digest)
+        if not found or any(self.run.exclusions.find(each.row.key, each.row.sha256) for each in found.rows):
             return False
         pairs = zip(refs, found.rows, strict=True)
-        images = (copy_earlier(ref, each, self.label_map, each.origin.source) for ref, each in pairs)
+        images = (copy_earlier(ref, each, self.plan.label_map, each.origin.source) for ref, each in pairs)
         return shard.keep(self._count(images), storage.join(previous, found.file.name), found.file)
 
     def finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
@@ -196,7 +184,7 @@ class ShardWriter:
         try:
             return shard.finish(self._previous_shards)
         except OSError as error:
-            report, problem = shard.report, explain_output_error(error, self.output)
+            report, problem = shard.report, explain_output_error(error, self.run.output)
             return failed_report(report.split, report.index, report.rows.references, problem)
 
     def convert_run(self, refs: Sequence[ImageRef], split: str) -> list[ConvertedImage]:
@@ -218,19 +206,19 @@ class ShardWriter:
         """
         in_line = self.in_line and storage.is_local(refs[0].uri)
         decoding = nullcontext() if in_line else self.readers.decoding
-        layout, excludes = self._layout, bool(self.exclusions)
+        layout, label_map, exclusions = self._layout, self.plan.label_map, self.run.exclusions or None
 
         def convert(joined: JoinedReference) -> ConvertedImage:
             ref, origin, earlier, damaged = joined
             try:
-                image = convert_image(ref, layout, self.label_map, decoding, split, earlier, origin)
+                image = convert_image(ref, layout, label_map, decoding, split, earlier, origin)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
-            image = exclude_image(ref, image, self.exclusions, self.label_map) if excludes else image
+            image = exclude_image(ref, image, exclusions, label_map) if exclusions else image
             image.damaged = damaged
             return image
 
-        joined = join_earlier(self.reuse, self._find_origins(refs, split), self.settings.seed)
+        joined = join_earlier(self.plan.reuse, self._find_origins(refs, split), self.settings.seed)
         if in_line:
             images = (convert(each) for each in joined)
         else:

@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 
 from apache_beam.io.filesystems import FileSystems
 
-from recordmill.schemas.dataset.shard_report import ShardReport
+from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 from recordmill.transforms.records.convert_image import ConvertedImage

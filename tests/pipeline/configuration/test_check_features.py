@@ -11,7 +11,7 @@ from recordmill.schemas.image_ref import ImageRef, boxes_of
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature, FeatureFunction
-from recordmill.schemas.settings.dataset import BoxSettings, DatasetSettings, ShardSettings
+from recordmill.schemas.settings.dataset import DatasetSettings, ShardSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
@@ -26,7 +26,7 @@ from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.inputs.tables.cells import ColumnSettings
 from recordmill.transforms.records.annotations import resolve_annotations
-from recordmill.transforms.records.convert_image import image_record
+from recordmill.transforms.records.convert_image import image_record, reference_record
 
 
 def functions(**named):
@@ -184,10 +184,11 @@ def test_several_labels_need_a_place(source, key, name):
 def test_the_kinds_are_those_of_what_is_made(picture):
     data, settings, labels = picture("x", (8, 6)), ImageSettings(store="raw"), LabelMap({"cat": 0})
     image = prepare_image(data, settings)
-    fields = image_record(ImageRef("a/b.jpg", "x"), image, "cat", 0, load_convention("tfrecorder"), "0" * 64, "train")
+    fields = image_record(image, load_convention("tfrecorder"), "0" * 64)
+    fields |= reference_record(ImageRef("a/b.jpg", "x"), "cat", 0, "train")
     fields |= {"sha256": b"0", "file_sha256": b"0", "label_texts": [b"cat"]}
     fields |= boxes_of([[0, 0, 4, 3]], ["cat"], values={"area": [12.0], "is_crowd": [0]})
-    resolve_annotations(fields, data, image, settings, BoxSettings(), labels)
+    resolve_annotations(fields, data, image, make_settings(images=settings), labels)
     assert fields.keys() == RECORD_FIELDS.keys()
     features = own(**{name: right(name) for name in RECORD_FIELDS}).as_convention().features
     assert parse_example(features, encode_example(features, fields)).keys() == RECORD_FIELDS.keys()

@@ -8,7 +8,7 @@ from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.records.convert_image import image_record
+from recordmill.transforms.records.convert_image import image_record, reference_record
 
 
 @pytest.fixture(scope="session")
@@ -44,9 +44,8 @@ def read_as_peer(jpeg):
         image = prepare_image(jpeg, ImageSettings(store=convention.stores))
         class_name = None if class_id is None else "tülip"
         fields = {
-            **image_record(
-                ref, image, class_name, class_id, convention, hashlib.sha256(image.encoded).hexdigest(), "train"
-            ),
+            **image_record(image, convention, hashlib.sha256(image.encoded).hexdigest()),
+            **reference_record(ref, class_name, class_id, "train"),
             **more,
         }
         record = encode_example(convention.features, fields)

@@ -4,8 +4,13 @@ from dataclasses import replace
 import pytest
 from make_settings import make_settings
 
-from recordmill.schemas.dataset.shard_report import FinishedShards
-from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, ImagesWithoutBoxes, RowTotals
+from recordmill.schemas.dataset.totals import (
+    AnnotationTotals,
+    BoxExample,
+    FinishedShards,
+    ImagesWithoutBoxes,
+    RowTotals,
+)
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.dataset import LossLimits, RejectionLimits

@@ -12,14 +12,13 @@ from apache_beam.pvalue import AsSingleton
 from eager_beam import assert_that, new_pipeline
 from hypothesis import given
 from hypothesis import strategies as st
+from write_shard import columns_of
 
 from recordmill.schemas.dataset.marker import DuplicateCounts, SameBytes
-from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import row_from_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
 from recordmill.transforms.publishing import duplicates
 from recordmill.transforms.publishing.duplicates import FindCopies, find_same_bytes, list_duplicates
-from recordmill.transforms.shards.record_columns import RecordColumns
 
 NOTHING = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
 
@@ -51,15 +50,14 @@ def write(output, rows_by_split):
     reports, numbers, staging = [], Counter(), output / ".staging-0"
     staging.mkdir()
     for split, rows in rows_by_split:
-        columns, index = RecordColumns(0), numbers[split]
+        index = numbers[split]
         numbers[split] += 1
         records = [row_from_json(row) for row in rows if "rejected" not in row]
-        for row in records:
-            columns.add(row)
+        columns = columns_of(records)
         (staging / f"{split}-{index:05d}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-        (staging / f"{split}-{index:05d}.columns").write_bytes(columns.as_bytes())
+        (staging / f"{split}-{index:05d}.columns").write_bytes(b"".join(columns.values()))
         report = ShardReport(split, index, len(rows), RowTotals(), AnnotationTotals(), records=len(records))
-        reports.append(replace(report, contents=columns.contents))
+        reports.append(replace(report, contents=bytes(columns["contents"])))
     return reports
 
 

@@ -7,8 +7,7 @@ from gather import gather_reports
 
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, FinishedShards, RowTotals, ShardReport
 from recordmill.schemas.digests import digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap

@@ -8,8 +8,7 @@ from make_settings import make_settings
 
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, FinishedShards, RowTotals, ShardReport
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
@@ -65,7 +64,7 @@ def make_plan(**changed):
 
 
 def test_shards_with_records_are_named_densely():
-    named = [(shard.name, shard.sidecar, shard.report.index) for shard in name_shards(REPORTS, SETTINGS)]
+    named = [(shard.entry.name, shard.entry.sidecar, shard.report.index) for shard in name_shards(REPORTS, SETTINGS)]
     assert named == [
         ("test-00000-of-00001.tfrecord", "sidecars/test-00000-of-00001.tfrecord.jsonl", 0),
         ("train-00000-of-00002.tfrecord", "sidecars/train-00000-of-00002.tfrecord.jsonl", 0),
@@ -75,7 +74,7 @@ def test_shards_with_records_are_named_densely():
 
 def test_a_name_may_hold_the_number_of_records():
     settings = make_settings(shards=ShardSettings(name="{split}{index:02d}-192x192-{records}.tfrec"))
-    assert [shard.name for shard in name_shards(REPORTS, settings)] == [
+    assert [shard.entry.name for shard in name_shards(REPORTS, settings)] == [
         "test00-192x192-1.tfrec",
         "train00-192x192-2.tfrec",
         "train01-192x192-3.tfrec",

@@ -6,13 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from make_marker import make_marker
 from sidecar_lines import written
+from write_shard import columns_of
 
-from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import row_from_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
 from recordmill.transforms.publishing import duplicates
 from recordmill.transforms.publishing.duplicates import compare_splits, count_moved, describe_moved
-from recordmill.transforms.shards.record_columns import RecordColumns
 
 
 def digest(number):
@@ -90,10 +89,8 @@ def stage(folder, splits):
     """Writes the columns of one shard a split; gives their reports."""
     reports = []
     for split, numbers in splits.items():
-        columns = RecordColumns(0)
-        for number in numbers:
-            columns.add(row_from_json(written("a", sha256=digest(number))))
-        (folder / f"{split}-00000.columns").write_bytes(columns.as_bytes())
+        columns = columns_of(row_from_json(written("a", sha256=digest(number))) for number in numbers)
+        (folder / f"{split}-00000.columns").write_bytes(b"".join(columns.values()))
         counts = len(numbers), RowTotals(), AnnotationTotals()
         reports.append(ShardReport(split, 0, *counts, records=len(numbers)))
     return reports

@@ -2,14 +2,14 @@ import io
 from collections import Counter
 
 import pytest
+from make_settings import make_settings
 from PIL import Image
 
-from recordmill.imaging import ImageSettings, prepare_image
+from recordmill.imaging import prepare_image
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample
 from recordmill.schemas.image_ref import ImageRef, boxes_of
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.dataset import BoxSettings
 from recordmill.transforms.records.annotations import (
     AnnotationCounts,
     DroppedBox,
@@ -25,11 +25,11 @@ LABELS = LabelMap({"cat": 0, "dög": 1, "other": 2})
 def resolve():
     file = io.BytesIO()
     Image.new("RGB", (40, 20)).save(file, "JPEG")
-    settings = ImageSettings()
-    image = prepare_image(file.getvalue(), settings)
+    settings = make_settings()
+    image = prepare_image(file.getvalue(), settings.images)
 
     def run(fields, labels=LABELS):
-        return resolve_annotations(fields, file.getvalue(), image, settings, BoxSettings(), labels), fields
+        return resolve_annotations(fields, file.getvalue(), image, settings, labels), fields
 
     return run
 
@@ -70,7 +70,8 @@ def test_an_image_without_annotations_is_left_alone(resolve):
 
 def test_labels_of_rejected_images_are_counted_by_outcome():
     def count(reason, labels, features='{"label_texts":["cat","emu","gnu"]}'):
-        return count_rejected_labels(ImageRef("a.jpg", "/a.jpg", features=features), reason, labels)
+        ref = ImageRef("a.jpg", "/a.jpg", features=features)
+        return count_rejected_labels(ref, reason, labels, "with_rejected_images")
 
     assert count("unknown_label", LABELS) == {"listed": 3, "unknown_label": 2, "with_rejected_images": 1}
     chosen = LabelMap(LABELS.ids, is_chosen=True)

@@ -13,13 +13,20 @@ from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.imaging.pixels import digest_pixels
 from recordmill.schemas.dataset.sidecar_row import row_from_json, row_to_json
 from recordmill.schemas.example_proto import Example
+from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.features import Feature, parse_example
-from recordmill.schemas.image_ref import Content, ImageRef
+from recordmill.schemas.image_ref import Content, ImageRef, boxes_of
 from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.sources import Source
-from recordmill.transforms.records.convert_image import convert_image, reference_record
+from recordmill.transforms.records.convert_image import (
+    convert_image,
+    exclude_image,
+    reference_record,
+    reject_image,
+)
 
 SETTINGS = make_settings()
 LABELS = LabelMap({"cat": 0, "dog": 1})
@@ -238,3 +245,24 @@ def test_the_row_has_a_difference_hash_where_look_alikes_are_searched_for(pictur
     assert int(row.difference_hash, 16) == prepare_image(draw(1), images).difference_hash
     assert len(row.difference_hash) == 16
     assert convert(ref).row.difference_hash is None
+
+
+def test_the_row_of_an_excluded_thing_says_nothing_that_would_identify_it():
+    features = orjson.dumps(boxes_of([(0, 0, 1, 1)], ["cat"])).decode()
+    ref = ImageRef("ü.jpg", "/u.jpg", 9, length=5, label="cat", spelling="u.jpg", features=features)
+    for each, stage in ((ref, "encode"), (ref.notice("rejected", "not_a_file"), "list")):
+        image = reject_image(each, Rejected("read", "unreadable", "", "0" * 64), LABELS)
+        image = exclude_image(each, image, Exclusions(frozenset({"ü.jpg"})), LABELS)
+        assert (image.record, len(image.excluded)) == (None, 1)
+        assert row_to_json(image.row) == {
+            "key": "",
+            "spelling": None,
+            "bytes": None,
+            "sha256": None,
+            "class": None,
+            "stage": stage,
+            "rejected": None,
+            "detail": "",
+            "left_out": "excluded",
+            "boxes": {"listed": 1, "with_left_out_images": 1},
+        }

@@ -11,7 +11,7 @@ from make_marker import marker_json
 from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.marker import PLAN_VERSION
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
-from recordmill.schemas.dataset.shard_report import DamagedFile
+from recordmill.schemas.dataset.totals import DamagedFile
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records import earlier_datasets

@@ -9,7 +9,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.record_fields import IMAGE_FIELDS
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.records.convert_image import image_record, reencode_image
+from recordmill.transforms.records.convert_image import image_record, reencode_image, reference_record
 
 IMAGE = PreparedImage(b"bytes", "JPEG", 6, 8, 3, None, ())
 REF = ImageRef("in/cät/ü 1.jpg", "/x", label="cät", features='{"image/patient":"p\\u00e4"}')
@@ -44,8 +44,13 @@ def test_a_label_without_a_place_is_rejected():
     assert caught.value.detail == "the label 'stray' is not one of the classes"
 
 
+def record(ref, class_name, class_id, convention, split=""):
+    image = image_record(IMAGE, load_convention(convention), SHA256)
+    return image | reference_record(ref, class_name, class_id, split)
+
+
 def test_the_fields_of_a_record_are_exact():
-    assert image_record(REF, IMAGE, "cät", 3, load_convention("default"), SHA256) == {
+    assert record(REF, "cät", 3, "default") == {
         "encoded": b"bytes",
         "sha256": SHA256.encode(),
         "format": b"jpg",
@@ -64,17 +69,17 @@ def test_the_fields_of_a_record_are_exact():
 
 
 def test_a_format_without_a_name_of_its_own_is_lower_cased():
-    assert image_record(REF, IMAGE, None, None, load_convention("tutorial"), SHA256)["format"] == b"jpeg"
+    assert image_record(IMAGE, load_convention("tutorial"), SHA256)["format"] == b"jpeg"
 
 
 def test_the_names_of_fields_are_listed():
-    fields = image_record(ImageRef("a", "a"), IMAGE, None, None, load_convention("tfrecorder"), SHA256, "train")
+    fields = record(ImageRef("a", "a"), None, None, "tfrecorder", "train")
     assert set(fields) == IMAGE_FIELDS - {"file_sha256"}  # what convert_image adds of the file
     assert (fields["pixels_base64"], fields["split_upper"]) == (b"Ynl0ZXM=", b"TRAIN")
 
 
 def test_an_image_without_a_label_has_no_label_features():
-    fields = image_record(ImageRef("a", "a"), IMAGE, None, None, load_convention("default"), SHA256)
+    fields = record(ImageRef("a", "a"), None, None, "default")
     parsed = parse_example(
         load_convention("default").features, encode_example(load_convention("default").features, fields)
     )
@@ -83,5 +88,5 @@ def test_an_image_without_a_label_has_no_label_features():
 
 def test_a_sources_own_features_are_written():
     feature = Feature("image/patient", "bytes", "image/patient", "")
-    fields = image_record(REF, IMAGE, "cät", 3, load_convention("default"), SHA256)
+    fields = record(REF, "cät", 3, "default")
     assert parse_example([feature], encode_example([feature], fields)) == {"image/patient": "pä".encode()}

@@ -3,10 +3,11 @@ import os
 import numpy as np
 import pytest
 from sidecar_lines import written
+from write_shard import columns_of
 
 from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.digests import order_of
-from recordmill.transforms.shards.record_columns import RecordColumns, as_numbers, read_column
+from recordmill.transforms.shards.shard_files import as_numbers, read_column
 
 ROWS = [
     {**written("a"), "offset": 0, "length": 9, "sha256": f"{5:016x}{1:048x}"},
@@ -15,10 +16,8 @@ ROWS = [
 
 
 def write(folder, rows, seed=7):
-    columns = RecordColumns(seed)
-    for row in rows:
-        columns.add(row_from_json(row))
-    (folder / "train-00003.columns").write_bytes(columns.as_bytes())
+    columns = columns_of(map(row_from_json, rows), seed)
+    (folder / "train-00003.columns").write_bytes(b"".join(columns.values()))
     return columns
 
 
@@ -36,7 +35,7 @@ def test_each_column_comes_back(tmp_path, hashes, expected):
         "contents": [5, 2**64 - 2],
         "hashes": expected,
     }
-    assert as_numbers(columns.contents).tolist() == [5, 2**64 - 2]
+    assert as_numbers(columns["contents"]).tolist() == [5, 2**64 - 2]
 
 
 def test_a_shard_without_records_has_no_numbers(tmp_path):

@@ -10,9 +10,8 @@ import pytest
 from stored_records import read_records
 from write_shard import write_shard
 
-from recordmill.schemas.dataset.shard_report import ShardReport
 from recordmill.schemas.dataset.sidecar_row import row_from_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, ImageTotals, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, ImageTotals, RowTotals, ShardReport
 from recordmill.schemas.digests import digest_of, version_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.storage.dataset_files import shard_path, staging_folder

@@ -12,6 +12,8 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.schemas.label_map import LabelMap
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.run_settings import RunSettings
 from recordmill.transforms.shards import shard_writer
 from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.shard_writer import ShardWriter
@@ -23,7 +25,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are u
 
 @pytest.fixture
 def writer(tmp_path):
-    return ShardWriter(make_settings(), str(tmp_path / "out"), "id", LabelMap({"cat": 0, "dog": 1}), 1, True)
+    run = RunSettings(run_id="r", output=str(tmp_path / "out"), outcome_file="")
+    return ShardWriter(make_settings(), Plan("id", label_map=LabelMap({"cat": 0, "dog": 1})), run, 1, True)
 
 
 @contextmanager
@@ -55,10 +58,10 @@ def test_a_worker_writes_the_shard_that_this_process_would_write(writer, picture
     refs = pictures(9)
     with begin(writer, fork=fork) as workers:
         there = workers.submit("train", 3, refs).result(timeout=60)
-    other = replace(writer, output=str(tmp_path / "here"))
+    other = replace(writer, run=replace(writer.run, output=str(tmp_path / "here")))
     here = other.finish(other.write("train", 3, refs))
     assert replace(there, milliseconds=0) == replace(here, milliseconds=0)
-    assert tree(writer.output) == tree(other.output)
+    assert tree(writer.run.output) == tree(other.run.output)
 
 
 @pytest.mark.parametrize("fork", [True, False])
@@ -205,7 +208,7 @@ def sleep(*_):
     time.sleep(300)
 
 shard_writer.ShardWriter.write = sleep
-writer = shard_writer.ShardWriter(None, "", "", None, 1, True)
+writer = shard_writer.ShardWriter(None, None, None, 1, True)
 with worker_processes.workers_allowed(fork=True):
     worker_processes.WorkerProcesses(writer, writer, 1, 1000).submit("train", 0, [])
     while not os.path.exists(sys.argv[1]):

@@ -3,7 +3,7 @@
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from operator import attrgetter
 
@@ -86,9 +86,6 @@ def _literal(value: bytes | str | float) -> str:
     return json.dumps(text, ensure_ascii=False) if isinstance(text, str) else repr(text)
 
 
-Describer = Callable[[StagedDataset], Iterable[tuple[str, Iterable[bytes]]]]
-
-
 def describe_label_map(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
     """Makes the label map of TensorFlow's Object Detection API, if the convention has a file for it: `label_map.pbtxt`.
 
@@ -163,27 +160,20 @@ def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes
     for shard in dataset.shards if dataset.settings.index_files else ():
         places = parse_places(dataset.read_column(shard.report, "places"))[:, :2].tolist()
         lines = "".join(f"{offset} {length + FRAMING_BYTES}\n" for offset, length in places)
-        yield index_name(shard.name), [lines.encode()]
-
-
-DESCRIBERS: tuple[Describer, ...] = (
-    describe_card,
-    describe_label_map,
-    describe_tfds,
-    describe_schema,
-    describe_croissant,
-    describe_records,
-    describe_versions,
-    describe_report_data,
-    describe_index,
-)
-"""All describers, in the order in which the marker lists their files."""
+        yield index_name(shard.entry.name), [lines.encode()]
 
 
 def describe_dataset(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
     """Yields the name below the output folder and the content of every file that describes a dataset.
 
-    Consume each content before asking for the next file.
+    Their order is that of the marker. Consume each content before asking for the next file.
     """
-    for describe in DESCRIBERS:
-        yield from describe(dataset)
+    yield from describe_card(dataset)
+    yield from describe_label_map(dataset)
+    yield from describe_tfds(dataset)
+    yield from describe_schema(dataset)
+    yield from describe_croissant(dataset)
+    yield from describe_records(dataset)
+    yield from describe_versions(dataset)
+    yield from describe_report_data(dataset)
+    yield from describe_index(dataset)

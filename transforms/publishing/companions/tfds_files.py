@@ -27,24 +27,20 @@ _REFUSED_FIELDS = {
 }
 
 
-class NoTemplateError(ValueError):
-    """TFDS cannot read the dataset; the message is the rest of a sentence after `because`."""
+def find_template(settings: DatasetSettings) -> tuple[str, str]:
+    """The template by which TFDS finds the files of any split, and an empty text.
 
-
-def file_template(settings: DatasetSettings) -> str:
-    """The template by which TFDS finds the files of any split.
-
-    Raises:
-        NoTemplateError: there is none, or TFDS could not read the files.
+    If there is none, or TFDS could not read the files: an empty template, and why, as the rest of a sentence after
+    `because`.
     """
     if settings.compression != "none":
-        raise NoTemplateError(f"its files are compressed ({settings.compression})")
+        return "", f"its files are compressed ({settings.compression})"
     layout = ExampleLayout(settings)
     for split in settings.splits.names:
         if not re.fullmatch(r"[\w-]+", split) or split == "all":  # core/splits.py: _SUB_SPEC_RE
-            raise NoTemplateError(f"TFDS cannot ask for a split called `{split}`")
+            return "", f"TFDS cannot ask for a split called `{split}`"
         if not settings.shards.name and split in layout.convention.split_words:
-            raise NoTemplateError(f"its files say `{layout.convention.split_words[split]}` for the split `{split}`")
+            return "", f"its files say `{layout.convention.split_words[split]}` for the split `{split}`"
     written: dict[tuple[str | None, ...], str] = {
         ("split", "", None): "{SPLIT}",
         ("name", "", None): _literal(settings.name),
@@ -56,9 +52,9 @@ def file_template(settings: DatasetSettings) -> str:
     for text, field, form, conversion in Formatter().parse(layout.shard_name):
         if (field, form, conversion) not in written:
             other = f"TFDS writes five digits, and its shards are named by `{{{field}:{form}}}`"
-            raise NoTemplateError(_REFUSED_FIELDS.get(field or "", other))
+            return "", _REFUSED_FIELDS.get(field or "", other)
         template += _literal(text) + written[field, form, conversion]
-    return template.replace("{SHARD_INDEX}-of-{NUM_SHARDS}", "{SHARD_X_OF_Y}")
+    return template.replace("{SHARD_INDEX}-of-{NUM_SHARDS}", "{SHARD_X_OF_Y}"), ""
 
 
 def _literal(text: str) -> str:
@@ -67,11 +63,8 @@ def _literal(text: str) -> str:
 
 def why_not_tfds(dataset: StagedDataset) -> str:
     """Why TFDS cannot read the dataset, as the rest of a sentence after `because`; empty if it can."""
-    try:
-        file_template(dataset.settings)
-    except NoTemplateError as error:
-        return str(error)
-    return "" if dataset.sure_features else "each feature is missing somewhere, and it has no optional ones"
+    nothing_is_sure = "each feature is missing somewhere, and it has no optional ones"
+    return find_template(dataset.settings)[1] or ("" if dataset.sure_features else nothing_is_sure)
 
 
 def describe_tfds(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -91,7 +84,7 @@ def describe_tfds(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]
 def _dataset_info(dataset: StagedDataset, features: Iterable[Feature]) -> dict[str, Any]:
     marker, about = dataset.marker, dataset.settings.about
     written = format_count(marker.ledger.written, marker.unit) + (f" by {about.creator}" if about.creator else "")
-    template = file_template(dataset.settings)
+    template, _ = find_template(dataset.settings)
     info: dict[str, Any] = {
         "name": _dataset_name(marker.name),
         "version": about.version or "1.0.0",

@@ -7,8 +7,7 @@ from apache_beam import coders
 from gather import gather_reports
 
 from recordmill.schemas.dataset.json_values import from_json, to_json
-from recordmill.schemas.dataset.shard_report import FinishedShards, ShardReport
-from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, RowTotals
+from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, FinishedShards, RowTotals, ShardReport
 from recordmill.transforms import convert_shards  # noqa: F401  # registers the coder
 
 

@@ -79,6 +79,11 @@ def test_the_size_aimed_at_decides_the_number_of_shards(size, growth, expected):
     assert plan.estimated_bytes == {"train": 100 * MB * growth}
 
 
+def test_fixed_cuts_do_not_depend_on_the_estimate():
+    settings = replace(splits(train=1.0), shards=ShardSettings(size="10MB", cuts="fixed"))
+    assert {len(plan_of(settings=settings, growth=growth).starts["train"]) for growth in (0.1, 1.0, 9.0)} == {16}
+
+
 def test_a_count_above_the_number_of_images_is_lowered_and_said():
     plan = plan_of(IMAGES[48:52], replace(splits(train=1.0), shards=ShardSettings(count=9)))
     assert len(plan.starts["train"]) == 4

@@ -26,6 +26,7 @@ from recordmill.transforms.inputs.listing.folder_sketch import ARCHIVE_ENDINGS, 
 from recordmill.transforms.inputs.listing.local_folders import Ignore, normal_path
 from recordmill.transforms.inputs.listing.named_files import size_and_version
 from recordmill.transforms.inputs.manifests.recognise_columns import HELD, OBJECTS
+from recordmill.transforms.inputs.tables.parquet import bytes_type_fault
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 MOST_NAMES = 1000
@@ -174,11 +175,11 @@ def _columns_of(uri: str) -> bytes:
         first = batch.to_pylist()[0] if batch is not None and len(batch) else {}
 
     def shown(column: pa.Field) -> str:
-        kind = column.type.value_type if pa.types.is_list(column.type) else column.type
-        inner = {kind.field(at).name for at in range(kind.num_fields)} if pa.types.is_struct(kind) else set()
-        if pa.types.is_binary(kind) or "bytes" in inner:
+        if not bytes_type_fault(pa.schema([column]), column.name):
             return HELD
-        return OBJECTS if "bbox" in inner else first.get(column.name) or ""
+        kind = column.type.value_type if pa.types.is_list(column.type) else column.type
+        has_boxes = pa.types.is_struct(kind) and any(kind.field(at).name == "bbox" for at in range(kind.num_fields))
+        return OBJECTS if has_boxes else first.get(column.name) or ""
 
     values = [shown(each) for each in schema]
     stream_of_text = io.StringIO()

@@ -50,19 +50,19 @@ def test_what_the_user_leaves_alone_is_not_seen(look):
 def test_a_few_files_are_read_a_little(look):
     texts = {f"labels/{number:02}.txt": "0 " * 999 for number in range(99)}
     packed = gzip.compress(b"uri,label\n1.jpg,cat\n")
-    objects = {
-        "objects": [{"bbox": [[1.0, 2.0, 3.0, 4.0]], "category": [0]}],
-        "parts": [[{"bbox": [1.0], "category": 0}]],
-    }
-    table = pa.table(
-        {"image": [{"bytes": b"x", "path": "1.jpg"}], "raw": [b"x"], "label": [3], "text": ['a, "b"'], **objects}
-    )
+    columns = {"image": {"bytes": b"x", "path": "1.jpg"}, "raw": b"x", "label": 3, "text": 'a, "b"', "several": [b"x"]}
+    boxes = {"objects": {"bbox": [[1.0, 2.0, 3.0, 4.0]], "category": [0]}, "parts": [{"bbox": [1.0], "category": 0}]}
+    table = pa.table({name: [value] for name, value in (columns | boxes).items()})
+    table = table.append_column("large", pa.array([b"x"], pa.large_binary())).append_column("label", [["twice"]])
     pq.write_table(table, stream := io.BytesIO())
     sketch = look({**texts, "a.json": "{}", "b.csv.gz": packed, "c.parquet": stream.getvalue(), "1.jpg": "jpeg"})
     assert sketch.heads == {
         "a.json": b"{}",
         "b.csv.gz": b"uri,label\n1.jpg,cat\n",
-        "c.parquet": (b'image,raw,label,text,objects,parts\r\n<bytes>,<bytes>,,"a, ""b""",<objects>,<objects>\r\n'),
+        "c.parquet": (
+            b"image,raw,label,text,several,objects,parts,large,label\r\n"
+            b'<bytes>,<bytes>,twice,"a, ""b""",,<objects>,<objects>,<bytes>,twice\r\n'
+        ),
         "labels/00.txt": ("0 " * 999)[:1024].encode(),
         "labels/01.txt": ("0 " * 999)[:1024].encode(),
         "labels/02.txt": ("0 " * 999)[:1024].encode(),

@@ -231,5 +231,5 @@ def _read_parquet_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
         raise Rejected("read", "changed", str(error)) from None
     if data is None:
         place = f"{posixpath.basename(ref.uri)}, row {ref.offset + 1}"
-        raise Rejected("read", "bad_row", f"{place}, column {column!r}: there are no bytes")
+        raise Rejected("read", "bad_row", f"{place}, column {column!r}: there are no bytes: embed the image")
     return data

@@ -167,7 +167,7 @@ def _ask_for_splits(sketch: FolderSketch) -> str:
     words = ", ".join(f"{folder}: {split}" for folder, split in splits.items())
     as_splits = f"--set source.class_from={class_from} --set 'splits.from_folders={{{words}}}'"
     as_classes = f"--set 'labels.classes=[{', '.join(folders)}]'"
-    return f"{', '.join(splits)} may be splits: if they are, add {as_splits}; if they are classes, {as_classes}"
+    return f"{', '.join(splits)} may be splits: if they are, add {as_splits}; if they are classes, add {as_classes}"
 
 
 def _as_classes(sketch: FolderSketch, source: Mapping[str, Any], masks: str) -> Recognised:

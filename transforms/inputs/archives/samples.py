@@ -74,9 +74,10 @@ def _has_wrapper(inside: FolderSketch) -> bool:
 
 def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recognised:
     source: dict[str, Any] = {"kind": "archives", "labels": "beside"}
-    if not inside.top.beside_images(".cls"):
+    has_label, has_caption, has_json = map(inside.top.beside_images, (".cls", ".txt", ".json"))
+    if not has_label:
         source["label_part"] = ""
-    if inside.top.beside_images(".txt"):
+    if has_caption:
         source["features_from"] = {"image/caption": {"part": "txt", "default": ""}}
     if splits := given_splits("from_source", sketch.archive_words()):
         ending = r"\.t(?:ar|gz)" if sketch.all_ending(".tgz") else r"\.tar"
@@ -84,7 +85,7 @@ def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recogn
     label = sketch.heads.get(f"{name}/.cls", b"").strip()
     ids = {"labels": {"ids": "integers"}} if label.lstrip(b"-").isdigit() else {}
     needs = ""
-    if inside.top.beside_images(".json") and not inside.top.beside_images(".cls") and "features_from" not in source:
+    if has_json and not has_label and not has_caption:
         needs = "its .json files are not read: add --set source.label_part=json.KEY, or '' for images without labels"
     settings = {"source": source, **splits, **ids}
     return Recognised(settings, f"WebDataset's samples in {name}", needs=needs, needed_keys=("source.label_part",))

@@ -39,6 +39,7 @@ _MASK = re.compile(r"(.+?)([ _.-](?:mask|seg|segmentation|groundtruth))s?[ _-]?[
 """The name of a mask, without its extension: the image's name, and what follows it."""
 
 _LOSSLESS = (".png", ".gif", ".bmp", ".tif")
+"""The extensions of masks that have the name of their image, a JPEG."""
 
 _UNLABELLED = "add --set source.class_from=none to convert all images without labels"
 

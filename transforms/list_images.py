@@ -3,15 +3,21 @@
 Listing happens in the pipeline, not in the launcher, so the job's graph contains no list of files.
 """
 
+import errno
 import os
-from collections.abc import Collection, Generator, Iterable, Iterator
+import re
+import shlex
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence, Set
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
-from typing import Any
+from itertools import accumulate, chain, islice, pairwise
+from typing import Any, TypeVar
 
 import apache_beam as beam
+import orjson
+from apache_beam import coders
 from apache_beam.pvalue import TaggedOutput
 
 from recordmill import storage
@@ -19,16 +25,57 @@ from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import Input, ListingSettings, SourceSettings
+from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.stores.versioned_object import version_of
-from recordmill.transforms.inputs.listing.cut_inputs import Part, cut_input, merge_listings
 from recordmill.transforms.inputs.listing.folder_sketch import likely_splits
-from recordmill.transforms.inputs.listing.local_folders import escape_path, normal_path, walk_folder, why_ignored
-from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.listing.named_files import explain_os_error
+from recordmill.transforms.inputs.listing.patterns import Ignore, compile_pattern, escape_path, normal_path, why_ignored
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.shards.progress import PROGRESS
 
 BATCH_SIZE = 1024
 """The most references in a batch: about 200 KB."""
+
+MOST_PARTS = 64
+"""The most parts of an input."""
+
+LISTINGS = 8
+"""Parts of a store's input that one process lists at once."""
+
+_DEPTH = 3  # levels of folders in which to look for cuts
+_MOST_NAMES = 1_000  # names of a store's folder that are read to find cuts: one page
+_MOST_FOLDERS = 25_000  # the same if its first page has only folders
+_CHUNK = 1_000
+
+T = TypeVar("T")
+
+IgnoredAt = Callable[[str], tuple[str, str]]
+"""Returns the outermost ignored folder of a path, or the path itself, and the reason; empty if it is not ignored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of an input; by default, all of it. Parts are listed in parallel, and together are exactly the input.
+
+    On a store, a part is a range of names, cut where folders begin. On this machine, a part is some folders, or
+    everything else. An ignored folder is never cut, because it counts as one entry.
+
+    Attributes:
+        input: the input.
+        start: on a store, the first path of its range.
+        end: the first path after its range; empty: it has no end.
+        folders: on this machine, the folders to walk.
+        without: folders below them that belong to other parts.
+    """
+
+    input: Input
+    start: str = ""
+    end: str = ""
+    folders: tuple[str, ...] = ("",)
+    without: frozenset[str] = frozenset()
+
+
+coders.registry.register_coder(Part, coders.PickleCoder)
 
 
 class NoReferenceError(Exception):
@@ -223,6 +270,194 @@ def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:
         if reason := why_ignored(settings, path[:at], True):
             return path[:at], reason
     return path, why_ignored(settings, path, False)
+
+
+def walk_folder(root: str, ignore: Ignore, below: str = "", without: Set[str] = frozenset()) -> Iterator[ImageRef]:
+    """Yields every file below a folder, and a notice of everything that is not a plain, readable file.
+
+    The key of each is its path below the root, `/`-separated, as the file system spells it; its URI is not set.
+
+    An ignored folder counts as one entry and is not entered. Links are followed. A link back to a folder on its own
+    path is a `fatal` entry, because following it would never end. So is a folder that cannot be read, because the
+    number of its images is unknown. Their details say how to leave them out.
+
+    Beam's own match silently skips unreadable files, linked folders and names with `[`, and fails on a name that is not
+    UTF-8.
+
+    Args:
+        root: the folder; keys are paths below it.
+        ignore: decides what to ignore.
+        below: the folder below the root to walk; empty: the root itself.
+        without: folders below the root that are not entered.
+    """
+    ancestors = []
+    try:
+        for path in accumulate(["", *below.split("/")] if below else [""], os.path.join):
+            status = os.stat(os.path.join(root, path) if path else root)
+            ancestors.append((status.st_dev, status.st_ino))
+    except OSError as error:
+        if not below:
+            yield ImageRef("", "").notice(
+                "fatal", "missing_input", f"the input cannot be read ({explain_os_error(error)})"
+            )
+            return
+    yield from _walk(root, below, ignore, tuple(ancestors), without)
+
+
+def _walk(
+    root: str, below: str, ignore: Ignore, ancestors: tuple[tuple[int, int], ...], without: Set[str]
+) -> Iterator[ImageRef]:
+    try:
+        with os.scandir(os.path.join(root, below) if below else root) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        yield ImageRef(below, "").notice("fatal", "folder_vanished", "the folder vanished while being listed")
+        return
+    except OSError as error:
+        detail = f"the folder cannot be read ({explain_os_error(error)}): make it readable{_or_leave_out(below, True)}"
+        yield ImageRef(below, "").notice("fatal", "unreadable_folder", detail)
+        return
+    if not found:
+        what = "folder" if below else "input"
+        yield ImageRef(below, "").notice("warning", "empty_folder", f"the {what} is empty")
+    for entry in found:
+        path = f"{below}/{entry.name}" if below else entry.name
+        try:
+            is_folder = entry.is_dir()
+            if reason := ignore(path, is_folder):
+                yield ImageRef(path, "").notice("ignored", reason)
+                continue
+            status = entry.stat()
+            identity = (status.st_dev, status.st_ino)
+            if is_folder and identity in ancestors:
+                detail = f"the link leads back to a folder that holds it: remove it{_or_leave_out(path, True)}"
+                yield ImageRef(path, "").notice("fatal", "link_loop", detail)
+            elif is_folder:
+                yield from () if path in without else _walk(root, path, ignore, (*ancestors, identity), without)
+            elif entry.is_file():
+                yield ImageRef(path, "", status.st_size, str(status.st_mtime_ns))
+            else:
+                detail = "a device, socket or pipe is not an image"
+                yield ImageRef(path, "").notice("rejected", "not_a_file", detail)
+        except OSError as error:
+            yield _describe_broken(path, entry, ignore, error)
+
+
+def _describe_broken(path: str, entry: os.DirEntry[str], ignore: Ignore, error: OSError) -> ImageRef:
+    if isinstance(error, FileNotFoundError):
+        missing = "the link leads nowhere" if entry.is_symlink() else "the file vanished while being listed"
+        return ImageRef(path, "").notice("rejected", "vanished", missing)
+    if error.errno != errno.ELOOP:
+        return ImageRef(path, "").notice("rejected", "unreadable", explain_os_error(error))
+    if reason := ignore(path, False):
+        return ImageRef(path, "").notice("ignored", reason)
+    detail = f"the link leads to itself: remove it{_or_leave_out(path, False)}"
+    return ImageRef(path, "").notice("fatal", "link_loop", detail)
+
+
+def _or_leave_out(path: str, is_folder: bool) -> str:
+    """The end of a message: the flag that ignores this one path; empty if no flag can name it."""
+    try:
+        # A backslash escapes gitignore's special characters; JSON is valid YAML.
+        pattern = re.sub(r"[][*?\\]| $", r"\\\g<0>", f"/{path}/" if is_folder else f"/{path}")
+        value = shlex.quote(f"ignore=[{orjson.dumps(pattern).decode()}]")
+    except TypeError:  # a name that is not UTF-8, or the input itself
+        return ""
+    return f", or leave it out by --set {value}" if path else ""
+
+
+def cut_input(source_input: Input, ignored_at: IgnoredAt) -> list[Part]:
+    """Cuts an input into parts, in the order of its paths; one part if it cannot be cut."""
+    root = source_input.path
+    if not storage.is_local(root):
+        prefix = root.rstrip("/") + "/"
+        cuts: list[str] = []
+        with suppress(OSError):  # the listing reports it
+            cuts = normalize_cuts(_find_cuts(prefix), ignored_at) if storage.starts_anywhere(prefix) else []
+        return [Part(source_input, *each) for each in pairwise(["", *cuts, ""])]
+    folders = _find_folders(root, ignored_at)
+    if len(folders) < 2:
+        return [Part(source_input)]
+    groups = min(len(folders), MOST_PARTS)
+    shares = (tuple(folders[number::groups]) for number in range(groups))
+    return [
+        Part(source_input, without=frozenset(folders)),
+        *(Part(source_input, folders=share) for share in shares),
+    ]
+
+
+def normalize_cuts(cuts: Iterable[str], ignored_at: IgnoredAt) -> list[str]:
+    """Sorts cuts, moves those inside an ignored folder to its beginning, and keeps at most `MOST_PARTS` - 1."""
+    moved = set()
+    for cut in cuts:
+        at, reason = ignored_at(cut)
+        moved.add(f"{at}/" if reason and at != cut else cut)
+    ordered = sorted(moved - {""})
+    step = -(-len(ordered) // (MOST_PARTS - 1))
+    return ordered[::step] if ordered else []
+
+
+def _find_cuts(prefix: str) -> list[str]:
+    """Finds where folders of a store begin, level by level, until there are enough."""
+    cuts: list[str] = []
+    level = [""]
+    for _ in range(_DEPTH):
+        entries = in_parallel(lambda below: _names_in(prefix + below), level)
+        level = [
+            below + name for below, names in zip(level, entries, strict=True) for name in names if name.endswith("/")
+        ]
+        cuts += level
+        if len(cuts) >= LISTINGS or not level:
+            break
+    return cuts
+
+
+def _names_in(folder: str) -> list[str]:
+    names = storage.folder_entries(folder, _MOST_NAMES)
+    has_more_folders = len(names) == _MOST_NAMES and all(name.endswith("/") for name in names)
+    return storage.folder_entries(folder, _MOST_FOLDERS) if has_more_folders else names
+
+
+def _find_folders(root: str, ignored_at: IgnoredAt) -> list[str]:
+    """Finds disjoint folders, level by level, until there are enough; links are left to the remaining part."""
+    level, kept = [""], list[str]()
+    for _ in range(_DEPTH):
+        deeper = []
+        for below in level:
+            found = []
+            folder = os.path.join(root, below) if below else root
+            with suppress(OSError), os.scandir(folder) as entries:  # the walk reports it
+                for entry in entries:
+                    path = f"{below}/{entry.name}" if below else entry.name
+                    if entry.is_dir(follow_symlinks=False) and ignored_at(f"{path}/")[0] != path:
+                        found.append(path)
+            deeper += found
+            kept += [below] if below and not found else []
+        if not deeper or len(deeper) + len(kept) >= LISTINGS:
+            return sorted([*kept, *deeper])
+        level = deeper
+    return sorted([*kept, *level])
+
+
+def merge_listings(listings: Sequence[Callable[[], Iterator[T]]]) -> Iterator[T]:
+    """Runs up to `LISTINGS` listings at a time, and yields what they yield in the order of arrival.
+
+    Raises:
+        Exception: the first error of a listing; the others end.
+    """
+    left = iter(listings)
+    with ThreadPoolExecutor(LISTINGS, thread_name_prefix="recordmill-list") as pool:
+
+        def read_on(listing: Iterator[T]) -> Future[tuple[list[T], Iterator[T]]]:
+            return pool.submit(lambda: (list(islice(listing, _CHUNK)), listing))
+
+        reading = {read_on(start()) for start in islice(left, LISTINGS)}
+        while reading:
+            done, reading = wait(reading, return_when=FIRST_COMPLETED)
+            for each in done:
+                chunk, listing = each.result()
+                reading |= {read_on(listing)} if chunk else {read_on(start()) for start in islice(left, 1)}
+                yield from chunk
 
 
 @dataclass

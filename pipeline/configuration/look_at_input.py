@@ -21,11 +21,11 @@ from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.storage.many_files import map_each
 from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.storage.stores.store import in_parallel
-from recordmill.transforms.inputs.archives.members import Limits, list_members
+from recordmill.transforms.inputs.archive_members import Limits, list_members
 from recordmill.transforms.inputs.listing.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names, begins_with_split
-from recordmill.transforms.inputs.listing.local_folders import Ignore, normal_path
 from recordmill.transforms.inputs.listing.named_files import size_and_version
-from recordmill.transforms.inputs.manifests.recognise_columns import HELD, OBJECTS
+from recordmill.transforms.inputs.listing.patterns import Ignore, normal_path
+from recordmill.transforms.inputs.tables.known_tables import HELD, OBJECTS
 from recordmill.transforms.inputs.tables.parquet import bytes_type_fault
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 

@@ -17,10 +17,10 @@ from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import format_count, printable, show_names
 from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, USUAL_WORDS, FolderSketch, stems_of
-from recordmill.transforms.inputs.listing.local_folders import Ignore, compile_globs, why_ignored
-from recordmill.transforms.inputs.manifests.recognise_columns import why_no_columns
+from recordmill.transforms.inputs.listing.patterns import Ignore, compile_globs, why_ignored
 from recordmill.transforms.inputs.sources import Recognised, load_source, source_names
 from recordmill.transforms.inputs.sources.class_folders import likely_classes
+from recordmill.transforms.inputs.tables.known_tables import why_no_columns
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 _WORKBOOKS = (".xlsx", ".xls", ".ods")

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from recordmill.transforms.inputs.listing import local_folders
+from recordmill.transforms.list_images import walk_folder
 
 SETTINGS = {"shards.count": 3, "splits.fractions": {"train": 0.7, "test": 0.3}}
 
@@ -134,7 +134,7 @@ def test_another_order_of_creation(convert, collection, reference, tmp_path):
 
 
 def test_another_order_of_listing(convert, collection, reference, tmp_path, monkeypatch):
-    walk, calls = local_folders.walk_folder, []
+    walk, calls = walk_folder, []
 
     def backwards(*arguments):
         calls.append(arguments)

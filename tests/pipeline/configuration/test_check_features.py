@@ -13,7 +13,6 @@ from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature, FeatureFunction
 from recordmill.schemas.settings.dataset import DatasetSettings, ShardSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
@@ -25,6 +24,7 @@ from recordmill.transforms.inputs.sources.tfrecords import Tfrecords
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.inputs.tables.cells import ColumnSettings
+from recordmill.transforms.inputs.tables.manifest_columns import Columns
 from recordmill.transforms.records.annotations import resolve_annotations
 from recordmill.transforms.records.convert_image import image_record, reference_record
 

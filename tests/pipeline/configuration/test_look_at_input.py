@@ -13,7 +13,7 @@ from recordmill.pipeline.configuration import look_at_input as module
 from recordmill.pipeline.configuration.look_at_input import look_at_input
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Names
-from recordmill.transforms.inputs.listing.local_folders import why_ignored
+from recordmill.transforms.inputs.listing.patterns import why_ignored
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 

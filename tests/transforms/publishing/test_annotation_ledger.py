@@ -14,9 +14,9 @@ from recordmill.schemas.dataset.totals import (
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.dataset import LossLimits, RejectionLimits
-from recordmill.transforms.inputs.manifests.columns import Columns
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.yolo import Yolo
+from recordmill.transforms.inputs.tables.manifest_columns import Columns
 from recordmill.transforms.publishing.ledger import check_boxes, check_labels, describe_annotations
 
 

@@ -1,1 +1,1 @@
-"""Folders, file names, paths found in data, and files next to images."""
+"""Names and patterns, paths found in data, and files next to images."""

@@ -1,9 +1,20 @@
-"""Users' regular expressions, on an engine that never backtracks: no pattern or name can hang a worker."""
+"""Users' patterns, in gitignore's syntax or as regular expressions, and the paths of an input that they select.
 
+Regular expressions run on an engine that never backtracks: no pattern or name can hang a worker.
+"""
+
+import unicodedata
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import pathspec
 import re2
+
+from recordmill.schemas.settings.source import ListingSettings
+
+Ignore = Callable[[str, bool], str]
+"""Takes a path and whether it is a folder; returns the reason code for ignoring it, or the empty string."""
 
 MAX_LETTERS = 1000
 """The longest pattern: search time grows with its length, and at two thousand a name can take seconds."""
@@ -53,3 +64,45 @@ def check_template(text: str, key: str, *names: str) -> None:
     except (LookupError, ValueError, AttributeError, TypeError):
         known = " and ".join(f"{{{name}}}" for name in sorted(names)) or "no names"
         raise ValueError(f"{key} is {text!r}: it can use only {known} in braces") from None
+
+
+SYSTEM_NAMES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
+"""Files and folders that operating systems create; they are never images."""
+
+
+def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
+    """The reason for ignoring a path: `system_file`, `hidden`, `ignored` or `settings.not_included`; empty if none."""
+    # Patterns are in NFC too, and can only be compared with text.
+    path = normal_path(path) or escape_path(path)
+    name = path.rpartition("/")[2]
+    if name in SYSTEM_NAMES:
+        return "system_file"
+    if name.startswith(".") and name != "..":  # no folder lists `..`, and archive members with it are rejected
+        return "hidden"
+    if settings.ignore and compile_globs(settings.ignore).match_file(f"{path}/" if is_folder else path):
+        return "ignored"
+    if settings.include and not is_folder and not compile_globs(settings.include).match_file(path):
+        return settings.not_included
+    return ""
+
+
+def normal_path(path: str) -> str | None:
+    """A path in NFC; None if it is not valid text."""
+    if path.isascii():
+        return path
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return None
+    return unicodedata.normalize("NFC", path)
+
+
+def escape_path(path: str) -> str:
+    """A path as valid text: bytes that are not UTF-8 become backslash escapes."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+@cache
+def compile_globs(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
+    """Compiles patterns in gitignore's syntax."""
+    return pathspec.GitIgnoreSpec.from_lines(patterns)

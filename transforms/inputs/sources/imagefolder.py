@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
-from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn
-from recordmill.transforms.inputs.manifests.recognise_columns import column_names
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.source import Source
+from recordmill.transforms.inputs.tables.known_tables import column_names
+from recordmill.transforms.inputs.tables.manifest_columns import Columns, FeatureColumn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

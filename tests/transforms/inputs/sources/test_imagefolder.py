@@ -1,9 +1,9 @@
 import pytest
 
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.inputs.manifests.columns import FeatureColumn
 from recordmill.transforms.inputs.sources.imagefolder import ImageFolder
 from recordmill.transforms.inputs.sources.source import list_file
+from recordmill.transforms.inputs.tables.manifest_columns import FeatureColumn
 
 
 def test_rows_name_images_next_to_them(tmp_path):

@@ -3,9 +3,9 @@ import gzip
 import pytest
 
 from recordmill.schemas.image_ref import ImageRef, Notice
-from recordmill.transforms.inputs.manifests.columns import Columns, FeatureColumn
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.source import list_file
+from recordmill.transforms.inputs.tables.manifest_columns import Columns, FeatureColumn
 
 COLUMNS = Columns(uri="path", label="class")
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.manifests.columns import (
+from recordmill.transforms.inputs.tables.manifest_columns import (
     boxes_from,
     feature_value,
     list_of,

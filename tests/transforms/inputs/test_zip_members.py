@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import BadPacking, read_zip_member
-from recordmill.transforms.inputs.archives.members import Limits, zip_members
+from recordmill.transforms.inputs.archive_members import Limits, zip_members
 
 LIMITS = Limits(10_000_000, 100, 100)
 FILES = {"cat/1.jpg": b"one" * 50, "dög/1.jpg": bytes(range(256)) * 4, "empty": b"", "a folder/": b""}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.packing import Gzip
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.archives.members import Limits, Member, tar_members
+from recordmill.transforms.inputs.archive_members import Limits, Member, tar_members
 
 LIMITS = Limits(10_000, 100, 100)
 FILES = {"cat/1.jpg": b"one", "dög/" + "n" * 200 + ".jpg": bytes(600), "empty": b""}

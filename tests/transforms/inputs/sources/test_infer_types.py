@@ -5,8 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from recordmill.transforms.inputs.sources.table import ColumnTypes, parquet_type
 from recordmill.transforms.inputs.tables.cells import ColumnSettings
-from recordmill.transforms.inputs.tables.infer_types import ColumnTypes, parquet_type
 from recordmill.transforms.inputs.tables.read_table import TableFormat, read_table
 
 

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from recordmill.transforms.inputs.archives.samples import are_in_one_folder, recognise_archives
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.sources.archives import are_in_one_folder, recognise_archives
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,20 @@ from hypothesis import strategies as st
 
 from recordmill import storage
 from recordmill.schemas.settings.source import Input, ListingSettings
-from recordmill.transforms.inputs.listing import cut_inputs
-from recordmill.transforms.inputs.listing.cut_inputs import Part, cut_input, merge_listings, normalize_cuts
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
-from recordmill.transforms.list_images import ListReferences, Tally, _ignored_at, conclude, list_images, list_part
+from recordmill.transforms.list_images import (
+    MOST_PARTS,
+    ListReferences,
+    Part,
+    Tally,
+    _ignored_at,
+    conclude,
+    cut_input,
+    list_images,
+    list_part,
+    merge_listings,
+    normalize_cuts,
+)
 
 SOURCE, SETTINGS = ClassFolders(), ListingSettings(ignore=("skipped/", "*.txt"), include=("*.jpg", "*.png"))
 IGNORED_AT = partial(_ignored_at, settings=SETTINGS)
@@ -159,10 +169,10 @@ def test_of_many_files_one_page_is_read(store):
 
 def test_there_are_never_more_parts_than_that(store, tmp_path):
     store([f"{number:04d}/1.jpg" for number in range(900)])
-    assert len(cut_input(Input(BUCKET), IGNORED_AT)) <= cut_inputs.MOST_PARTS
+    assert len(cut_input(Input(BUCKET), IGNORED_AT)) <= MOST_PARTS
     for number in range(100):
         (tmp_path / f"{number:04d}").mkdir()
-    assert len(cut_input(Input(str(tmp_path)), IGNORED_AT)) == cut_inputs.MOST_PARTS + 1
+    assert len(cut_input(Input(str(tmp_path)), IGNORED_AT)) == MOST_PARTS + 1
 
 
 @pytest.mark.parametrize("names", [[], ["cat/"], [".git/1"], ["1.jpg"]])

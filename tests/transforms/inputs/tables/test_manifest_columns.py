@@ -6,7 +6,7 @@ import pytest
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.manifests.columns import CellReader, Columns, Entry, FeatureColumn, FeatureFrom
+from recordmill.transforms.inputs.tables.manifest_columns import CellReader, Columns, Entry, FeatureColumn, FeatureFrom
 
 
 def reader(features=None, fractions=False, class_names=None, **columns):

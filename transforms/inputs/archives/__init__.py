@@ -1,1 +1,0 @@
-"""The members of archives, found by reading headers only, and grouped into samples."""

@@ -1,1 +1,0 @@
-"""Manifests: tables whose rows describe images."""

@@ -21,7 +21,7 @@ import apache_beam as beam
 import psutil
 from apache_beam.metrics import monitoring_infos
 
-from recordmill.pipeline.configuration.job import Job
+from recordmill.pipeline.attempt import Job
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.errors import Outcome

@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from recordmill import storage
+from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.preflight import normal_path
-from recordmill.pipeline.reader_command import reader_parser, run_reader
-from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.analyze_dataset import analyze_dataset
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
 from recordmill.schemas.errors import LoadError, RecordmillError

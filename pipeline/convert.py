@@ -16,8 +16,8 @@ from recordmill.pipeline.configuration.config import iter_overrides
 from recordmill.pipeline.configuration.options import LaunchOptions, check_options, parse_options
 from recordmill.pipeline.configuration.setting_errors import as_yaml
 from recordmill.pipeline.run import build
-from recordmill.pipeline.runners.job_server import QUIET_LOGGERS
-from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.pipeline.runners import QUIET_LOGGERS
+from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.schemas.errors import INTERRUPTED, ConversionError, Outcome, UsageError
 

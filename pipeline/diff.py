@@ -10,10 +10,10 @@ import orjson
 from rich.console import Console
 
 from recordmill import storage
+from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.preflight import find_folder, read_exclusions
 from recordmill.pipeline.configuration.resolve_settings import resolve_settings
-from recordmill.pipeline.reader_command import reader_parser, run_reader
 from recordmill.reading.compare_datasets import (
     KINDS,
     Comparison,

@@ -14,13 +14,13 @@ import orjson
 from recordmill import storage
 from recordmill.pipeline.configuration.options import MODULE, LaunchOptions, check_options, parse_options, write_json
 from recordmill.pipeline.configuration.preflight import check_summary
-from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.errors import FAILED, INTERRUPTED, TERMINATED, Outcome, RecordmillError, Terminated, UsageError
 from recordmill.schemas.formatting import last_line
 
 if TYPE_CHECKING:
-    from recordmill.pipeline.configuration.job import Job
+    from recordmill.pipeline.attempt import Job
 
 MOST_NOTES = 20
 """The most notes in the line of JSON; `recordmill.json` has all of them."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import apache_beam as beam
 
-    from recordmill.pipeline.configuration.job import Job
+    from recordmill.pipeline.attempt import Job
     from recordmill.schemas.errors import Outcome
 
 

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.options import positive
 from recordmill.pipeline.configuration.preflight import normal_path, read_exclusions
-from recordmill.pipeline.reader_command import reader_parser, run_reader
-from recordmill.pipeline.terminal.terminal import plain_table, record_progress
+from recordmill.pipeline.terminal import plain_table, record_progress
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify.find_excluded import find_excluded
 from recordmill.reading.verify.verify_dataset import Verification, verify_dataset

@@ -8,10 +8,10 @@ from typing import Any
 from rich.console import Console
 
 from recordmill import storage
+from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.options import positive
 from recordmill.pipeline.configuration.preflight import normal_path
-from recordmill.pipeline.reader_command import reader_parser, run_reader
-from recordmill.pipeline.terminal.terminal import Terminal, plain_table
+from recordmill.pipeline.terminal import Terminal, plain_table
 from recordmill.schemas.dataset.file_names import MARKER, staging_names
 from recordmill.schemas.dataset.marker import Marker, Pointer
 from recordmill.schemas.errors import LoadError, UsageError

@@ -38,10 +38,10 @@ def _no_runner() -> Iterator[None]:
     """Works out pipelines of this process without a runner, which takes 0.6 s of a processor for each of them."""
     import eager_beam
 
+    from recordmill.pipeline import runners
     from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS
-    from recordmill.pipeline.runners import run_job
 
-    make_pipeline = run_job._make_pipeline
+    make_pipeline = runners._make_pipeline
 
     def make(runner: str, arguments: list[str]) -> tuple[object, bool]:
         if eager_beam.on_runner[0] or runner not in IN_PROCESS_RUNNERS or arguments:
@@ -49,7 +49,7 @@ def _no_runner() -> Iterator[None]:
         return eager_beam.new_pipeline(), True
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_job, "_make_pipeline", make)
+        patch.setattr(runners, "_make_pipeline", make)
         yield
 
 

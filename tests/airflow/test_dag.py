@@ -179,7 +179,7 @@ def test_what_may_end_otherwise_is_tried_three_times(run_dag, params, tmp_path):
 
 
 def test_a_job_on_dataflow_is_left_to_itself_and_its_end_awaited_without_a_slot(airflow_home, interpreter, tmp_path):
-    said = "from types import SimpleNamespace as N; from recordmill.pipeline.runners.dataflow import name_job; "
+    said = "from types import SimpleNamespace as N; from recordmill.pipeline.runners import name_job; "
     said += "from apache_beam.options.pipeline_options import PipelineOptions as O; "
     said += "print(name_job(N(job_id=lambda: '2026-1'), O([])))"
     python = interpreter(f'printf "%s\\n" "$@" > {tmp_path}/arguments\n$real -c "{said}" >&2')

@@ -10,8 +10,8 @@ from apache_beam.runners.pipeline_context import PipelineContext
 from recordmill.pipeline.attempt import prepare_job
 from recordmill.pipeline.configuration.options import parse_options
 from recordmill.pipeline.run import build
-from recordmill.pipeline.runners.run_job import _make_pipeline
-from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.pipeline.runners import _make_pipeline
+from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 
 CONFIG = Path(__file__).parents[2] / "configs/class_folders.yaml"  # without it, the input's names would be listed

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from documented_inputs import draw_collections
 
-from recordmill.pipeline.configuration.idle_settings import _NOT_BEAMS as SETTINGS
 from recordmill.pipeline.configuration.options import _NOT_BEAMS as FLAGS
+from recordmill.pipeline.configuration.resolve_settings import _NOT_BEAMS as SETTINGS
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/beam_writer.md"

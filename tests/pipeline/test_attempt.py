@@ -10,7 +10,7 @@ from apache_beam.options.pipeline_options import S3Options
 from recordmill.pipeline import attempt as module
 from recordmill.pipeline.attempt import attempt, prepare_job
 from recordmill.pipeline.configuration.options import LaunchOptions, parse_options
-from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.errors import LoadError, RecordmillError, Terminated, UsageError
 from recordmill.schemas.settings.source import Input
 from recordmill.transforms.shards.progress import Progress

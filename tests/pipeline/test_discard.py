@@ -10,7 +10,7 @@ import pytest
 from make_marker import make_marker, marker_json
 
 from recordmill import storage
-from recordmill.pipeline.discard import discard_staging
+from recordmill.pipeline.attempt import discard_staging
 from recordmill.schemas.errors import RecordmillError
 from recordmill.storage.dataset_files import read_marker
 

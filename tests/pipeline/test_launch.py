@@ -13,7 +13,7 @@ from PIL import Image
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.pipeline.terminal.terminal import Terminal
+from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.version import VERSION
 
 GPS = 0x8825

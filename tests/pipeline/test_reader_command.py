@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from recordmill.pipeline.reader_command import reader_parser, run_reader
+from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.schemas.errors import LoadError, UsageError
 
 

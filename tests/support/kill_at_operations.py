@@ -17,10 +17,10 @@ from typing import Any
 import apache_beam.runners.direct.direct_runner  # noqa: F401  # once for all runs, which are forked
 
 from recordmill.pipeline import attempt as _attempt  # noqa: F401
-from recordmill.pipeline import discard as _discard  # noqa: F401
+from recordmill.pipeline import attempt as _discard  # noqa: F401
+from recordmill.pipeline import runners as _run_job  # noqa: F401
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.pipeline.runners import run_job as _run_job  # noqa: F401
 from recordmill.reading.report import write_report as _write_report  # noqa: F401
 from recordmill.transforms import compose as _compose  # noqa: F401
 from recordmill.transforms import publish_dataset as _publish_dataset  # noqa: F401

@@ -1,7 +1,7 @@
 import pickle
 
+from recordmill.pipeline.attempt import Job
 from recordmill.pipeline.configuration.config import load_settings
-from recordmill.pipeline.configuration.job import Job
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.settings.source import Input
 from recordmill.transforms.planning.run_settings import RunSettings

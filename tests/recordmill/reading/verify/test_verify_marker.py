@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from recordmill.pipeline.terminal.inspect_tables import summary_view
+from recordmill.pipeline.inspect import summary_view
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.inspect.summarize_dataset import summarize_dataset
 from recordmill.reading.load.split_info import describe_split

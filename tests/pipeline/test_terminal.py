@@ -10,8 +10,8 @@ import threading
 import pytest
 from rich.console import Console
 
-from recordmill.pipeline.terminal import terminal
-from recordmill.pipeline.terminal.terminal import Terminal, record_progress
+from recordmill.pipeline import terminal
+from recordmill.pipeline.terminal import Terminal, record_progress
 from recordmill.reading.dataset import Dataset, Shard
 from recordmill.schemas.errors import Outcome
 from recordmill.transforms.shards.progress import Progress

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from recordmill.pipeline.import_beam import UNUSED
+from recordmill.pipeline.attempt import UNUSED_OF_BEAM
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 
@@ -37,7 +37,7 @@ def test_modules_for_other_services_are_not_loaded_but_can_be(photos, tmp_path):
     flags = [f"--input={photos}", "--config=configs/class_folders.yaml"]
     out, (code, loaded, scheme, threads) = run(*flags, f"--output={tmp_path / 'command'}")
     assert (code, json.loads(out)["ledger"]["written"], scheme, threads) == (0, 10, "gs", "1")
-    unused = (*UNUSED, "google.cloud.", "pymongo")
+    unused = (*UNUSED_OF_BEAM, "google.cloud.", "pymongo")
     assert [name for name in loaded if name.startswith(unused)] == []
 
     assert launch([*flags, f"--output={tmp_path / 'called'}"], build) == 0

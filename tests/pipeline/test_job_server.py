@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from recordmill.pipeline.runners.job_server import (
+from recordmill.pipeline.runners import (
     cancel_on_flink,
     check_job_server,
     ends_with_this_process,

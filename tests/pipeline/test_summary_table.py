@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from recordmill.pipeline.terminal.terminal import summary_tables
+from recordmill.pipeline.terminal import summary_tables
 from recordmill.schemas.errors import Outcome
 
 LEDGER = {

@@ -9,8 +9,8 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineRunner, PipelineState
 
-from recordmill.pipeline.runners import run_job
-from recordmill.pipeline.runners.dataflow import check_dataflow, explain_built, is_dataflow, name_job
+from recordmill.pipeline import runners
+from recordmill.pipeline.runners import check_dataflow, explain_built, is_dataflow, name_job
 from recordmill.schemas.errors import UsageError
 
 SHIPPED = ["--setup_file=./setup.py"]
@@ -87,15 +87,15 @@ class _Dataflow(PipelineRunner):
 @pytest.fixture
 def dataflow(monkeypatch, photos, tmp_path):
     """The launcher on a Dataflow that is none; local folders stand in for buckets."""
-    make = run_job._make_pipeline
+    make = runners._make_pipeline
 
     def made(runner, arguments):
         pipeline, here = make("FlinkRunner", [*arguments, "--flink_master=elsewhere"])
         pipeline.runner = _Dataflow()
         return pipeline, here
 
-    monkeypatch.setattr(run_job, "_make_pipeline", made)
-    monkeypatch.setattr("recordmill.pipeline.runners.dataflow.storage.is_local", lambda path: False)
+    monkeypatch.setattr(runners, "_make_pipeline", made)
+    monkeypatch.setattr("recordmill.pipeline.runners.storage.is_local", lambda path: False)
     return ["--runner=DataflowRunner", *SHIPPED, f"--outcome_file={tmp_path / 'outcome.json'}"]
 
 

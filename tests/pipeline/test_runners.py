@@ -13,7 +13,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineRunner, PipelineState
 
-from recordmill.pipeline.runners import run_job
+from recordmill.pipeline import runners
 from recordmill.schemas.errors import Terminated
 from recordmill.transforms.publishing.ledger import LedgerError
 
@@ -135,7 +135,7 @@ def test_a_remote_job_continues_with_no_wait(convert, photos, elsewhere, tmp_pat
 
 
 def test_a_job_that_would_be_lost_is_waited_for(convert, photos, elsewhere, monkeypatch):
-    monkeypatch.setattr(run_job.job_server, "ends_with_this_process", lambda *_: True)
+    monkeypatch.setattr(runners, "ends_with_this_process", lambda *_: True)
     elsewhere()
     done = convert(photos, ON, "--no_wait")
     assert (done.code, done.line["status"]) == (0, "published")
@@ -164,7 +164,7 @@ def test_a_job_in_this_process_is_waited_for_in_any_case(convert, photos, runner
     ],
 )
 def test_where_the_work_is_done(runner, flags, here):
-    assert run_job._make_pipeline(runner, flags)[1] is here
+    assert runners._make_pipeline(runner, flags)[1] is here
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,8 @@ def test_the_job_is_cancelled_before_its_job_server_is_ended(convert, photos, el
     ],
 )
 def test_what_is_known_of_a_cancelled_job(monkeypatch, runner, on_flink, said):
-    monkeypatch.setattr(run_job.job_server, "cancel_on_flink", lambda *_: on_flink)
-    assert run_job._cancel(Job(lambda: None), runner, PipelineOptions([])).startswith(said)
+    monkeypatch.setattr(runners, "cancel_on_flink", lambda *_: on_flink)
+    assert runners._cancel(Job(lambda: None), runner, PipelineOptions([])).startswith(said)
 
 
 def refuse():
@@ -233,7 +233,7 @@ def refuse():
 def test_a_remote_job_that_cannot_be_cancelled(
     convert, photos, elsewhere, no_exit, capsys, monkeypatch, cancel, why, tmp_path
 ):
-    monkeypatch.setattr(run_job, "SECONDS_TO_CANCEL", 60 if cancel else 0.2)
+    monkeypatch.setattr(runners, "SECONDS_TO_CANCEL", 60 if cancel else 0.2)
     stopped = threading.Event()
     elsewhere(wait=KeyboardInterrupt(), cancel=cancel or (lambda: stopped.wait(60)))
     with pytest.raises(no_exit):

@@ -3,7 +3,7 @@ import struct
 
 from rich.console import Console
 
-from recordmill.pipeline.terminal.inspect_tables import record_view, show_values, summary_view
+from recordmill.pipeline.inspect import record_view, show_values, summary_view
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.inspect.find_record import read_record
 from recordmill.reading.inspect.summarize_dataset import summarize_dataset

@@ -1,0 +1,370 @@
+"""Builds one job, runs it on a runner, waits for it, and finds out how it ended.
+
+Portable runners and Dataflow have checks of their own, of flags and of the machines that they name, before any work.
+Sources for Dataflow: `apache_beam.runners.dataflow.dataflow_runner` and `internal.apiclient` of Beam 2.77.
+"""
+
+import logging
+import os
+import re
+import shutil
+import signal
+import socket
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+import apache_beam as beam
+import orjson
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    JobServerOptions,
+    PipelineOptions,
+    PortableOptions,
+    SetupOptions,
+    TestOptions,
+    WorkerOptions,
+)
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
+from recordmill import storage
+from recordmill.pipeline.attempt import Job
+from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, LaunchOptions
+from recordmill.pipeline.configuration.preflight import call_with_timeout
+from recordmill.pipeline.terminal import Terminal
+from recordmill.schemas.dataset.json_values import from_json
+from recordmill.schemas.errors import FAILED, Outcome, RecordmillError, Terminated, UsageError
+from recordmill.schemas.formatting import last_line
+from recordmill.transforms.planning.output_state import release_claims
+from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.worker_processes import workers_allowed
+
+Build = Callable[[beam.Pipeline, Job], Any]
+
+JOB_SERVER_RUNNERS = ("PortableRunner", "FlinkRunner", "SparkRunner")
+"""Runners with a Beam job server, whose answer that a job was cancelled says nothing about the cluster."""
+
+SECONDS_TO_CANCEL = 10.0
+"""How long a runner may take to accept a cancellation."""
+
+
+def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) -> Outcome:
+    """Runs one job.
+
+    Returns:
+        How it ended; or that it was submitted to a remote runner and not waited for, or only built.
+
+    Raises:
+        UsageError: there is no such runner, or it lacks a flag.
+        RecordmillError: its job server does not answer.
+        KeyboardInterrupt, Terminated: it was interrupted; the text says what happened to a remote job.
+        Exception: whatever the runner raises.
+    """
+    PROGRESS.reset(job.settings.unit, options.owns_process)
+    quiet_beam(not options.traceback)
+    pipeline, here = _make_pipeline(options.runner, options.beam_arguments)
+    check_job_server(options.runner, pipeline.options, terminal)
+    named = pipeline.options.view_as(GoogleCloudOptions)  # Beam's attribute for every runner
+    named.job_name = named.job_name or f"recordmill-{job.run.run_id}"
+    leave = not options.wait and not here
+    if leave and ends_with_this_process(options.runner, pipeline.options):
+        terminal.say(f"note: --no_wait has no effect, since the job server of {options.runner} ends with this process")
+        leave = False
+    build(pipeline, job)
+    result, end_server = None, None
+    try:
+        with _workers_for(job, options), terminal.watch(PROGRESS) if here else nullcontext():
+            result, end_server = _start(pipeline)
+            if is_dataflow(options.runner):
+                if sentence := explain_built(pipeline.options):
+                    return Outcome("built", sentence, 0)
+                terminal.say(name_job(result, pipeline.options))
+            if leave:  # a job in this process ends with it
+                sentence = f"the job was submitted; it will say how it ended in {job.run.outcome_file}"
+                return Outcome("submitted", sentence, 0)
+            if not here:
+                terminal.say(f"the job runs on {options.runner}; progress is shown there")
+            state = result.wait_until_finish()
+    except BaseException as error:
+        if here and not options.plan:  # the job's last step, which releases the lock, was not reached
+            release_claims(job.run.output, job.run.run_id)
+        if not (stop := _find_signal(error)):
+            raise
+        cancelled = _cancel(result, options.runner, pipeline.options, resumes=options.writer != "beam")
+        if end_server:
+            end_server()
+        raise type(stop)("" if options.is_here else cancelled) from None
+    return _read_outcome(job, options.runner, state, keep=bool(options.outcome_file))
+
+
+def _workers_for(job: Job, options: LaunchOptions) -> AbstractContextManager[None]:
+    """Allows worker processes for a job; forks the launcher only if it has neither threads nor clients of stores."""
+    if job.run.processes == 1:
+        return nullcontext()
+    places = [job.run.output, job.run.outcome_file, *(each.path for each in job.inputs)]
+    has_no_threads = options.owns_process and not job.settings.user_functions  # whose modules may have started some
+    return workers_allowed(fork=has_no_threads and all(map(storage.is_local, places)))
+
+
+def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pipeline, bool]:
+    """An empty pipeline, and whether the work is done in this process."""
+    in_process = runner in IN_PROCESS_RUNNERS
+    try:
+        options = PipelineOptions(list(beam_arguments) if in_process else [*beam_arguments, f"--runner={runner}"])
+        options.view_as(SetupOptions).save_main_session = False
+        # For the name DirectRunner, Beam would look for a Prism binary, and so behave differently online and offline.
+        pipeline = beam.Pipeline(runner=FnApiRunner() if in_process else None, options=options)
+        os.rmdir(pipeline.local_tempdir)  # for steps in other languages; a killed run would leave it
+        return pipeline, in_process or loops_back(runner, options)
+    except SystemExit:
+        raise UsageError(f"the flags {' '.join(beam_arguments)} cannot be understood by Beam: see above") from None
+    except (ValueError, ImportError, AttributeError) as error:  # the last two: for a runner given by its class's path
+        raise UsageError(f"no job can be made for --runner={runner}: {' '.join(str(error).split())}") from None
+
+
+def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None] | None]:
+    """Submits the job to its runner, and keeps our own handling of Ctrl-C.
+
+    A runner that starts a job server would end it at Ctrl-C, before the job could be cancelled through it.
+
+    Returns:
+        The runner's result, and a function that ends its job server: an interrupted launcher skips exit handlers.
+    """
+    ours = signal.getsignal(signal.SIGINT)
+    result = pipeline.run()
+    theirs = signal.getsignal(signal.SIGINT)
+    if theirs is ours or not callable(theirs):
+        return result, None
+    signal.signal(signal.SIGINT, ours)
+
+    def end_server() -> None:
+        with suppress(KeyboardInterrupt):  # called by the runner's handler
+            theirs(signal.SIGINT, None)
+
+    return result, end_server
+
+
+def _find_signal(error: BaseException | None) -> BaseException | None:
+    """The signal that caused an error: Beam turns a signal during a step in this thread into a RuntimeError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt | Terminated):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _cancel(result: Any, runner: str, options: PipelineOptions, resumes: bool = True) -> str:
+    """Cancels a job that would continue without this process; returns a sentence about it."""
+    if runner in IN_PROCESS_RUNNERS:
+        return ""
+    if result is None:
+        return f"the job may have reached {runner} already: look there, and stop it if it runs"
+    has_server = runner in JOB_SERVER_RUNNERS
+    certain, problem = not has_server, ""
+    try:
+        if runner == "FlinkRunner":
+            name = options.view_as(GoogleCloudOptions).job_name
+            certain = call_with_timeout(lambda: cancel_on_flink(options, name), SECONDS_TO_CANCEL)
+        call_with_timeout(result.cancel, SECONDS_TO_CANCEL)
+    except (KeyboardInterrupt, Terminated):
+        problem = "stopped while asking"
+    except Exception as error:  # noqa: BLE001  # whatever a runner raises is reported
+        problem = last_line(error)
+    how = "to continue from its finished shards" if resumes else "with --discard to start over"
+    again = f"run the same command again {how}"
+    if certain and (not problem or has_server):
+        return f"the job on {runner} was cancelled; {again}"
+    if problem:
+        return f"the job on {runner} could not be cancelled ({problem}) and may go on: stop it there"
+    return f"the job server of {runner} was asked to cancel the job, which may go on all the same: look there; {again}"
+
+
+def _read_outcome(job: Job, runner: str, state: Any, keep: bool) -> Outcome:
+    path = job.run.outcome_file
+    found = orjson.loads(storage.read_range(path)) if storage.exists(path) else {}
+    if found.get("run_id") != job.run.run_id:  # none, or an earlier run's
+        sentence = f"the job on {runner} ended ({state}) without saying how: its outcome was expected in {path}"
+        if storage.is_local(path) and runner not in LOCAL_RUNNERS:
+            sentence += ", which must be a folder that its workers and this machine share"
+        return Outcome("failed", sentence, FAILED)
+    if not keep:
+        storage.remove_files([path])
+    return from_json(Outcome, found)
+
+
+OWN_JOB_SERVERS = ("FlinkRunner", "SparkRunner", "PrismRunner")
+"""Runners that start a job server, which ends with this process, unless `--job_endpoint` names one."""
+
+QUIET_LOGGERS = ("apache_beam", "PIL")
+
+ENDED_ON_FLINK = ("FINISHED", "FAILED", "CANCELED")
+
+SECONDS_TO_CONNECT = 5.0
+
+
+def loops_back(runner: str, options: PipelineOptions) -> bool:
+    """Whether a portable runner sends the work back to this process; Beam decides this in `default_environment`."""
+    chosen = options.view_as(PortableOptions).environment_type
+    if chosen:
+        return bool(chosen == "LOOPBACK")
+    return runner == "PrismRunner" or (runner == "FlinkRunner" and not _flink_address(options))
+
+
+def ends_with_this_process(runner: str, options: PipelineOptions) -> bool:
+    """Whether a job would be lost if this process ended: the work is done here, or this process owns the job server."""
+    ours = runner in OWN_JOB_SERVERS and not options.view_as(PortableOptions).job_endpoint
+    return loops_back(runner, options) or (ours and not options.view_as(FlinkRunnerOptions).flink_submit_uber_jar)
+
+
+def check_job_server(runner: str, options: PipelineOptions, terminal: Terminal) -> None:
+    """Checks that there is a job server, or everything needed to start one.
+
+    Waits up to `--job_server_timeout` for a job server that does not answer yet, as Beam does.
+
+    Raises:
+        UsageError: a flag is missing, or names a file that does not exist.
+        RecordmillError: there is no answer at an address.
+    """
+    portable = options.view_as(PortableOptions)
+    if endpoint := portable.job_endpoint:
+        seconds = float(portable.job_server_timeout)
+        _check_address(endpoint, seconds, f"no job server answers at --job_endpoint={endpoint}", terminal)
+    elif runner == "PortableRunner":
+        raise UsageError("--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a Beam job server")
+    elif runner == "FlinkRunner":
+        _check_flink(options, terminal)
+
+
+def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
+    """Cancels a job through Flink's own interface: Beam's job server claims to, but lets a batch job continue.
+
+    Args:
+        options: the flags, which name the cluster.
+        name: the job's name.
+
+    Returns:
+        Whether Flink accepted it; False if no cluster is named, or it runs no such job.
+
+    Raises:
+        OSError: the cluster does not answer.
+    """
+    master = _flink_address(options)
+    if not master:
+        return False
+    root = master if "://" in master else f"http://{master}"
+    with urllib.request.urlopen(f"{root}/jobs/overview", timeout=SECONDS_TO_CONNECT) as answer:
+        jobs = orjson.loads(answer.read())["jobs"]
+    found = [job["jid"] for job in jobs if job["name"] == name and job["state"] not in ENDED_ON_FLINK]
+    for jid in found:
+        cancel = urllib.request.Request(f"{root}/jobs/{jid}?mode=cancel", method="PATCH")
+        urllib.request.urlopen(cancel, timeout=SECONDS_TO_CONNECT).close()
+    return bool(found)
+
+
+def quiet_beam(quiet: bool) -> None:
+    """Mutes or restores the logs of Beam and Pillow: what matters in them is reported in one sentence."""
+    for name in QUIET_LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL if quiet else logging.WARNING)
+    # Beam logs a job server's output on the root logger; a filter there sees only that, not other loggers.
+    root = logging.getLogger()
+    root.removeFilter(_drop)
+    threading.excepthook = _report_thread_error if quiet else threading.__excepthook__
+    if quiet:
+        root.addFilter(_drop)
+
+
+def _drop(_: logging.LogRecord) -> bool:
+    return False
+
+
+def _report_thread_error(args: threading.ExceptHookArgs) -> None:
+    """Ignores the gRPC errors of Beam's threads when a runner closes the connection, as at the end of every job."""
+    if args.exc_type.__module__.partition(".")[0] != "grpc":
+        threading.__excepthook__(args)
+
+
+def _flink_address(options: PipelineOptions) -> str:
+    """The address of the given Flink cluster; empty for one that Beam starts itself."""
+    master = str(options.view_as(FlinkRunnerOptions).flink_master).strip()
+    return "" if master in ("[auto]", "[local]") else master
+
+
+def _check_flink(options: PipelineOptions, terminal: Terminal) -> None:
+    jar = options.view_as(FlinkRunnerOptions).flink_job_server_jar
+    if jar and not urlsplit(jar).scheme and not os.path.isfile(jar):
+        raise UsageError(f"there is no file {jar}: --flink_job_server_jar names the jar of Beam's job server")
+    java = options.view_as(JobServerOptions).job_server_java_launcher
+    uber = options.view_as(FlinkRunnerOptions).flink_submit_uber_jar
+    if not uber and not shutil.which(java):
+        raise UsageError(
+            f"FlinkRunner starts a job server and there is no {java} to run it: install Java, or name a job server "
+            "that runs in --job_endpoint"
+        )
+    if master := _flink_address(options):
+        _check_address(urlsplit(master).netloc or master, 0.0, f"no Flink answers at --flink_master={master}", terminal)
+
+
+def _check_address(address: str, seconds: float, problem: str, terminal: Terminal) -> None:
+    """Tries HOST:PORT; other forms are left to gRPC."""
+    parts = re.fullmatch(r"\[?([\w.:-]+?)\]?:(\d+)", address)
+    if not parts:
+        return
+    deadline, waits = time.monotonic() + seconds, False
+    while True:
+        try:
+            socket.create_connection((parts[1], int(parts[2])), timeout=SECONDS_TO_CONNECT).close()
+            return
+        except (OSError, OverflowError) as error:  # the latter: a port above 65,535
+            why = (getattr(error, "strerror", None) or str(error)).lower()
+        if time.monotonic() >= deadline:
+            raise RecordmillError(f"{problem} ({why}): start it, or correct the address")
+        if not waits:
+            terminal.say(f"waiting for the job server at {address}: {why}")
+            waits = True
+        time.sleep(min(1.0, max(0.0, deadline - time.monotonic())))
+
+
+def is_dataflow(runner: str) -> bool:
+    """Whether the name means Dataflow's runner to Beam."""
+    return runner.lower().removesuffix("runner") == "dataflow"
+
+
+def check_dataflow(beam_arguments: Sequence[str], inputs: Sequence[str], output: str, outcome_file: str | None) -> None:
+    """Checks what Beam does not: a job without the package, or with a local folder, would fail on its workers.
+
+    Raises:
+        UsageError: the workers could not do the job.
+    """
+    places = [*(("--input", path) for path in inputs), ("--output", output), ("--outcome_file", outcome_file or "x://")]
+    for flag, path in places:
+        if storage.is_local(path):
+            raise UsageError(f"Dataflow's workers do not see {path} of this machine: give {flag} as gs://bucket/...")
+    options = PipelineOptions(list(beam_arguments))
+    setup, worker = options.view_as(SetupOptions), options.view_as(WorkerOptions)
+    if not (setup.setup_file or setup.extra_packages or worker.sdk_container_image):
+        raise UsageError(
+            "Dataflow's workers lack Recordmill: ship it with --setup_file=./setup.py, or name an image that holds it "
+            "with --sdk_container_image"
+        )
+
+
+def explain_built(options: PipelineOptions) -> str:
+    """What was built instead of starting a job, in a sentence; empty if one was started.
+
+    A flex template's launcher also requests a template, and starts the job from it once this process has exited:
+    there is nothing to wait for here, whatever the flags.
+    """
+    if options.view_as(TestOptions).dry_run:
+        return "the Dataflow job was built and, as --dry_run asks, not started"
+    template = options.view_as(GoogleCloudOptions).template_location
+    return f"the Dataflow job was built and is a template in {template}" if template else ""
+
+
+def name_job(result: Any, options: PipelineOptions) -> str:
+    """The line about a started job, in the form from which Airflow's operator reads its id."""
+    cloud = options.view_as(GoogleCloudOptions)
+    place = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}/{result.job_id()}?project={cloud.project}"
+    return f"Created job with id: [{result.job_id()}], see {place}"

@@ -1,1 +1,0 @@
-"""The output for people, during and after a command."""

@@ -26,7 +26,7 @@ from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.errors import Outcome
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
-from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.resources import PROGRESS
 
 LOOK_EVERY = 0.005  # seconds
 STAGES = ("starting", "listing", "shuffling", "converting", "publishing")

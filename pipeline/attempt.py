@@ -54,10 +54,8 @@ from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.storage.transform_fn import fits, read_note
 from recordmill.storage.versions import current_folder, work_folders
-from recordmill.transforms.planning.output_state import find_busy
-from recordmill.transforms.planning.run_settings import RunSettings
-from recordmill.transforms.shards.processors import default_processes, fewest_for_processes
-from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.planning.runs import RunSettings, find_busy
+from recordmill.transforms.shards.resources import PROGRESS, default_processes, fewest_for_processes
 
 
 @dataclass(frozen=True)
@@ -346,7 +344,7 @@ def discard_staging(output: str) -> list[str]:
 
 
 def _discard(output: str, name: str) -> str:
-    from recordmill.transforms.publishing.publish_staged import publish_staged, roll_back  # imports Beam
+    from recordmill.transforms.publishing.staged_dataset import publish_staged, roll_back  # imports Beam
 
     staging, plan_id = storage.join(output, name), name.removeprefix(STAGING_PREFIX)
     pending, done = storage.join(staging, MARKER), f"deleted the unfinished work {name}"

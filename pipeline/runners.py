@@ -40,8 +40,8 @@ from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.dataset.json_values import from_json
 from recordmill.schemas.errors import FAILED, Outcome, RecordmillError, Terminated, UsageError
 from recordmill.schemas.formatting import last_line
-from recordmill.transforms.planning.output_state import release_claims
-from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.planning.runs import release_claims
+from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.worker_processes import workers_allowed
 
 Build = Callable[[beam.Pipeline, Job], Any]

@@ -15,8 +15,7 @@ from rich.table import Table
 from recordmill.schemas.dataset.totals import count_dropped
 from recordmill.schemas.errors import Outcome
 from recordmill.schemas.formatting import format_count, format_size, printable
-from recordmill.transforms.publishing.acted_settings import say_idle
-from recordmill.transforms.shards import progress
+from recordmill.transforms.shards import resources
 
 if TYPE_CHECKING:
     from recordmill.reading.dataset import Dataset
@@ -40,7 +39,7 @@ class Terminal:
         self._console.print("\n".join(map(printable, text.split("\n"))), markup=False)
 
     @contextmanager
-    def watch(self, work: progress.Progress) -> Iterator[None]:
+    def watch(self, work: resources.Progress) -> Iterator[None]:
         """Shows progress while the block runs: a live bar on a terminal, otherwise occasional lines."""
         done = threading.Event()
         thread = threading.Thread(target=self._show, args=(work, done), daemon=True)
@@ -51,7 +50,7 @@ class Terminal:
             done.set()
             thread.join(timeout=2)
 
-    def _show(self, work: progress.Progress, done: threading.Event) -> None:
+    def _show(self, work: resources.Progress, done: threading.Event) -> None:
         live, started = self._console.is_terminal, time.monotonic()
         columns = (TextColumn("{task.description:<10}"), BarColumn(), TextColumn("{task.fields[count]}"))
         with Progress(*columns, TimeRemainingColumn(), console=self._console, transient=True, disable=not live) as bar:
@@ -111,7 +110,7 @@ def plain_table(*titles: str, right: Collection[str] = ()) -> Table:
     return table
 
 
-def _count(work: progress.Progress, seconds: float) -> str:
+def _count(work: resources.Progress, seconds: float) -> str:
     """The number of files found, or of images done, and the rate."""
     if not work.planned:
         return f"{format_count(work.listed, 'file')} found" + _rate(work.listed, "file", seconds)
@@ -220,6 +219,8 @@ def _boxes(counts: Mapping[str, int]) -> str:
 
 
 def _idle(numbers: Mapping[str, Any]) -> str:
+    from recordmill.transforms.publishing.remarks import say_idle  # imports sources, which most commands do not need
+
     idle = [key for key, count in numbers.get("acted", {}).items() if not count]
     return ", ".join(say_idle(key, numbers["ledger"]["written"], numbers["unit"]) for key in idle)
 

@@ -20,11 +20,17 @@ from recordmill.storage.dataset_files import DamagedMarkerError, find_marker, re
 from recordmill.storage.output_errors import describe_output_error
 from recordmill.storage.record_reader import looks_like_shard
 from recordmill.storage.versions import current_folder, split_version, version_name, version_names
-from recordmill.transforms.planning.output_state import claim_output, find_busy, find_fault, read_object, release_claim
 from recordmill.transforms.planning.plan import Action, Plan
-from recordmill.transforms.planning.run_settings import RunSettings
-from recordmill.transforms.publishing.publish_staged import publish_staged
-from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.planning.runs import (
+    RunSettings,
+    claim_output,
+    find_busy,
+    find_fault,
+    read_object,
+    release_claim,
+)
+from recordmill.transforms.publishing.staged_dataset import publish_staged
+from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_writer import UNSURE_NANOSECONDS
 
 _DERIVED = ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "split_order")

@@ -28,7 +28,7 @@ from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.records import convert_image
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.image_functions import FunctionError
-from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.resources import PROGRESS
 
 
 @dataclass(frozen=True, slots=True)

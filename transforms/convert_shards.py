@@ -22,8 +22,8 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.planning.run_settings import RunSettings
-from recordmill.transforms.shards.processors import available_processors
+from recordmill.transforms.planning.runs import RunSettings
+from recordmill.transforms.shards.resources import available_processors
 from recordmill.transforms.shards.shard_writer import ShardWriter, needs_unpacking
 from recordmill.transforms.shards.worker_processes import WorkerProcesses
 

@@ -33,7 +33,7 @@ from recordmill.transforms.publishing.duplicates import are_distinctive, find_ne
 from recordmill.transforms.records.convert_image import reencode_image
 from recordmill.transforms.records.earlier_datasets import find_known_digests
 from recordmill.transforms.records.image_functions import FunctionError, make_hooks
-from recordmill.transforms.shards.processors import available_processors
+from recordmill.transforms.shards.resources import available_processors
 
 READERS = 16
 """Images that one worker thread reads at once: they wait for the store, not for a processor."""

@@ -31,7 +31,7 @@ from recordmill.transforms.inputs.listing.folder_sketch import likely_splits
 from recordmill.transforms.inputs.listing.named_files import explain_os_error
 from recordmill.transforms.inputs.listing.patterns import Ignore, compile_pattern, escape_path, normal_path, why_ignored
 from recordmill.transforms.inputs.sources.source import list_file
-from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.resources import PROGRESS
 
 BATCH_SIZE = 1024
 """The most references in a batch: about 200 KB."""

@@ -30,16 +30,21 @@ from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCod
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
 from recordmill.storage.record_reader import FRAMING_BYTES
-from recordmill.transforms.planning.plan import Plan, ReusableDataset, class_numbers, describe_settings, make_plan
-from recordmill.transforms.planning.run_settings import RunSettings
+from recordmill.transforms.planning.plan import (
+    Plan,
+    ReusableDataset,
+    class_numbers,
+    describe_settings,
+    make_plan,
+)
+from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary, range_of
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
 from recordmill.transforms.records.earlier_datasets import EarlierRecord, JoinedReference, find_reusable, join_earlier
 from recordmill.transforms.records.image_functions import FunctionError
-from recordmill.transforms.shards.processors import available_processors
-from recordmill.transforms.shards.progress import PROGRESS, peak_memory
 from recordmill.transforms.shards.read_ahead import ReadAhead
+from recordmill.transforms.shards.resources import PROGRESS, available_processors, peak_memory
 from recordmill.transforms.shards.shard_files import Fingerprint, WrittenShard
 
 ShardId = tuple[str, int]

@@ -24,42 +24,44 @@ from recordmill.storage.many_files import move_files
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.storage.versions import find_pointer, point_to, split_version, version_name
 from recordmill.transforms.convert_shards import GatherReports
-from recordmill.transforms.planning.output_state import (
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.runs import (
+    RunSettings,
     claim_output,
     find_fault,
     release_claim,
     release_claims,
     remove_staging,
 )
-from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.planning.run_settings import RunSettings
-from recordmill.transforms.publishing.acted_settings import add_acted
 from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset, note_background
-from recordmill.transforms.publishing.companions.remarks import find_remarks
-from recordmill.transforms.publishing.contract import find_breaches
 from recordmill.transforms.publishing.duplicates import Copies, FindCopies, compare_splits, list_duplicates
-from recordmill.transforms.publishing.ledger import (
+from recordmill.transforms.publishing.remarks import add_acted, find_remarks
+from recordmill.transforms.publishing.staged_dataset import (
+    StagedDataset,
+    build_marker,
+    check_names,
+    list_rejected,
+    name_shards,
+    preview_numbers,
+    publish_staged,
+    read_pending,
+    stage_dataset,
+)
+from recordmill.transforms.publishing.verdicts import (
     LedgerError,
     balance_boxes,
     balance_ledger,
     check_boxes,
     check_labels,
     check_limits,
+    find_breaches,
     lost_classes,
     lost_labels,
     lost_splits,
     predict_boxes,
     predict_ledger,
 )
-from recordmill.transforms.publishing.marker import (
-    StagedDataset,
-    build_marker,
-    check_names,
-    name_shards,
-    preview_numbers,
-)
-from recordmill.transforms.publishing.publish_staged import list_rejected, publish_staged, read_pending, stage_dataset
-from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.resources import PROGRESS
 
 WriteReport = Callable[[str], str]
 """Writes the report of the dataset in a folder."""

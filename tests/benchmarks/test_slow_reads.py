@@ -10,8 +10,8 @@ from PIL import Image
 from benchmarks import measure, photographs, slow_reads
 from benchmarks.slow_reads import SlowFileSystem
 from recordmill.transforms.shards import read_ahead
-from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import REMOTE_READERS
+from recordmill.transforms.shards.resources import PROGRESS
 
 NO_ESTIMATE = "--set=shards.count=1"  # for which planning reads 32 images at once, and no more
 

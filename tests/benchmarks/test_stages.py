@@ -7,7 +7,7 @@ import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from benchmarks import measure, photographs, stages
-from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.resources import PROGRESS
 
 
 def run(*words):

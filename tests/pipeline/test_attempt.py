@@ -13,7 +13,7 @@ from recordmill.pipeline.configuration.options import LaunchOptions, parse_optio
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.errors import LoadError, RecordmillError, Terminated, UsageError
 from recordmill.schemas.settings.source import Input
-from recordmill.transforms.shards.progress import Progress
+from recordmill.transforms.shards.resources import Progress
 
 AGAIN = "run the same command again to go on from there"
 

@@ -19,7 +19,7 @@ from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.run import build
 from recordmill.schemas.example_proto import Example
 from recordmill.schemas.settings.source import Input
-from recordmill.transforms.planning.run_settings import RunSettings
+from recordmill.transforms.planning.runs import RunSettings
 
 
 @pytest.fixture

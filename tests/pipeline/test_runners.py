@@ -15,7 +15,7 @@ from apache_beam.runners.runner import PipelineRunner, PipelineState
 
 from recordmill.pipeline import runners
 from recordmill.schemas.errors import Terminated
-from recordmill.transforms.publishing.ledger import LedgerError
+from recordmill.transforms.publishing.verdicts import LedgerError
 
 
 class Job:

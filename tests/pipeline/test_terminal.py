@@ -14,7 +14,7 @@ from recordmill.pipeline import terminal
 from recordmill.pipeline.terminal import Terminal, record_progress
 from recordmill.reading.dataset import Dataset, Shard
 from recordmill.schemas.errors import Outcome
-from recordmill.transforms.shards.progress import Progress
+from recordmill.transforms.shards.resources import Progress
 
 
 class Log(io.StringIO):

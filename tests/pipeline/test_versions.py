@@ -21,7 +21,7 @@ from recordmill.reading.report import write_report
 from recordmill.storage.stores import local_file
 from recordmill.storage.versions import point_to
 from recordmill.transforms import publish_dataset
-from recordmill.transforms.planning.output_state import claim_output
+from recordmill.transforms.planning.runs import claim_output
 
 SETTINGS = {"shards.count": 2, "splits.fractions": {"train": 0.6, "test": 0.4}, "report": False}
 SUPPORT = Path(__file__).parents[1] / "support"

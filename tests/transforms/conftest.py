@@ -24,7 +24,7 @@ from recordmill.transforms.convert_shards import ConvertShards
 from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
 from recordmill.transforms.list_images import ListReferences
 from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
-from recordmill.transforms.planning.run_settings import RunSettings
+from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.publish_dataset import PublishDataset
 from recordmill.transforms.summarize_images import SummarizeImages
 

@@ -10,7 +10,7 @@ from recordmill import storage
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.storage.dataset_files import find_marker
 from recordmill.transforms.claim_output import Leftover, OutputState, clear_leftovers, decide_action, read_output
-from recordmill.transforms.planning.output_state import find_fault
+from recordmill.transforms.planning.runs import find_fault
 
 SHARDS = [{"name": f"train-{n}.tfrecord", "sidecar": f"sidecars/train-{n}.jsonl", "bytes": 1000 + n} for n in (0, 1)]
 LEDGER = {"listed": 5, "written": 2, "rejected": {"decode_error": 3}, "ignored": {}, "left_out": {}}

@@ -35,7 +35,7 @@ from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publish_dataset import PublishDataset
 from recordmill.transforms.records.convert_image import convert_image
-from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_files import failed_report, fingerprint
 
 DESCRIPTIONS = [

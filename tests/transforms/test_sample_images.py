@@ -18,7 +18,7 @@ from recordmill.transforms.plan_shards import (
 )
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary
-from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.resources import PROGRESS
 
 SETTINGS = make_settings(shards=ShardSettings(count=1), splits=SplitSettings(fractions={"train": 1.0}))
 

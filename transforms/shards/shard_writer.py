@@ -19,8 +19,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, shard_path, staging_folder
 from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.planning.run_settings import RunSettings
-from recordmill.transforms.records.change_examples import write_examples
+from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, copy_earlier, exclude_image
 from recordmill.transforms.records.earlier_datasets import (
     JoinedReference,
@@ -29,9 +28,15 @@ from recordmill.transforms.records.earlier_datasets import (
     join_earlier,
 )
 from recordmill.transforms.records.image_functions import FunctionError
-from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import DecodePool
-from recordmill.transforms.shards.shard_files import WrittenShard, failed_report, find_finished, fingerprint
+from recordmill.transforms.shards.resources import PROGRESS
+from recordmill.transforms.shards.shard_files import (
+    WrittenShard,
+    failed_report,
+    find_finished,
+    fingerprint,
+    write_examples,
+)
 
 
 def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:

@@ -30,8 +30,8 @@ from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 from recordmill.transforms.records.convert_image import ConvertedImage
-from recordmill.transforms.shards.progress import PROGRESS
 from recordmill.transforms.shards.read_ahead import ReadAhead
+from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_files import failed_report
 from recordmill.transforms.shards.shard_writer import ShardWriter, WorkerDiedError, order_references
 

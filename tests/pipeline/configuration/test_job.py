@@ -4,7 +4,7 @@ from recordmill.pipeline.attempt import Job
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.settings.source import Input
-from recordmill.transforms.planning.run_settings import RunSettings
+from recordmill.transforms.planning.runs import RunSettings
 
 
 def test_a_job_reaches_workers_as_it_was_built():

@@ -17,7 +17,7 @@ from recordmill.schemas.settings.dataset import LossLimits, RejectionLimits
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.inputs.tables.manifest_columns import Columns
-from recordmill.transforms.publishing.ledger import check_boxes, check_labels, describe_annotations
+from recordmill.transforms.publishing.verdicts import check_boxes, check_labels, describe_annotations
 
 
 def test_a_marker_says_nothing_of_annotations_where_there_are_none():

@@ -2,7 +2,7 @@ import pytest
 from make_marker import NO_DUPLICATES, make_marker
 
 from recordmill.schemas.settings.dataset import Contract, ImageLimits
-from recordmill.transforms.publishing.contract import MOST_BREACHES, find_breaches
+from recordmill.transforms.publishing.verdicts import MOST_BREACHES, find_breaches
 
 
 def marker(train, test=None, **changed):

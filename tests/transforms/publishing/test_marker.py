@@ -16,7 +16,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary
-from recordmill.transforms.publishing.marker import (
+from recordmill.transforms.publishing.staged_dataset import (
     build_marker,
     check_names,
     name_shards,

@@ -6,7 +6,7 @@ from make_marker import marker_json
 
 from recordmill import storage
 from recordmill.transforms.claim_output import decide_action, read_output
-from recordmill.transforms.publishing.publish_staged import publish_staged, roll_back
+from recordmill.transforms.publishing.staged_dataset import publish_staged, roll_back
 
 MOVED = {"a.tfrecord": b"new a", "labels.txt": b"new labels", "sidecars/a.tfrecord.jsonl": b"new sidecar of a"}
 WAITING = {"b.tfrecord": b"new b", "sidecars/b.tfrecord.jsonl": b"new sidecar of b"}

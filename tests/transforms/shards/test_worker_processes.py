@@ -13,9 +13,9 @@ from make_settings import make_settings
 
 from recordmill.schemas.label_map import LabelMap
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.planning.run_settings import RunSettings
+from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.shards import shard_writer
-from recordmill.transforms.shards.progress import PROGRESS
+from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_writer import ShardWriter
 from recordmill.transforms.shards.worker_processes import WorkerProcesses, workers_allowed
 

@@ -1,1 +1,1 @@
-"""Files next to the shards that describe a dataset to people and other tools: one module per format."""
+"""Files next to the shards that describe a dataset to people and other tools."""

@@ -1,15 +1,23 @@
-"""`README.md`: the data card, for people: what the dataset is, how it was made and how to read it."""
+"""Files that describe a dataset to people and other tools: the data card, schema, Croissant, indexes.
 
+The files for TensorFlow Datasets are in `tfds_files.py`.
+"""
+
+import glob
 import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import resources
 from itertools import chain
 from operator import attrgetter
+from typing import Any
+
+import orjson
 
 from recordmill import storage
 from recordmill.imaging.pixels import CHANGES
-from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, REPORT_DATA, VERSIONS, index_name
+from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, LABELS, REPORT_DATA, VERSIONS, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.record_index import pack_head, pack_table, parse_places
@@ -17,14 +25,14 @@ from recordmill.schemas.dataset.side_files import ReportData
 from recordmill.schemas.dataset.templates import load_template
 from recordmill.schemas.dataset.totals import NOT_DROPPED
 from recordmill.schemas.features import describe_features
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import LabelMap, quoted
-from recordmill.schemas.record_fields import BOX_FIELDS
+from recordmill.schemas.record_fields import BOX_FIELDS, PIXEL_FIELDS
 from recordmill.schemas.rejection import explain_reason
 from recordmill.storage.record_reader import FRAMING_BYTES
-from recordmill.transforms.publishing.companions.croissant import describe_croissant
 from recordmill.transforms.publishing.companions.tfds_files import describe_tfds, why_not_tfds
-from recordmill.transforms.publishing.marker import StagedDataset
-from recordmill.transforms.records.change_examples import read_examples
+from recordmill.transforms.publishing.staged_dataset import StagedDataset
+from recordmill.transforms.shards.shard_files import read_examples
 
 MOST_CLASSES = 100
 """The most classes that the card lists; `labels.txt` has all."""
@@ -177,3 +185,90 @@ def describe_dataset(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[byt
     yield from describe_versions(dataset)
     yield from describe_report_data(dataset)
     yield from describe_index(dataset)
+
+
+_COLUMNS = {
+    "key": ("sc:Text", "path below its input; of a row, its table and number"),
+    "class": ("sc:Text", "class name"),
+    "label": ("sc:Integer", "class id"),
+    "height": ("sc:Integer", "rows of pixels"),
+    "width": ("sc:Integer", "columns of pixels"),
+    "bytes": ("sc:Integer", "bytes of the source"),
+    "sha256": ("sc:Text", "SHA-256 of the source, in hex"),
+    "offset": ("sc:Integer", "where its record begins in its shard, in bytes"),
+    "length": ("sc:Integer", "bytes of its record's data, without framing"),
+}
+
+
+def describe_croissant(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """Makes `croissant.json`, for any dataset: the Croissant format of MLCommons, for catalogues.
+
+    Readers of Croissant (mlcommons.org/croissant/1.0) cannot open TFRecords, but they can read sidecars. These give one
+    record set per split: each image, and its place in which file.
+    """
+    marker, about = dataset.marker, dataset.settings.about
+    splits = {name: split.shards for name, split in marker.splits.items() if split.shards}
+    columns = [each for each in _COLUMNS if dataset.settings.holds_images or each not in PIXEL_FIELDS]
+    context = resources.files(__package__) / "croissant_context.json"  # from the format's specification
+    description = {
+        "@context": orjson.loads(context.read_bytes()),
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": marker.name or "dataset",
+        "description": f"{format_count(marker.ledger.written, marker.unit)} as tf.train.Example in TFRecord files.",
+        "version": about.version or "1.0.0",
+        **({"license": about.licence} if about.licence else {}),
+        **({"creator": {"@type": "sc:Organization", "name": about.creator}} if about.creator else {}),
+        **({"citeAs": about.citation} if about.citation else {}),
+        "distribution": [
+            each
+            for split, shards in splits.items()
+            for each in (
+                _file_set("shards", split, "application/x-tfrecord", (shard.name for shard in shards)),
+                _file_set("sidecars", split, "application/jsonlines", (shard.sidecar for shard in shards)),
+            )
+        ],
+        "recordSet": [
+            *([_labels(marker.labels)] if marker.labels else []),
+            *(_records(split, marker.unit, columns) for split in splits),
+        ],
+    }
+    yield "croissant.json", [as_json(description)]
+
+
+def _node(kind: str, identifier: str, name: str, **content: Any) -> dict[str, Any]:
+    return {"@type": f"cr:{kind}", "@id": identifier, "name": name, **content}
+
+
+def _file_set(kind: str, split: str, form: str, names: Iterable[str]) -> dict[str, Any]:
+    identifier, included = f"{kind}-{split}", list(map(glob.escape, names))
+    description = f"{kind} of the split {split}"
+    return _node("FileSet", identifier, identifier, description=description, encodingFormat=form, includes=included)
+
+
+def _labels(labels: Mapping[str, int]) -> dict[str, Any]:
+    rows = sorted((label_id, name) for name, label_id in labels.items())
+    return _node(
+        "RecordSet",
+        "labels",
+        "labels",
+        description=f"class ids and names, as in {LABELS}",
+        dataType="sc:Enumeration",
+        key={"@id": "labels/id"},
+        field=[
+            _node("Field", "labels/id", "id", dataType="sc:Integer"),
+            _node("Field", "labels/name", "name", dataType=["sc:Text", "sc:name"]),
+        ],
+        data=[{"labels/id": label_id, "labels/name": name} for label_id, name in rows],
+    )
+
+
+def _records(split: str, unit: str, columns: Iterable[str]) -> dict[str, Any]:
+    name = f"{unit}s-{split}"
+    fields = []
+    for column in columns:
+        kind, meaning = _COLUMNS[column]
+        source = {"fileSet": {"@id": f"sidecars-{split}"}, "extract": {"column": column}}
+        fields.append(_node("Field", f"{name}/{column}", column, description=meaning, dataType=kind, source=source))
+    description = f"{unit}s of the split {split}, as the sidecars list them"
+    return _node("RecordSet", name, name, description=description, key={"@id": f"{name}/key"}, field=fields)

@@ -19,7 +19,7 @@ from recordmill.schemas.label_map import tfds_names
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.record_reader import FRAMING_BYTES
-from recordmill.transforms.publishing.marker import StagedDataset
+from recordmill.transforms.publishing.staged_dataset import StagedDataset
 
 _REFUSED_FIELDS = {
     "number": "its shards are counted from 1, and TFDS counts from 0",

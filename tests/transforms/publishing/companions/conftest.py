@@ -15,7 +15,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.publishing.marker import StagedDataset, build_marker, name_shards
+from recordmill.transforms.publishing.staged_dataset import StagedDataset, build_marker, name_shards
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint
 

@@ -5,7 +5,7 @@ from make_settings import make_settings
 from recordmill.schemas.dataset.sidecar_row import row_to_json
 from recordmill.schemas.settings.dataset import ShardSettings
 from recordmill.storage.dataset_files import read_rows
-from recordmill.transforms.publishing.companions.croissant import describe_croissant
+from recordmill.transforms.publishing.companions.describe_dataset import describe_croissant
 
 
 def test_files_and_rows_of_each_split_are_described(stage, say):

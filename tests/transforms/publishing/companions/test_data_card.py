@@ -13,7 +13,7 @@ from recordmill.transforms.publishing.companions.describe_dataset import (
     reading_snippet,
     show_text,
 )
-from recordmill.transforms.publishing.companions.remarks import Remark
+from recordmill.transforms.publishing.remarks import Remark
 
 
 def card(say, dataset) -> str:

@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import pickle
 import socket
 import subprocess
 import sys
@@ -12,7 +13,8 @@ import pytest
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import staging_names
-from recordmill.transforms.planning.output_state import (
+from recordmill.transforms.planning.runs import (
+    RunSettings,
     claim_output,
     find_busy,
     release_claim,
@@ -161,3 +163,14 @@ def test_no_other_run_is_known_to_be_at_work(tmp_path, neighbour):
     names = sorted(path.name for path in tmp_path.iterdir())
     assert len(names) == 6
     assert find_busy(str(tmp_path), names, elsewhere=True) == ""
+
+
+def test_it_travels_to_workers_and_has_quiet_defaults():
+    run = RunSettings(run_id="r", output="o", outcome_file="f")
+    assert pickle.loads(pickle.dumps(run)) == run
+    assert (run.overwrite, run.preview, run.threads, run.inputs, run.facts) == (False, False, 0, {}, {})
+
+
+def test_its_fields_are_named():
+    with pytest.raises(TypeError):
+        RunSettings("r", "o", "f")

@@ -13,7 +13,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import RejectionLimits
 from recordmill.transforms.planning.summary import SplitSummary, Summary
-from recordmill.transforms.publishing.ledger import (
+from recordmill.transforms.publishing.verdicts import (
     LedgerError,
     balance_boxes,
     balance_ledger,

@@ -1,23 +1,73 @@
-"""Finds out which runs are at work in an output folder, and whether its files are intact.
+"""Runs: where and how one works, which are at work in an output folder, and whether its files are intact.
 
 Each run keeps a claim in its plan's staging folder while it is at work.
 """
 
 import os
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal, Self
 
 import orjson
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import CLAIM_PREFIX, FOR_PEOPLE, OUTCOME, STAGING_PREFIX, staging_names
 from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.exclusions import Exclusions
 from recordmill.storage.dataset_files import staging_folder
 from recordmill.storage.many_files import digest_of, map_each
 from recordmill.storage.versions import work_folders
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """Where and how a run works: only `exclusions` changes any byte of the dataset.
+
+    Attributes:
+        run_id: identifies the run.
+        output: the output folder.
+        outcome_file: where the job writes how it ended.
+        inputs: folders by input name (empty for the only input, without a name).
+        against: the folder of the dataset with which `expect` compares.
+        reuse: folders of earlier datasets whose images may be stored again.
+        exclusions: the contents of the file in `exclude`; the plan id includes its digest.
+        versions: whether the dataset has a folder of its own below the output.
+        overwrite: whether another dataset in the output may be replaced.
+        preview: whether only to plan.
+        names_convention: whether the user or the layout names a convention: only then may it be one without boxes.
+        writer: what writes the files: `recordmill`, or Beam's `WriteToTFRecord` (`beam`).
+        threads: images decoded at once in one process; 0 for one per processor.
+        processes: the number of processes that convert images, including this one.
+        fewest_for_processes: with fewer references, this process converts all of them.
+        notes: messages for the user from before the job.
+        facts: other values for the marker's `run` part: runner, versions, start.
+    """
+
+    run_id: str
+    output: str
+    outcome_file: str
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    against: str = ""
+    reuse: tuple[str, ...] = ()
+    exclusions: Exclusions = field(default_factory=Exclusions)
+    versions: bool = False
+    overwrite: bool = False
+    preview: bool = False
+    names_convention: bool = True
+    writer: Literal["recordmill", "beam"] = "recordmill"
+    threads: int = 0
+    processes: int = 1
+    fewest_for_processes: int = 0
+    notes: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def at(self, version: str) -> Self:
+        """The same with the folder of a version as the output; unchanged if the version is the empty string."""
+        return replace(self, output=storage.join(self.output, version)) if version else self
+
 
 _MOST_TRIES = 10
 

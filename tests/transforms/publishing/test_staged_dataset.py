@@ -13,7 +13,7 @@ from recordmill.schemas.dataset.marker import Marker
 from recordmill.storage.dataset_files import DamagedMarkerError
 from recordmill.storage.transform_fn import contents_digest
 from recordmill.transforms.claim_output import decide_action, read_output
-from recordmill.transforms.publishing.publish_staged import publish_staged
+from recordmill.transforms.publishing.staged_dataset import publish_staged
 
 OLD = {"train-0-of-3": b"old 0", "train-1-of-3": b"old 1", "train-2-of-3": b"old 2", "same-name": b"old same"}
 NEW = {"train-0-of-2": b"new 0", "train-1-of-2": b"new 1", "same-name": b"new same"}

@@ -1,16 +1,69 @@
-"""The progress of this process: for the progress bar of a launcher that runs the work itself.
+"""What this process may use, also in a container, and what it has used: processors, memory, progress.
 
-For display only: the ledger's counts come out of the pipeline.
+Progress is for the bar of a launcher that runs the work itself; the ledger's counts come out of the pipeline.
 """
 
+import math
 import os
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from recordmill.schemas.errors import Price
+from recordmill.schemas.settings.dataset import DatasetSettings
+
+PROCESS_BYTES = 300 * 10**6
+"""Memory to reserve for each further process: for the process itself, and ordinary photographs in progress."""
+
+CGROUPS = Path("/sys/fs/cgroup")
+SYSTEM = Path("/proc")
+
+_FIRST, _SECOND = (
+    {"cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us"), "memory": ("memory.limit_in_bytes",)},
+    {"cpu": ("cpu.max",), "memory": ("memory.max",)},
+)
+"""Files with the limits of control groups, versions 1 and 2. (Their current usage would include cached files.)"""
+
+
+def available_processors() -> int:
+    """The number of processors that this process may run on, or the quota of its control group if that is lower."""
+    most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quotas = [quota / period for quota, period in _limits("cpu") if quota > 0 and period > 0]
+    return max(1, math.ceil(min([most, *quotas])))
+
+
+def default_processes() -> int:
+    """The number of processes to convert images: one per processor, as far as memory allows."""
+    free = [limit for (limit,) in _limits("memory")]
+    with suppress(OSError):
+        lines = (SYSTEM / "meminfo").read_text().splitlines()
+        free += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    return max(1, min([available_processors(), *(1 + each // PROCESS_BYTES for each in free)]))
+
+
+def fewest_for_processes(settings: DatasetSettings) -> int:
+    """The number of references below which further processes would take as long to start as they save."""
+    return 4_000 if settings.decodes_nothing else 1_000
+
+
+def _limits(controller: str) -> Iterator[list[int]]:
+    """Yields the numbers of each limit that a controller sets for this process's group or a parent of it."""
+    with suppress(OSError):
+        for line in (SYSTEM / "self/cgroup").read_text().splitlines():
+            _, controllers, group = line.split(":", 2)
+            files, root = (_FIRST, CGROUPS / controller) if controllers else (_SECOND, CGROUPS)
+            if controllers and controller not in controllers.split(","):
+                continue
+            below = Path(group.lstrip("/"))
+            # In a container, the group's own path may not be visible, and its limits are at the top.
+            for each in (below, *below.parents):
+                with suppress(OSError, ValueError):  # "max" means that there is no limit
+                    texts = ((root / each / name).read_text() for name in files[controller])
+                    yield [int(number) for text in texts for number in text.split()]
 
 
 @dataclass

@@ -10,7 +10,7 @@ from PIL import Image
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
-from recordmill.transforms.records.change_examples import read_examples, write_examples
+from recordmill.transforms.shards.shard_files import read_examples, write_examples
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from PIL import Image
 
 from benchmarks import frames, measure, photographs
 from benchmarks.convert import CASES, OTHERS, OTHERS_PYTHON
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Example
 
 COUNT, COPIES, CLASSES = 300, 20, 3
 ROTATED, CUT = "class_00/photograph_000000.jpg", "class_01/photograph_000001.jpg"

@@ -19,9 +19,8 @@ from recordmill.reading.analyze_dataset import analyze_dataset
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
 from recordmill.schemas.errors import LoadError, RecordmillError
 from recordmill.schemas.formatting import last_line
-from recordmill.storage.output_errors import explain_output_error
+from recordmill.storage.dataset_files import current_folder
 from recordmill.storage.transform_fn import DEFAULT_SIZE
-from recordmill.storage.versions import current_folder
 
 MOST_SIDE = 16_384
 """No network takes larger images, and a batch would not fit in memory."""
@@ -131,7 +130,7 @@ def _importing() -> Iterator[None]:
 def _explain(error: Exception, path: str) -> str:
     if isinstance(error, OSError):
         with suppress(OSError):  # raised if a user cannot fix it
-            return explain_output_error(error, storage.join(path, TRANSFORM_FN))
+            return storage.explain_output_error(error, storage.join(path, TRANSFORM_FN))
     return f"unexpected {type(error).__name__}: {last_line(error)} (--traceback shows where)"
 
 

@@ -50,10 +50,9 @@ from recordmill.schemas.formatting import format_count, last_line
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.source import Input
 from recordmill.schemas.version import VERSION
-from recordmill.storage.dataset_files import read_marker
-from recordmill.storage.output_errors import explain_output_error
+from recordmill.storage import explain_output_error
+from recordmill.storage.dataset_files import current_folder, read_marker, work_folders
 from recordmill.storage.transform_fn import fits, read_note
-from recordmill.storage.versions import current_folder, work_folders
 from recordmill.transforms.planning.runs import RunSettings, find_busy
 from recordmill.transforms.shards.resources import PROGRESS, default_processes, fewest_for_processes
 

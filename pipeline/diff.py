@@ -33,7 +33,7 @@ from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import Input
-from recordmill.storage.versions import version_names
+from recordmill.storage.dataset_files import version_names
 
 EPILOG = """\
 Rows are matched by key. Only metadata of datasets are read, no shards. The images of a folder are read as the dataset's

@@ -35,7 +35,7 @@ from recordmill.reading.inspect.follow_run import follow_run
 from recordmill.reading.inspect.summarize_dataset import Summary, summarize_dataset
 from recordmill.reading.random_access.split_index import write_indexes
 from recordmill.schemas.dataset.file_names import REPORT
-from recordmill.schemas.dataset.sidecar_row import row_to_json
+from recordmill.schemas.dataset.side_files import row_to_json
 from recordmill.schemas.errors import LoadError, UsageError
 from recordmill.schemas.formatting import format_count, format_size, printable
 from recordmill.schemas.rejection import Rejected

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from recordmill.schemas.rejection import Reject
     from recordmill.schemas.settings.dataset import DatasetSettings, ShardSettings
     from recordmill.schemas.settings.source import Input, ListingSettings
-    from recordmill.storage.record_reader import Damage, RecordFile, StoredFile
+    from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
     from recordmill.transforms.compose import (
         BuildExamples,
         ReadImages,
@@ -67,7 +67,7 @@ _NAMES = {
     "schemas.rejection": ("Reject",),
     "schemas.settings.dataset": ("DatasetSettings", "ShardSettings"),
     "schemas.settings.source": ("Input", "ListingSettings"),
-    "storage.record_reader": ("Damage", "RecordFile", "StoredFile"),
+    "storage.tfrecord_file": ("Damage", "RecordFile", "StoredFile"),
     "transforms.compose": ("BuildExamples", "ReadImages", "ReencodeImages", "SplitExamples", "convert_with_beam"),
     "transforms.inputs.sources.class_folders": ("ClassFolders",),
     "transforms.inputs.sources.filename_labels": ("FilenameLabels",),

@@ -9,14 +9,11 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import STORED_IMAGE, Example
 from recordmill.schemas.image_ref import ImageRef
 
 HASH_BITS = 64
 HASH_RANGE = 1 << HASH_BITS
-
-STORED_IMAGE = ("encoded", "pixels_base64")
-"""The fields that hold an image as it is stored."""
 
 _THREE_NUMBERS = struct.Struct(">QQQ").unpack_from
 

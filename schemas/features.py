@@ -2,17 +2,129 @@
 
 A `Feature` has a key, a kind, the field of a record that fills it, and a meaning. This one definition is used to encode
 (`ExampleEncoder`), parse (`parse_example`, `tensorflow_features`), document (`describe_features`) and describe
-(`feature_schema`, and back: `FeatureEntry.feature`).
+(`feature_schema`, and back: `FeatureEntry.feature`). `RECORD_FIELDS` has the fields, whatever the source.
+
+Values are coerced by the rules of TensorFlow's tutorial "TFRecord and tf.train.Example", made strict: a value of
+another kind raises. Nothing is rounded, parsed or encoded.
+
+| kind  | takes                                   | raises on                                            |
+|-------|-----------------------------------------|------------------------------------------------------|
+| bytes | bytes, bytearray, memoryview, np.bytes_,| text (encode it as UTF-8 where it is read), numbers  |
+|       | a tensor of one string (TensorFlow's)   |                                                      |
+| float | float, np.floating                      | bool, int (declare `int64`), text                    |
+| int64 | bool, int, IntEnum, np.integer, np.bool_| float (1.0 too), text, anything outside int64        |
+
+`tf.train.Example`'s messages are declared here from tensorflow/core/example/{feature,example}.proto: importing
+TensorFlow costs seconds and half a gigabyte in every process. They are in a separate descriptor pool, so that they
+never clash with TensorFlow's when a user imports both. The wire format is the same: a test checks that the bytes equal
+TensorFlow's.
 """
 
+import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from numbers import Integral
 from typing import Any, Literal, Self
 
-from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
-from recordmill.schemas.digests import STORED_IMAGE
-from recordmill.schemas.example_proto import Example
+import numpy as np
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+_Field = descriptor_pb2.FieldDescriptorProto
+_KINDS = {"Bytes": _Field.TYPE_BYTES, "Float": _Field.TYPE_FLOAT, "Int64": _Field.TYPE_INT64}
+
+
+def _declare_messages() -> descriptor_pb2.FileDescriptorProto:
+    file = descriptor_pb2.FileDescriptorProto(name="recordmill/example.proto", package="tensorflow", syntax="proto3")
+    feature, features, example = (file.message_type.add(name=name) for name in ("Feature", "Features", "Example"))
+    feature.oneof_decl.add(name="kind")
+    for number, (name, kind) in enumerate(_KINDS.items(), start=1):
+        values = file.message_type.add(name=f"{name}List").field.add(name="value", number=1, type=kind)
+        values.label = _Field.LABEL_REPEATED
+        if kind != _Field.TYPE_BYTES:
+            values.options.packed = True
+        _add_message(feature, f"{name.lower()}_list", number, f"{name}List").oneof_index = 0
+    entry = features.nested_type.add(name="FeatureEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, label=_Field.LABEL_OPTIONAL, type=_Field.TYPE_STRING)
+    _add_message(entry, "value", 2, "Feature")
+    _add_message(features, "feature", 1, "Features.FeatureEntry").label = _Field.LABEL_REPEATED
+    _add_message(example, "features", 1, "Features")
+    return file
+
+
+def _add_message(message: Any, name: str, number: int, kind: str) -> descriptor_pb2.FieldDescriptorProto:
+    field: descriptor_pb2.FieldDescriptorProto = message.field.add(
+        name=name, number=number, label=_Field.LABEL_OPTIONAL, type=_Field.TYPE_MESSAGE, type_name=f".tensorflow.{kind}"
+    )
+    return field
+
+
+_POOL = descriptor_pool.DescriptorPool()
+_POOL.Add(_declare_messages())
+
+Example: Any = message_factory.GetMessageClass(_POOL.FindMessageTypeByName("tensorflow.Example"))
+"""The message class of `tf.train.Example`: `Example.FromString(record)`, `example.features.feature["label"]`."""
+
+
+Value = bytes | float | int
+
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+
+class FeatureValueError(ValueError):
+    """A value does not fit the feature that it is meant for; the message says which value and which kind."""
+
+
+def coerce_bytes(value: Any) -> bytes:
+    """A value of a bytes_list."""
+    if type(value) is bytes:
+        return value
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    if callable(numpy := getattr(value, "numpy", None)) and isinstance(inside := numpy(), bytes):
+        return inside  # accepts EagerTensors, as TensorFlow's tutorial does, without importing TensorFlow
+    if isinstance(value, str):
+        raise FeatureValueError(f"text {value!r:.60} is not bytes: encode it as UTF-8 where it is read")
+    raise FeatureValueError(f"{_named(value)} is not bytes")
+
+
+def coerce_float(value: Any) -> float:
+    """A value of a float_list. Example stores 32 bits; a double is rounded to the nearest by protobuf.
+
+    A finite double beyond float32's range would become infinite in the file: that raises too.
+    """
+    if not isinstance(value, float | np.floating):
+        raise FeatureValueError(f"{_named(value)} is not a float")
+    as_double = float(value)
+    if abs(as_double) > _FLOAT32_MAX and math.isfinite(as_double):  # cheap test first: vectors have thousands
+        raise FeatureValueError(f"{_named(value)} is outside the range of a 32-bit float")
+    return as_double
+
+
+def coerce_int64(value: Any) -> int:
+    """A value of an int64_list: bool and integer types, and enums whose value is an integer."""
+    if type(value) is not int:
+        if isinstance(value, Enum):
+            return coerce_int64(value.value)
+        if not isinstance(value, Integral | np.bool_):
+            raise FeatureValueError(f"{_named(value)} is not an integer")
+        value = int(value)
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise FeatureValueError(f"{value} is outside the range of a 64-bit signed integer")
+    return value
+
+
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+COERCE: dict[str, Callable[[Any], Value]] = {"bytes": coerce_bytes, "float": coerce_float, "int64": coerce_int64}
+"""The coercion of each kind of feature."""
+
+
+def _named(value: Any) -> str:
+    return f"{type(value).__name__} {value!r:.60}"
+
 
 Kind = Literal["bytes", "float", "int64"]
 
@@ -102,7 +214,7 @@ class ExampleEncoder:
             record: values by field name: one value, or a sequence of values if the feature is `many`.
 
         Raises:
-            FeatureValueError: a value is not of its feature's kind (see `schemas.coercion`), or a feature that holds
+            FeatureValueError: a value is not of its feature's kind (see `COERCE`), or a feature that holds
                 one value is given none or several.
         """
         return self._fill(record).serialize()
@@ -232,3 +344,73 @@ def describe_features(features: Iterable[Feature]) -> str:
     """The features as a Markdown table for people."""
     rows = (f"| `{each.key}` | {each.kind}{'[]' if each.many else ''} | {each.meaning} |" for each in features)
     return "\n".join(["| key | type | meaning |", "|---|---|---|", *rows])
+
+
+@dataclass(frozen=True, slots=True)
+class RecordField:
+    """One field: the kind of feature that it fills, and what it means."""
+
+    kind: Kind
+    meaning: str
+    many: bool = False
+
+
+_REFERENCE = {
+    "label": RecordField("int64", "class id"),
+    "label_text": RecordField("bytes", "class name, UTF-8"),
+    "filename": RecordField("bytes", "last part of `key`: the file's name, unless the source sets the key"),
+    "key": RecordField("bytes", "the record's name in the dataset, UTF-8: by default the path below the input"),
+    "source_id": RecordField(
+        "bytes", "the source's own id (COCO's of an image, that of an Example), else as `filename`"
+    ),
+    "split": RecordField("bytes", "the split's name"),
+    "split_upper": RecordField("bytes", "the same in upper case"),
+}
+_PIXELS = {
+    "encoded": RecordField("bytes", "the encoded image; with `images.store: raw` the pixels"),
+    "format": RecordField("bytes", "its format, as `format_names` has it"),
+    "height": RecordField("int64", "its rows of pixels"),
+    "width": RecordField("int64", "its columns of pixels"),
+    "channels": RecordField("int64", "channels of a pixel: 3, or 1 for grayscale"),
+    "pixels_base64": RecordField("bytes", "with `images.store: raw`, the pixels in url-safe base64"),
+}
+_DIGESTS = {
+    "sha256": RecordField("bytes", "SHA-256 of `encoded` in hex; where there is no image, of the file"),
+    "file_sha256": RecordField("bytes", "SHA-256 of the source's bytes in hex, whatever was made of them"),
+}
+_MANY_LABELS = {
+    "labels": RecordField("int64", "class ids of an image with several", many=True),
+    "label_texts": RecordField("bytes", "their class names, UTF-8", many=True),
+}
+_BOXES = {
+    "xmin": RecordField("float", "left sides of boxes, 0 to 1", many=True),
+    "xmax": RecordField("float", "right sides", many=True),
+    "ymin": RecordField("float", "upper sides", many=True),
+    "ymax": RecordField("float", "lower sides", many=True),
+    "bbox": RecordField("float", "the same as ymin, xmin, ymax, xmax of each box", many=True),
+    "box_labels": RecordField("int64", "class ids of the boxes", many=True),
+    "box_label_texts": RecordField("bytes", "class names of the boxes, UTF-8", many=True),
+    "is_crowd": RecordField("int64", "1 for a group of objects, where the source says so", many=True),
+    "area": RecordField("float", "area in pixels, where the source says it", many=True),
+}
+
+STORED_IMAGE = ("encoded", "pixels_base64")
+"""The fields that hold an image as it is stored."""
+
+REFERENCE_FIELDS = frozenset(_REFERENCE)
+"""The fields of every reference."""
+
+PIXEL_FIELDS = frozenset(_PIXELS)
+"""The fields that only images have."""
+
+MANY_LABELS_FIELDS = frozenset(_MANY_LABELS)
+"""The fields of images with several labels."""
+
+BOX_FIELDS = frozenset(_BOXES)
+"""The fields of images whose sources give boxes: lists of one value per box, four in `bbox`."""
+
+IMAGE_FIELDS = frozenset((*_REFERENCE, *_PIXELS, *_DIGESTS))
+"""The fields of every image; a source's own features cannot have these names."""
+
+RECORD_FIELDS: Mapping[str, RecordField] = _PIXELS | _DIGESTS | _REFERENCE | _MANY_LABELS | _BOXES
+"""All fields, in the order in which they are documented."""

@@ -1,6 +1,14 @@
-"""Formats numbers, lists of names and untrusted text for people."""
+"""Formats numbers, lists of names, untrusted text and documents for people.
 
-from collections.abc import Iterable
+The documents are Jinja templates, each in the package that fills it.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.util import cache_from_source
+from typing import TYPE_CHECKING
 
 
 def format_count(number: int, thing: str) -> str:
@@ -24,6 +32,11 @@ def show_names(names: Iterable[str], most: int = 5) -> str:
     return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
 
 
+def most_frequent(counts: Mapping[str, int]) -> list[str]:
+    """Names sorted by count, largest first, then by code point."""
+    return sorted(counts, key=lambda name: (-counts[name], name))
+
+
 def printable(text: str) -> str:
     r"""The text with control characters, direction marks and invalid UTF-8 escaped as `\x1b`, `\u202e`, ..."""
     if text.isprintable():
@@ -35,3 +48,45 @@ def last_line(error: Exception) -> str:
     """The end of an error's text, where runners put the reason; its class if there is no text."""
     last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
     return last if len(last) < 300 else f"{last[:300]}..."
+
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+@cache
+def load_template(package: str, file: str, /, **filters: Callable[..., str]) -> "Template":
+    """Loads a template, with filters for counts and names, and the given ones.
+
+    HTML is escaped. In other documents, the line break after a block tag is dropped.
+
+    Args:
+        package: the package that the file is in.
+        file: its name; if it ends in `.html.jinja`, the document is HTML.
+        filters: by name.
+    """
+    # Imported here: it takes 0.07 s, and most processes write no document.
+    import jinja2
+
+    is_html = file.endswith(".html.jinja")
+    compiled = os.path.dirname(cache_from_source(__file__))  # where Python keeps this module
+    keeps_compiled = os.access(compiled, os.W_OK) and not sys.dont_write_bytecode
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(package, ""),
+        autoescape=is_html,
+        trim_blocks=not is_html,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+        # Compiling takes 0.1 s, a twentieth of a small run.
+        bytecode_cache=jinja2.FileSystemBytecodeCache(compiled) if keeps_compiled else None,
+    )
+    environment.filters |= {
+        "bytes": format_size,
+        "classes": lambda counts: show_names(most_frequent(counts)),
+        "count": format_count,
+        "number": "{:,}".format,
+        "plural": lambda number, thing: format_count(number, thing).split()[1],
+        "words": lambda name: name.replace("_", " "),
+        **filters,
+    }
+    return environment.get_template(file)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from recordmill.schemas.coercion import INT64_MAX, INT64_MIN
+from recordmill.schemas.features import INT64_MAX, INT64_MIN
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import ClassId
 

@@ -11,9 +11,8 @@ from recordmill.imaging.pixels import CHANGES
 from recordmill.reading.verify.verify_shard import KINDS, NOTES
 from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.dataset.file_names import PLACEHOLDERS
-from recordmill.schemas.features import describe_features
+from recordmill.schemas.features import RECORD_FIELDS, describe_features
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.dataset import (

@@ -16,10 +16,18 @@ from recordmill.schemas.dataset.marker import About, Marker
 from recordmill.schemas.errors import DONE, NOT_AS_EXPECTED, TOO_MANY_REJECTED, LoadError
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.rejection import TRANSIENT
-from recordmill.storage.dataset_files import DamagedMarkerError, find_marker, read_marker, staging_folder
-from recordmill.storage.output_errors import describe_output_error
-from recordmill.storage.record_reader import looks_like_shard
-from recordmill.storage.versions import current_folder, split_version, version_name, version_names
+from recordmill.storage import describe_output_error
+from recordmill.storage.dataset_files import (
+    DamagedMarkerError,
+    current_folder,
+    find_marker,
+    read_marker,
+    split_version,
+    staging_folder,
+    version_name,
+    version_names,
+)
+from recordmill.storage.tfrecord_file import looks_like_shard
 from recordmill.transforms.planning.plan import Action, Plan
 from recordmill.transforms.planning.runs import (
     RunSettings,

@@ -13,7 +13,7 @@ from apache_beam.pvalue import AsIter
 
 from recordmill import storage
 from recordmill.imaging import PreparedImage
-from recordmill.schemas.dataset.sidecar_row import RejectedRow
+from recordmill.schemas.dataset.side_files import RejectedRow
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, FinishedShards, RowTotals, ShardReport
 from recordmill.schemas.digests import digest_of
 from recordmill.schemas.image_ref import ImageRef

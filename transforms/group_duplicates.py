@@ -21,11 +21,10 @@ from apache_beam import coders
 from apache_beam.pvalue import AsIter, AsSingleton
 from apache_beam.transforms.combiners import ToList
 
-from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.formatting import show_names
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import RecordCoder, ReferenceBatch
-from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.rejection import Exclusions, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.planning.plan import ReusableDataset

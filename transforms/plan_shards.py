@@ -20,7 +20,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.sniff import sniff
 from recordmill.schemas.dataset.record_index import RowOrigin
-from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
+from recordmill.schemas.dataset.side_files import RejectedRow, SidecarRow
 from recordmill.schemas.digests import order_of, source_digest_of
 from recordmill.schemas.errors import Price
 from recordmill.schemas.formatting import format_count
@@ -29,7 +29,7 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
-from recordmill.storage.record_reader import FRAMING_BYTES
+from recordmill.storage.tfrecord_file import FRAMING_BYTES
 from recordmill.transforms.planning.plan import (
     Plan,
     ReusableDataset,

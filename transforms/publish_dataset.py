@@ -19,10 +19,16 @@ from recordmill.schemas.errors import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_RE
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.storage.dataset_files import find_marker, holds_report, read_marker, staging_folder
-from recordmill.storage.many_files import move_files
-from recordmill.storage.output_errors import explain_output_error
-from recordmill.storage.versions import find_pointer, point_to, split_version, version_name
+from recordmill.storage.dataset_files import (
+    find_marker,
+    find_pointer,
+    holds_report,
+    point_to,
+    read_marker,
+    split_version,
+    staging_folder,
+    version_name,
+)
 from recordmill.transforms.convert_shards import GatherReports
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.runs import (
@@ -99,7 +105,7 @@ def publish(
     except (LedgerError, ValueError) as error:
         outcome = _failed(str(error), plan, run)
     except OSError as error:
-        outcome = _failed(explain_output_error(error, run.output), plan, run)
+        outcome = _failed(storage.explain_output_error(error, run.output), plan, run)
     if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
         # If files were missing, another run may have moved them into place.
         outcome = _join_others(plan, settings, run) or outcome
@@ -150,7 +156,7 @@ def _add_report(outcome: Outcome, run: RunSettings, write_report: WriteReport) -
                 return outcome
             write_report(run.output)
     except Exception as error:  # noqa: BLE001  # the dataset is complete without it
-        problem = explain_output_error(error, run.output) if isinstance(error, OSError) else str(error)
+        problem = storage.explain_output_error(error, run.output) if isinstance(error, OSError) else str(error)
         why = " ".join(problem.split()) or type(error).__name__
         note = f"{REPORT} was not made ({why}): recordmill inspect {run.output} --report makes it"
         return replace(outcome, notes=(*outcome.notes, note))
@@ -162,7 +168,8 @@ def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
     try:
         pointed = point_to(output, version)
     except OSError as error:
-        sentence = f"{explain_output_error(error, output)}; {output}/{version} is complete, and not the current version"
+        problem = storage.explain_output_error(error, output)
+        sentence = f"{problem}; {output}/{version} is complete, and not the current version"
         return replace(outcome, status="failed", sentence=sentence, exit_code=FAILED)
     notes = (f"{version} is the current version again",) if pointed and outcome.status == "kept" else ()
     return replace(outcome, numbers={**outcome.numbers, "version": version}, notes=(*outcome.notes, *notes))
@@ -355,7 +362,7 @@ def _move_written(
     } | {LABELS: LABELS}
     moves = {storage.join(folder, name): storage.join(run.output, target) for name, target in files.items()}
     try:
-        move_files(moves.items())
+        storage.move_files(moves.items())
     except OSError:
         storage.remove_files(moves.values())
         raise

@@ -19,8 +19,8 @@ from recordmill.pipeline.configuration.setting_errors import (
     parse_yaml,
     without_none,
 )
-from recordmill.schemas.coercion import INT64_MAX
 from recordmill.schemas.errors import UsageError
+from recordmill.schemas.features import INT64_MAX
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout

@@ -12,9 +12,9 @@ from typing import TypeVar
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.errors import RecordmillError, UsageError
-from recordmill.schemas.exclusions import Exclusions
+from recordmill.schemas.rejection import Exclusions
 from recordmill.schemas.settings.source import Input
-from recordmill.storage.versions import current_folder, find_pointer, split_version
+from recordmill.storage.dataset_files import current_folder, find_pointer, split_version
 
 Result = TypeVar("Result")
 

@@ -30,7 +30,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import Input, ListingSettings
-from recordmill.storage.many_files import map_each
+from recordmill.storage import map_each
 from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.storage.stores.store import in_parallel
 from recordmill.transforms.inputs.archive_members import Limits, list_members

@@ -16,17 +16,16 @@ from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.file_names import check_file_name
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.errors import RecordmillError, UsageError
-from recordmill.schemas.exclusions import Exclusions
+from recordmill.schemas.features import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS, RECORD_FIELDS
 from recordmill.schemas.image_ref import CARRIED, ImageRef
-from recordmill.schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS, RECORD_FIELDS
+from recordmill.schemas.rejection import Exclusions
 from recordmill.schemas.setting_fields import leave_out_added
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe, as_yaml_dict
 from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.source import Input, ListingSettings
-from recordmill.storage.dataset_files import find_marker
-from recordmill.storage.versions import version_names
+from recordmill.storage.dataset_files import find_marker, version_names
 from recordmill.transforms.inputs.listing.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.records.image_functions import digest_code, find_function

@@ -23,7 +23,7 @@ from recordmill import storage
 from recordmill.reading.dataset import open_dataset
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.marker import PLAN_VERSION, Marker, Recipe, ShardEntry
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import parse_rows
 from recordmill.storage.transform_fn import DEFAULT_SIZE, contents_digest, fits, publish_transform_fn, read_note

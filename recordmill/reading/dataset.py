@@ -19,12 +19,19 @@ import orjson
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import DUPLICATES, LABELS, MARKER, REJECTED, staging_names
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
-from recordmill.storage.dataset_files import DamagedMarkerError, read_marker, read_rows
-from recordmill.storage.record_reader import (
+from recordmill.storage.dataset_files import (
+    DamagedMarkerError,
+    current_folder,
+    explain_choice,
+    read_marker,
+    read_rows,
+    split_version,
+)
+from recordmill.storage.tfrecord_file import (
     Damage,
     RecordFile,
     StoredFile,
@@ -32,7 +39,6 @@ from recordmill.storage.record_reader import (
     looks_like_records,
     looks_like_shard,
 )
-from recordmill.storage.versions import current_folder, explain_choice, split_version
 
 FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
 """Errors that reading a row may raise if Recordmill did not write it."""

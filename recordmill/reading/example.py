@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from recordmill.reading.dataset import Dataset, Shard, open_dataset
 from recordmill.schemas.dataset.marker import ImageRecipe
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.example_proto import Example
-from recordmill.schemas.features import Feature, Kind
-from recordmill.storage.record_reader import Damage
+from recordmill.schemas.features import Example, Feature, Kind
+from recordmill.storage.tfrecord_file import Damage
 
 _KINDS: dict[str, Kind] = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
 

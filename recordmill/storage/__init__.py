@@ -1,28 +1,33 @@
 """Access to files on this machine, on object stores, and on Beam's other file systems.
 
 Renames are not assumed to be atomic, and stores need not have folders: callers order their writes so that a later run
-understands the state after any of them. Only this module knows the differences between stores; operations on many
-files at once are in `many_files`.
+understands the state after any of them. Only this module knows the differences between stores.
 """
 
 import errno
+import hashlib
 import os
 import re
 import shutil
+import stat
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from recordmill.storage.stores.local_file import create_local, force_to_disk, read_local
+from recordmill.storage.stores import local_file
+from recordmill.storage.stores.local_file import create_local, read_local
 from recordmill.storage.stores.local_file import parts_kept_open as parts_kept_open
+from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.stores.store import open_to_read as open_object
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata
 
     from recordmill.storage.stores.store import Store
+
+R = TypeVar("R")
 
 _TRIES_TO_REMOVE = 5
 
@@ -103,8 +108,7 @@ def write_file(path: str, content: bytes | Iterable[bytes], temporary: str = "")
     temporary = temporary or temporary_name(path)
     with open_to_write(temporary) as file:
         file.writelines((content,) if isinstance(content, bytes) else content)
-    if is_local(temporary):
-        force_to_disk(temporary)
+    force_to_disk([temporary])
     move_file(temporary, path)
 
 
@@ -233,3 +237,110 @@ def folder_entries(folder: str, most: int | None = None, start: str = "") -> lis
     with os.scandir(folder) as entries:
         names = (f"{entry.name}/" if entry.is_dir() else entry.name for entry in entries)
         return sorted(name for name in names if name.startswith(start))
+
+
+def move_files(pairs: Iterable[tuple[str, str]]) -> None:
+    """Renames files as `move_file` does; stops at an error."""
+    targets = dict(pairs)
+    map_each(lambda source: move_file(source, targets[source]), targets)
+
+
+def keep_file(path: str, sha256: str, target: str) -> bool:
+    """Adds a second name for a file with this digest: a hard link on this machine, elsewhere the store's copy.
+
+    On this machine, a file of that name is replaced in one step, or stays. On a store, there is none if this fails. The
+    digest is computed under the new name, since the original may change meanwhile.
+
+    Returns:
+        False if the file is missing or damaged, or if the file system or store does not support links or copies.
+    """
+    is_here = is_local(target)
+    other = temporary_name(target) if is_here else target
+    try:
+        link_or_copy(path, other)
+        is_whole = digest_of(other) == sha256
+        if is_whole and is_here:
+            os.replace(other, target)
+    except OSError:
+        is_whole = False
+    if is_here or not is_whole:
+        remove_files([other])  # `os.replace` keeps it if both are links to one file already
+    return is_whole
+
+
+def force_to_disk(paths: Iterable[str]) -> None:
+    """Waits until files, and the names in folders, are on this machine's disk; object stores need no such call.
+
+    Raises:
+        OSError: one of them does not exist, or could not be written.
+    """
+    for path in filter(is_local, paths):
+        local_file.force_to_disk(path)
+
+
+def check_targets(paths: Iterable[str]) -> None:
+    """Checks that files can be renamed to these paths; stores, which have no folders, are not checked.
+
+    Raises:
+        OSError: the path is a folder, its parent folder is missing or cannot be written, or the name is too long.
+    """
+    folders = set()
+    for path in filter(is_local, paths):
+        with suppress(FileNotFoundError):
+            if stat.S_ISDIR(os.lstat(path).st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        folders.add(os.path.dirname(path) or ".")
+    for folder in sorted(folders):
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
+
+
+def digest_of(path: str) -> str:
+    """The SHA-256 of a file in hex; it is read piece by piece.
+
+    Raises:
+        OSError: it does not exist, or cannot be read.
+    """
+    with open_to_read(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it can `readinto`
+
+
+def map_each(function: Callable[[str], R], paths: Iterable[str]) -> list[R]:
+    """Calls a function for each path: one by one for files on this machine, concurrently on a store."""
+    ordered = list(paths)
+    if all(map(is_local, ordered)):
+        return list(map(function, ordered))
+    return in_parallel(function, ordered)
+
+
+_NAME_ERRORS = frozenset({errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG})
+_USER_ERRORS = _NAME_ERRORS | {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENOENT,
+}
+
+
+def explain_output_error(error: OSError, output: str) -> str:
+    """Says in one sentence why an output cannot be written.
+
+    Raises:
+        OSError: the error itself, if it is an outage or a bug: the runner may try again.
+    """
+    if error.errno not in _USER_ERRORS and not is_local(output):
+        raise error
+    return describe_output_error(error, output)
+
+
+def describe_output_error(error: OSError, output: str) -> str:
+    """Says in one sentence why an output cannot be written, whatever the error."""
+    name = (error.filename2 or error.filename) if error.errno in _NAME_ERRORS else None
+    where = f" ({name})" if name else ""
+    why = " ".join((error.strerror or str(error)).split()).lower()
+    return f"the output {output} cannot be written: {why}{where}"

@@ -1,15 +1,21 @@
-"""A dataset's own files: its marker, the rows of its sidecars, and the staging folder."""
+"""A dataset's own files: its marker, the rows of its sidecars, the staging folder, and its versions.
 
+Versions are complete datasets, each in its own folder below an output; `recordmill.json` there points to the current
+one.
+"""
+
+import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import orjson
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import MARKER, REPORT, REPORT_HEAD, STAGING_PREFIX, shard_name
-from recordmill.schemas.dataset.json_values import MisfitError
-from recordmill.schemas.dataset.marker import Marker
-from recordmill.schemas.dataset.sidecar_row import Row, row_from_json
+from recordmill.schemas.dataset.json_values import MisfitError, as_json, from_json, to_json
+from recordmill.schemas.dataset.marker import MARKER_FORMAT, Marker, Pointer
+from recordmill.schemas.dataset.side_files import Row, row_from_json
 from recordmill.schemas.errors import LoadError
 
 
@@ -75,3 +81,123 @@ def read_rows(sidecar: str) -> Iterator[Row]:
 def parse_rows(lines: Iterable[bytes]) -> Iterator[Row]:
     """The rows that a sidecar's lines hold."""
     return map(row_from_json, map(orjson.loads, lines))
+
+
+_VERSION_NAME = re.compile(r"([0-9a-f]{16})(?:-([1-9][0-9]{0,8}))?")
+_MOST_POINTER_BYTES = 1_000
+"""Size of the largest pointer; markers are larger."""
+
+
+def version_name(plan_id: str, number: int) -> str:
+    """The folder name of a plan's first, second, ... version: the plan's id, followed by the number from 2 on."""
+    return plan_id if number == 1 else f"{plan_id}-{number}"
+
+
+def split_version(name: str) -> tuple[str, int] | None:
+    """Plan and number of the version whose folder has this name; None for other names."""
+    found = _VERSION_NAME.fullmatch(name)
+    return (found[1], int(found[2] or 1)) if found else None
+
+
+def version_names(output: str) -> list[str]:
+    """The folder names of an output's versions, complete or not; those of one plan in the order of their numbers.
+
+    Raises:
+        OSError: the output cannot be listed.
+    """
+    return [version_name(*each) for each in sorted(filter(None, map(split_version, storage.folder_names(output))))]
+
+
+def work_folders(output: str) -> list[str]:
+    """The folders in which runs work: the output itself, and those of its versions.
+
+    Raises:
+        OSError: the output cannot be listed.
+    """
+    return [output, *(storage.join(output, name) for name in version_names(output))]
+
+
+def read_versions(output: str) -> dict[str, Marker | None]:
+    """The markers of an output's versions, the oldest first; unfinished versions have none and come last.
+
+    Raises:
+        OSError: one of them cannot be read.
+    """
+    found = {name: find_marker(storage.join(output, name)) for name in version_names(output)}
+    return dict(sorted(found.items(), key=lambda item: item[1].run.finished if item[1] else "~"))
+
+
+def explain_choice(output: str, otherwise: str = "convert the dataset again") -> str:
+    """Says what to do if the current version is not known; `otherwise` if there is none to choose."""
+    if complete := [name for name, marker in read_versions(output).items() if marker]:
+        return f"choose the latest version with recordmill versions {output} --use {complete[-1]}"
+    return f"no version is complete, so {otherwise}"
+
+
+def find_pointer(output: str) -> Pointer | None:
+    """The pointer of a folder with versions; None if there is no usable one.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return _parse_pointer(_read_pointer(output) or b"")[0]
+
+
+def _read_pointer(output: str) -> bytes | None:
+    """The content of a pointer, or the beginning of a marker; None if there is neither."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return storage.read_range(storage.join(output, MARKER), 0, _MOST_POINTER_BYTES)
+    return None
+
+
+def _parse_pointer(content: bytes) -> tuple[Pointer | None, str]:
+    """A pointer, or the problem with it."""
+    try:
+        value = orjson.loads(content)
+        form = value.get("recordmill") if isinstance(value, dict) else None
+        if type(form) is int and form > MARKER_FORMAT:
+            return None, f"has format {form}, which another version of Recordmill reads"
+        pointer = from_json(Pointer, value)
+    except orjson.JSONDecodeError:
+        return None, "is not valid JSON"
+    except MisfitError as misfit:
+        return None, f"cannot be understood ({misfit})"
+    if pointer.format != MARKER_FORMAT or split_version(pointer.current) is None:
+        return None, f"cannot be understood (current is {pointer.current!r})"
+    return pointer, ""
+
+
+def current_folder(folder: str) -> str:
+    """The folder of the dataset that a user names: that of the current version if there are versions.
+
+    Raises:
+        LoadError: there are versions, and `recordmill.json` does not name a complete one; the sentence says what to do.
+        OSError: it cannot be read.
+    """
+    if (content := _read_pointer(folder)) is None:
+        return folder
+    pointer, problem = _parse_pointer(content)
+    if pointer is None and (len(content) == _MOST_POINTER_BYTES or not version_names(folder)):
+        return folder  # with a marker of its own
+    if pointer is not None:
+        if storage.exists(storage.join(folder, pointer.current, MARKER)):
+            return storage.join(folder, pointer.current)
+        problem = f"names the version {pointer.current}, which is not there or unfinished"
+    raise LoadError(f"{folder}/{MARKER} {problem}: {explain_choice(folder, 'delete that file and convert again')}")
+
+
+def point_to(output: str, name: str) -> bool:
+    """Makes a complete version the current one, in one step; returns False if it is already.
+
+    Raises:
+        OSError: the pointer cannot be written.
+    """
+    old = find_pointer(output)
+    if old and old.current == name:
+        return False
+    pointer = Pointer(current=name, previous=old.current if old else None)
+    # Written in the version's folder, so that an interruption leaves no stray temporary file in the output.
+    temporary = storage.join(output, name, f".{MARKER}.tmp")
+    storage.write_file(storage.join(output, MARKER), as_json(to_json(pointer)), temporary)
+    storage.force_to_disk([output])
+    return True

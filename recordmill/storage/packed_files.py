@@ -19,10 +19,9 @@ from functools import cache
 from typing import Any, BinaryIO, NamedTuple
 
 from recordmill import storage
-from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.packing import DEFLATED, Gzip, NamedMember, Packing, ZipMember, parse_packing
+from recordmill.schemas.image_ref import DEFLATED, Gzip, ImageRef, NamedMember, Packing, ZipMember, parse_packing
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.record_reader import Damage, GzipBytes, RecordFile, StoredFile
+from recordmill.storage.tfrecord_file import Damage, GzipBytes, RecordFile, StoredFile
 
 PIECE_BYTES = 2**20
 

@@ -1,13 +1,433 @@
-"""TFRecord files: written by Beam's own sink, read back frame by frame."""
+"""TFRecord files, plain or gzip: read, however damaged, whole or single records by their positions; written by Beam.
 
+A file yields each record with its position, and a `Damage` for each damaged part.
+
+Lengths are not trusted: a frame's length is compared with the bytes that remain before anything is read, and the
+checksum of large records is computed in pieces before they are held in memory. The bytes of a file decide whether it is
+gzip, not its name.
+
+A record is a little-endian uint64 length, the masked CRC-32C of those 8 bytes, the data, and the data's masked CRC-32C
+(tensorflow/core/lib/io/record_writer.h).
+"""
+
+import errno
+import hashlib
+import os
+import re
+import stat
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from apache_beam.io.filesystem import CompressedFile, CompressionTypes
+from crc32c import crc32c
 
 from recordmill import storage
-from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile, StoredFile
-from recordmill.storage.stores.find_store import record_sink
+
+BLOCK_BYTES = 2**20
+"""Block size of reads: small enough to stay in a processor's cache while checksums and digests are computed."""
+
+_MOST_UNPACKED = 1032
+"""Maximum number of bytes to which one byte of a deflate stream can unpack (zlib's technical notes)."""
+
+
+class StoredFile:
+    """A stored file, open for random access; if it is not compressed, also the reader of its unpacked bytes.
+
+    Attributes:
+        size: in bytes.
+        members: number of gzip members: always 0.
+        fault: why reading ended early: always empty.
+    """
+
+    members = 0
+    fault = ""
+    is_checksum_fault = False
+
+    def __init__(self, path: str, digest: bool = False) -> None:
+        """Opens a file.
+
+        Args:
+            path: on any of Beam's file systems.
+            digest: whether `sha256` will be called: the digest is computed while reading.
+
+        Raises:
+            OSError: it does not exist, is not a file, or cannot be opened.
+        """
+        if storage.is_local(path) and not stat.S_ISREG(mode := os.stat(path).st_mode):  # a pipe would block
+            raise OSError(errno.EINVAL, "is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device", path)
+        self._stream = storage.open_to_read(path)
+        self.size = storage.size_of(path) or 0
+        self._digest = hashlib.sha256() if digest else None
+        self._digested = 0
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        """The `count` bytes from `offset` on; fewer only at the end of the file."""
+        self._stream.seek(offset)
+        data = self._stream.read(count)
+        if self._digest and offset <= self._digested < offset + len(data):
+            self._digest.update(memoryview(data)[self._digested - offset :])
+            self._digested = offset + len(data)
+        return data
+
+    def read(self, offset: int, count: int) -> memoryview:
+        """The bytes from `offset`: at least `count`, fewer only at the end; the view stays valid."""
+        return memoryview(self.read_at(offset, max(count, BLOCK_BYTES)))
+
+    def max_remaining(self, offset: int) -> int:
+        """The number of bytes from `offset` to the end."""
+        return self.size - offset
+
+    def ahead(self) -> "StoredFile":
+        """A reader for reading ahead: the file itself, which can be read anywhere."""
+        return self
+
+    def sha256(self) -> str:
+        """The file's hex digest; reads the rest of the file. Only with `digest=True`."""
+        assert self._digest is not None
+        while self.read_at(self._digested, BLOCK_BYTES):
+            pass
+        return self._digest.hexdigest()
+
+    def __enter__(self) -> "StoredFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+
+class GzipBytes:
+    """The unpacked bytes of a gzip file of one member, or of several concatenated ones.
+
+    `read` only goes forward: bytes before the last `offset` cannot be read again.
+
+    Attributes:
+        members: number of members so far.
+        fault: why reading ended, if the gzip file itself is damaged; otherwise the empty string.
+        is_checksum_fault: whether the fault is a trailer that does not match the unpacked bytes.
+    """
+
+    def __init__(self, stored: StoredFile) -> None:
+        self._stored = stored
+        self._packed_at = 0  # in the stored file
+        self._tail = b""  # read, and not unpacked yet
+        self._unpacked = b""
+        self._start = 0  # position of `_unpacked` in the unpacked file
+        self._inflate: Any = zlib.decompressobj(wbits=31)
+        self._ended = False
+        self.members = 1
+        self.fault = ""
+        self.is_checksum_fault = False
+
+    def read(self, offset: int, count: int) -> memoryview:
+        """Like `StoredFile.read`; bytes that cannot be unpacked count as beyond the end."""
+        have = self._start + len(self._unpacked) - offset
+        if have < count and not self._ended:
+            pieces = [self._unpacked[offset - self._start :]]
+            while have < count and not self._ended:
+                piece = self._unpack()
+                have += len(piece)
+                pieces.append(piece[max(len(piece) - have, 0) :])  # bytes before `offset` are skipped
+            self._unpacked, self._start = b"".join(pieces), offset
+        return memoryview(self._unpacked)[offset - self._start :]
+
+    def resume(self, stored: StoredFile) -> None:
+        """Continues with the same file after it was opened again."""
+        self._stored = stored
+
+    @property
+    def packed_bytes(self) -> int:
+        """The number of stored bytes unpacked so far."""
+        return self._packed_at - len(self._tail)
+
+    def max_remaining(self, offset: int) -> int:
+        """The maximum number of bytes from `offset` to the end, at the highest compression."""
+        held = self._start + len(self._unpacked) - offset
+        if self._ended:
+            return held
+        packed = self._stored.size - self._packed_at + len(self._tail)
+        return held + (packed + 64) * _MOST_UNPACKED
+
+    def ahead(self) -> "GzipBytes":
+        """A copy for reading ahead; this one keeps its position."""
+        other = copy(self)
+        if not self._ended:
+            other._inflate = self._inflate.copy()
+        return other
+
+    def _unpack(self) -> bytes:
+        """The next unpacked bytes; empty at the end, and `_ended` is set."""
+        while True:
+            if not self._tail:
+                self._tail = self._stored.read_at(self._packed_at, BLOCK_BYTES // 4)
+                self._packed_at += len(self._tail)
+            if not self._tail:
+                return self._end("the gzip stream ends early: the file was truncated")
+            before, tail = self._inflate.copy(), self._tail
+            try:
+                piece: bytes = self._inflate.decompress(tail, BLOCK_BYTES)
+            except zlib.error as error:
+                reason = re.sub(r"Error -?\d+ while decompressing data: ", "", str(error))
+                self._end(f"the gzip stream is damaged ({reason})")
+                self.is_checksum_fault = "incorrect" in str(error) and "header" not in str(error)
+                return _unpack_before_damage(before, tail)
+            self._tail = self._inflate.unconsumed_tail
+            if self._inflate.eof:
+                self._begin_member()
+            if piece or self._ended:
+                return piece
+
+    def _begin_member(self) -> None:
+        """Continues after a complete member, with the next one or to the end."""
+        self._tail = self._inflate.unused_data
+        if len(self._tail) < 2:
+            more = self._stored.read_at(self._packed_at, BLOCK_BYTES // 4)
+            self._packed_at += len(more)
+            self._tail += more
+        if self._tail.startswith(b"\x1f\x8b"):
+            self.members += 1
+            self._inflate = zlib.decompressobj(wbits=31)
+        elif self._tail:
+            what = "zeros" if not self._tail.strip(b"\0") else "bytes that are not gzip"
+            self._end(f"{what} after the end of the gzip stream")
+        else:
+            self._ended = True
+
+    def _end(self, fault: str) -> bytes:
+        self._ended, self.fault = True, fault
+        return b""
+
+
+def _unpack_before_damage(inflate: Any, tail: bytes) -> bytes:
+    """The bytes before the damage; the input is unpacked byte by byte, since a failing call returns nothing."""
+    unpacked = bytearray()
+    with suppress(zlib.error):
+        for at in range(len(tail)):
+            unpacked += inflate.decompress(tail[at : at + 1])
+    return bytes(unpacked)
+
+
+FRAMING_BYTES = 16
+"""Bytes that a record's frame adds to its data."""
+
+_HEADER = struct.Struct("<QI")
+HEADER_BYTES = _HEADER.size
+"""Bytes of a frame before the data."""
+
+_CHECKSUM = struct.Struct("<I")
+_HELD_UNCHECKED = 4 * BLOCK_BYTES
+_NOT_ZERO = re.compile(rb"[^\0]")
+_HIGH_BYTES = bytes(4)  # of the length of any record below 4 GiB
+
+
+_SHARD = re.compile(
+    r"\.tf_?rec(?:ord)?s?\b"  # a.tfrecord, a.tfrec.gz, a.tfrecord-00000-of-00005
+    r"|\.records?\b"
+    r"|\d+-?of-?\d+"  # train-00000-of-01024, Inception's; test_01of02
+    r"|(?:^|_)shard_\d+(?:\.gz)?$",  # scripts that write one file per process
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Stands for one or several records that cannot be read.
+
+    Attributes:
+        kind: `length` or `data` if their checksum does not match, `cut` if the file ends early, `gzip` if the stream
+            around them is damaged, or `zeros` if only zeros are left.
+        detail: a description for people.
+    """
+
+    kind: Literal["length", "data", "cut", "gzip", "zeros"]
+    detail: str
+
+
+_BAD_DATA = Damage("data", "the data do not match their checksum")
+
+
+class RecordFile:
+    """One TFRecord file, read once from its first byte to its last."""
+
+    def __init__(self, stored: StoredFile) -> None:
+        packed = _is_gzip(stored.read_at(0, _HEADER.size))
+        self._bytes = GzipBytes(stored) if packed else stored
+        self.compression: Literal["gzip", "none"] = "gzip" if packed else "none"
+
+    @property
+    def members(self) -> int:
+        """The number of gzip members so far; 0 for a plain file."""
+        return self._bytes.members
+
+    def __iter__(self) -> Iterator[tuple[int, memoryview | Damage]]:
+        """Yields `(offset, record)`: where the frame begins in the unpacked file, and its data or a `Damage`.
+
+        The view stays valid. After damage, reading continues with the next frame whose length, below 4 GiB, matches its
+        checksum. Records in between are lost, so later records cannot be numbered by counting.
+        """
+        source, offset = self._bytes, 0
+        block, at = source.read(0, BLOCK_BYTES), 0
+        lost = damaged = False
+        while True:
+            if len(block) - at < _HEADER.size:
+                block, at = source.read(offset, _HEADER.size), 0
+                if len(block) < _HEADER.size:
+                    break
+            length, checksum = _HEADER.unpack_from(block, at)
+            damage: Damage | None = None
+            if masked(crc32c(block[at : at + 8])) != checksum:
+                damage = self._bad_length(offset)
+            else:
+                if len(block) - at < length + FRAMING_BYTES:
+                    block, damage = self._read_frame(offset, length)
+                    at = 0
+                if damage is None:
+                    end = at + _HEADER.size + length
+                    data = block[at + _HEADER.size : end]
+                    if masked(crc32c(data)) == _CHECKSUM.unpack_from(block, end)[0]:
+                        yield offset, data
+                        at, offset = end + _CHECKSUM.size, offset + length + FRAMING_BYTES
+                        continue
+                    damage = _BAD_DATA
+            damaged = True
+            yield offset, damage
+            offset = self._find_frame(offset + 1)
+            if lost := offset < 0:
+                break
+            block, at = source.read(offset, _HEADER.size), 0
+        if (damage := self._damage_at_end(offset, len(block) - at, lost, damaged)) is not None:
+            yield offset, damage
+
+    def _bad_length(self, offset: int) -> Damage:
+        """The damage if a length does not match its checksum; the rest of the file may be zeros."""
+        source, at = self._bytes.ahead(), offset
+        while (block := source.read(at, BLOCK_BYTES)) and not _NOT_ZERO.search(block):
+            at += len(block)
+        return Damage("length", "the length does not match its checksum") if block else _zeros(at - offset)
+
+    def _read_frame(self, offset: int, length: int) -> tuple[memoryview, Damage | None]:
+        """Reads a block that begins with a record, or finds its damage."""
+        most, framed = self._bytes.max_remaining(offset), length + FRAMING_BYTES
+        if framed > most:
+            return memoryview(b""), _cut(length, most)
+        if length > _HELD_UNCHECKED and (damage := self._check_large(offset, length)):
+            return memoryview(b""), damage
+        block = self._bytes.read(offset, framed)
+        return block, _ended_inside(self._bytes.fault, length, len(block)) if len(block) < framed else None
+
+    def _check_large(self, offset: int, length: int) -> Damage | None:
+        """Checks a large record in pieces, before holding all of it in memory."""
+        source, checksum, done, end = self._bytes.ahead(), 0, _HEADER.size, _HEADER.size + length
+        while done < end:
+            piece = source.read(offset + done, 1)[: end - done]
+            if not piece:
+                return _ended_inside(source.fault, length, done)
+            checksum = crc32c(piece, checksum)
+            done += len(piece)
+        stated = source.read(offset + end, _CHECKSUM.size)[: _CHECKSUM.size]
+        if len(stated) < _CHECKSUM.size:
+            return _ended_inside(source.fault, length, end + len(stated))
+        return None if masked(checksum) == _CHECKSUM.unpack(stated)[0] else _BAD_DATA
+
+    def _find_frame(self, offset: int) -> int:
+        """The start of the next frame from `offset` whose length matches its checksum and fits the file; -1: none."""
+        while len(block := self._bytes.read(offset, BLOCK_BYTES)) >= FRAMING_BYTES:
+            for at in _frame_starts(block):
+                if _HEADER.unpack_from(block, at)[0] + FRAMING_BYTES <= self._bytes.max_remaining(offset + at):
+                    return offset + at
+            offset += len(block) - _HEADER.size + 1
+        return -1
+
+    def _damage_at_end(self, offset: int, left: int, lost: bool, damaged: bool) -> Damage | None:
+        """The damage at the end, if it has not been reported yet."""
+        fault = self._bytes.fault
+        if fault and not (damaged and self._bytes.is_checksum_fault):
+            return Damage("gzip", fault)
+        if lost or not left:
+            return None
+        if not _NOT_ZERO.search(self._bytes.read(offset, left)):
+            return _zeros(left)
+        return Damage("cut", f"the file ends inside the record's length: {left} bytes of its 12")
+
+
+def _is_gzip(start: bytes) -> bool:
+    """Decides by the first bytes; a plain file may begin with them by chance, but then they match their checksum."""
+    if len(start) == _HEADER.size and masked(crc32c(start[:8])) == _HEADER.unpack(start)[1]:
+        return False
+    return start.startswith(b"\x1f\x8b")
+
+
+def _frame_starts(block: memoryview) -> Iterator[int]:
+    """Positions in a block at which 8 bytes, the last four of them 0, are followed by their checksum."""
+    text = block.tobytes()
+    place = text.find(_HIGH_BYTES, 4)
+    while 0 <= place <= len(text) - 8:
+        at = place - 4
+        if text.startswith(_HIGH_BYTES, at) and text.startswith(_HIGH_BYTES, at + 8):  # skip zeros
+            other = _NOT_ZERO.search(text, at)
+            place = max(place + 1, (other.start() if other else len(text)) - 7)
+        else:
+            if masked(crc32c(text[at : at + 8])) == _HEADER.unpack_from(text, at)[1]:
+                yield at
+            place += 1
+        place = text.find(_HIGH_BYTES, place)
+
+
+def _ended_inside(fault: str, length: int, there: int) -> Damage:
+    """The damage if the file, or its part that can be unpacked, ends inside a record."""
+    return Damage("gzip", fault) if fault else _cut(length, there)
+
+
+def _cut(length: int, left: int) -> Damage:
+    inside = "data" if left < _HEADER.size + length else "checksum"
+    held = max(left - _HEADER.size, 0)
+    claim = f"{length:,} bytes are claimed, by a length that matches its checksum, and {held:,} are left"
+    return Damage("cut", f"the file ends inside the record's {inside}: {claim}")
+
+
+def _zeros(count: int) -> Damage:
+    return Damage("zeros", f"{count:,} zeros instead of a record, up to the end of the file")
+
+
+def masked(checksum: int) -> int:
+    """A CRC-32C as TFRecord stores it: rotated right by 15 bits, plus 0xa282ead8."""
+    return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def looks_like_records(path: str) -> bool:
+    """Whether a file begins with a frame's length and its checksum, compressed or not.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with StoredFile(path) as stored:
+        start = stored.read_at(0, 2**16)
+        if _is_gzip(start[: _HEADER.size]):
+            start = bytes(GzipBytes(stored).read(0, _HEADER.size)[: _HEADER.size])
+    return len(start) >= _HEADER.size and masked(crc32c(start[:8])) == _HEADER.unpack_from(start)[1]
+
+
+def is_not_tfrecord(path: str) -> bool:
+    """Whether a file is not a TFRecord file: it does not begin with a frame and contains no intact record.
+
+    An empty file, a file of zeros and a damaged gzip stream may have been TFRecord files.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if looks_like_records(path):
+        return False
+    with StoredFile(path) as stored:
+        records = (record for _, record in RecordFile(stored))
+        return stored.size > 0 and all(isinstance(each, Damage) and each.kind in ("length", "cut") for each in records)
+
+
+def looks_like_shard(name: str) -> bool:
+    """Whether a file of this base name is likely a TFRecord file."""
+    return bool(_SHARD.search(name))
 
 
 class RecordSink:
@@ -17,6 +437,11 @@ class RecordSink:
     """
 
     def __init__(self, path: str, compression: str) -> None:
+        # Imported here: Beam takes seconds, and readers do not need it.
+        from apache_beam.io.filesystem import CompressedFile, CompressionTypes
+
+        from recordmill.storage.stores.find_store import record_sink
+
         stored = storage.open_to_write(path)
         packed = compression == "gzip"
         self._file: Any = CompressedFile(stored, compression_type=CompressionTypes.GZIP) if packed else stored

@@ -1,9 +1,120 @@
-"""The content of a dataset's side files: the lines of `rejected.jsonl` and `duplicates.jsonl`, and `report.json`."""
+"""The lines of a dataset's files besides its shards: sidecars, `rejected.jsonl` and `duplicates.jsonl`; `report.json`.
 
-from dataclasses import dataclass, field
-from typing import Literal
+A sidecar, `sidecars/<shard>.jsonl`, has a row per record, in the shard's order, and one per other reference. Rows are
+not frozen: a frozen row takes twice as long to read (6.0 instead of 3.1 us; the JSON alone takes 3.0).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import Any, Literal, cast
 
 from recordmill.schemas.rejection import Stage
+
+
+@dataclass(slots=True)
+class SidecarRow:
+    """One record.
+
+    Attributes:
+        key: the path of its source below its input; for a row of a table, the table's path and the row's number.
+        bytes: size of the source.
+        sha256: SHA-256 of the source, in hex.
+        class_name: its class; null if it has none. The key is `class`.
+        label: its class id; null if it has none.
+        height: rows of pixels as stored. Absent, as are the next three, if records hold no images.
+        width: columns of pixels.
+        channels: 1 or 3.
+        moments: for each channel the sum of its values and the sum of their squares; null if they were not computed.
+        changes: what was changed on the way, by name.
+        difference_hash: of 64 bits, in hex; absent if `images.near_duplicates` is off.
+        boxes: its number of boxes by outcome; absent if it cannot have any.
+        classes: the classes of its boxes, or all its labels; absent if it can have only one.
+        offset: the first byte of its frame in the unpacked file.
+        length: bytes of the record, without the 16 bytes of framing.
+        record: digest of the record, in hex, see `digest_parts`; absent, as are the next two, in datasets of format 1.
+        rest: SHA-256 of the Example with an empty image; absent if records have no images.
+        pixels: digest of the source's pixels, see `imaging.pixels.digest_pixels`; absent if they were not decoded in
+            full.
+    """
+
+    key: str
+    bytes: int
+    sha256: str
+    class_name: str | None = field(metadata={"key": "class"})
+    label: int | None
+    height: int | None = None
+    width: int | None = None
+    channels: int | None = None
+    moments: Sequence[Sequence[int]] | None = None
+    changes: Sequence[str] = ()
+    difference_hash: str | None = None
+    boxes: Mapping[str, int] | None = None
+    classes: Sequence[str] | None = None
+    offset: int = 0
+    length: int = 0
+    record: str | None = None
+    rest: str | None = None
+    pixels: str | None = None
+
+
+@dataclass(slots=True)
+class RejectedRow:
+    """One reference that was rejected, or left out while it was converted.
+
+    Attributes:
+        key: as in `SidecarRow`.
+        spelling: the path as its store spells it, if it differs from the key; otherwise null.
+        bytes: size of the source; null if it is not known.
+        sha256: SHA-256 of the source, in hex; null if it was not read.
+        class_name: its class as it was listed; null if it has none. The key is `class`.
+        stage: `list`, `read`, `decode` or `encode`.
+        rejected: the reason, in a word; null if it was left out.
+        detail: what is wrong, for people.
+        left_out: the reason for leaving it out, in a word; absent if it was rejected.
+        boxes: its number of boxes by outcome; absent if it cannot have any.
+    """
+
+    key: str
+    spelling: str | None
+    bytes: int | None
+    sha256: str | None
+    class_name: str | None = field(metadata={"key": "class"})
+    stage: Stage
+    rejected: str | None
+    detail: str
+    left_out: str | None = None
+    boxes: Mapping[str, int] | None = None
+
+
+Row = SidecarRow | RejectedRow
+
+
+def row_from_json(row: Mapping[str, Any]) -> Row:
+    """The row that a line describes. Its values are not checked: there are millions of rows.
+
+    Raises:
+        AttributeError, TypeError: it is not an object.
+    """
+    kind: Any = RejectedRow if "rejected" in row else SidecarRow
+    return cast("Row", kind(*map(row.get, _KEYS[kind])))
+
+
+def row_to_json(row: Row) -> dict[str, Any]:
+    """The line of a row."""
+    kind = type(row)
+    plain = dict(zip(_KEYS[kind], _VALUES[kind](row), strict=True))
+    for key in _OPTIONAL[kind]:
+        if plain[key] is None and not (key == "moments" and "height" in plain):
+            del plain[key]
+    return plain
+
+
+_PARTS = {kind: fields(kind) for kind in (SidecarRow, RejectedRow)}
+_KEYS = {kind: [each.metadata.get("key", each.name) for each in parts] for kind, parts in _PARTS.items()}
+_VALUES = {kind: attrgetter(*(each.name for each in parts)) for kind, parts in _PARTS.items()}
+_OPTIONAL = {kind: [each.name for each in parts if each.default is None] for kind, parts in _PARTS.items()}
+
 
 Section = Literal["", "ledger", "classes", "boxes", "sizes", "changes", "rejected", "duplicates"]
 """The sections of the report that a remark can point to: their anchors; empty if it is not known."""

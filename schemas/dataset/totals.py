@@ -6,9 +6,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
-from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
+from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import add_digests, record_digest_of
-from recordmill.schemas.formatting import format_count, show_names
+from recordmill.schemas.formatting import format_count, most_frequent, show_names
 
 
 class Totals:
@@ -422,8 +422,3 @@ def show_dropped(dropped: Mapping[str, Mapping[str, int]], counted: bool = False
         for reason in most_frequent(sums)
     )
     return "; ".join(f"{reason}: {names}" if names else reason for reason, names in said)
-
-
-def most_frequent(counts: Mapping[str, int]) -> list[str]:
-    """Names sorted by count, largest first, then by code point."""
-    return sorted(counts, key=lambda name: (-counts[name], name))

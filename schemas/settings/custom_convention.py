@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from recordmill.schemas.coercion import COERCE, FeatureValueError
 from recordmill.schemas.conventions.convention import Convention
 from recordmill.schemas.dataset.file_names import SHARD_NAME, check_pattern
-from recordmill.schemas.features import Feature, Kind
+from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Kind
 from recordmill.schemas.setting_fields import ClassId
 
 

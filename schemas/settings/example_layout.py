@@ -5,9 +5,7 @@ from functools import cached_property
 
 from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.dataset.file_names import fill_pattern
-from recordmill.schemas.digests import STORED_IMAGE
-from recordmill.schemas.features import ExampleEncoder, Feature
-from recordmill.schemas.record_fields import BOX_FIELDS
+from recordmill.schemas.features import BOX_FIELDS, STORED_IMAGE, ExampleEncoder, Feature
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings
 

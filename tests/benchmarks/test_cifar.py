@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import cifar, frames, measure
 from benchmarks.measure import Run
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Example
 
 needs_tensorflow = pytest.mark.skipif(find_spec("tensorflow") is None, reason="TensorFlow is not installed")
 

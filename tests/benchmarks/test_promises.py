@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from benchmarks import frames, promises
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Example
 
 
 @pytest.fixture(scope="module")

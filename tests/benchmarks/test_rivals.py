@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from benchmarks import frames, measure, photographs
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Example
 from recordmill.transforms.records.image_functions import mean_std
 
 COUNT = 60

@@ -12,7 +12,7 @@ from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify.verify_dataset import verify_dataset
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Example
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 

@@ -12,7 +12,7 @@ from stored_records import read_records
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.conventions import convention_names
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Example
 
 PICTURES = [(label, number) for label in ("daisy", "rose red") for number in range(3)]
 FEATURE = "--set=features.feature=mean_std"

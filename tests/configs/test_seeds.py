@@ -94,11 +94,11 @@ SEEDS = {
             "test_seed_3_undeclared_types_are_inferred_and_recorded",
         ),
         "every coercion": (
-            "schemas/test_coercion.py",
+            "schemas/test_features.py",
             "test_seed_3_a_value_of_the_kind_is_taken_as_pythons_own_type",
         ),
         "what it refuses": (
-            "schemas/test_coercion.py",
+            "schemas/test_features.py",
             "test_seed_3_a_value_of_another_kind_raises_and_is_named",
         ),
         "a value that does not fit rejects its row: row, column, value, type": (

@@ -14,8 +14,8 @@ from PIL import Image
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.conventions import convention_names, load_convention
-from recordmill.schemas.example_proto import Example
-from recordmill.storage.record_reader import masked
+from recordmill.schemas.features import Example
+from recordmill.storage.tfrecord_file import masked
 
 WHOLE = ("--set", "splits={fractions: {train: 1.0}}")
 OURS = [

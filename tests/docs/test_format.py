@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import pytest
 
-from recordmill.schemas.dataset import marker, sidecar_row
+from recordmill.schemas.dataset import marker, side_files
 from recordmill.schemas.dataset.json_values import json_keys
 from recordmill.schemas.dataset.marker import About
 from recordmill.schemas.dataset.totals import ImagesWithoutBoxes
@@ -30,8 +30,8 @@ SECTIONS = {
     "duplicates.look_alike": marker.LookAlikes,
     "about": About,
     "run": marker.RunEntry,
-    "Rows of records": sidecar_row.SidecarRow,
-    "Rows of other references": sidecar_row.RejectedRow,
+    "Rows of records": side_files.SidecarRow,
+    "Rows of other references": side_files.RejectedRow,
 }
 TABLES = {
     title: re.findall(r"^\| `(\w+)` \| (.*?) \|", body, re.M)

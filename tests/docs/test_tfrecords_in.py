@@ -6,8 +6,8 @@ import pytest
 from crc32c import crc32c
 from PIL import Image
 
-from recordmill.schemas.example_proto import Example
-from recordmill.storage.record_reader import masked
+from recordmill.schemas.features import Example
+from recordmill.storage.tfrecord_file import masked
 
 
 def write_examples(path, examples):

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from recordmill.imaging import ImageSettings, prepare_image
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Example
 
 WHY = "unknown format: the file begins with 6e 6f 20 70 69 63 74 75 ('no picture')"
 EXAMPLE = Path(__file__).parents[2] / "examples/compose.py"

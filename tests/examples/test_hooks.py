@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Example
 from recordmill.transforms.records.image_functions import find_function
 
 FLAGS = "--set=images.function=hooks:crop_square --set=keep=hooks:is_colourful --set=images.store=png"

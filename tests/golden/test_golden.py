@@ -19,7 +19,7 @@ from stored_records import read_records
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.conventions import convention_names
-from recordmill.storage.record_reader import looks_like_records
+from recordmill.storage.tfrecord_file import looks_like_records
 from recordmill.transforms.inputs.sources import source_names
 
 EXPECTED = Path(__file__).parent / "expected"

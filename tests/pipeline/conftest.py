@@ -22,7 +22,7 @@ from PIL import Image, ImageEnhance
 from benchmarks.photographs import photograph
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Example
 
 REPO = Path(__file__).parents[2]
 

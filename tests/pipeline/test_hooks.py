@@ -278,7 +278,7 @@ def test_boxes_move_with_resizing_as_without_a_function(convert, ships, tmp_path
 
 
 def records(done):
-    from recordmill.schemas.example_proto import Example
+    from recordmill.schemas.features import Example
     from tests.pipeline.conftest import split_records
 
     return [Example.FromString(data) for path in done.shards() for _, data in split_records(path.read_bytes())]

@@ -167,7 +167,7 @@ def test_a_file_whose_first_record_is_damaged_is_still_one(ours, tmp_path, capsy
 
 
 def test_text_from_a_stranger_cannot_draw_on_the_terminal(tmp_path, capsys):
-    from recordmill.schemas.example_proto import Example
+    from recordmill.schemas.features import Example
     from recordmill.storage.tfrecord_file import RecordSink
 
     message = Example()

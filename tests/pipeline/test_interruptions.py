@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from recordmill.pipeline.verify import main as verify
-from recordmill.storage.versions import current_folder
+from recordmill.storage.dataset_files import current_folder
 
 SETTINGS = {"shards.count": 6, "splits.fractions": {"train": 0.6, "test": 0.4}, "images.reencode": "always"}
 

@@ -22,7 +22,7 @@ from recordmill.imaging import prepare
 from recordmill.schemas.dataset.record_index import SECTION_BYTES, UNKNOWN, parse_origins, parse_table
 from recordmill.schemas.dataset.totals import DamagedFile
 from recordmill.schemas.digests import order_of
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.storage.tfrecord_file import RecordSink
 from recordmill.transforms.planning.plan import ReusableDataset

@@ -17,7 +17,7 @@ from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.run import build
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Example
 from recordmill.schemas.settings.source import Input
 from recordmill.transforms.planning.runs import RunSettings
 

@@ -18,8 +18,8 @@ from recordmill.pipeline.verify import main as verify
 from recordmill.pipeline.versions import main as versions
 from recordmill.reading.dataset import match_files
 from recordmill.reading.report import write_report
+from recordmill.storage.dataset_files import point_to
 from recordmill.storage.stores import local_file
-from recordmill.storage.versions import point_to
 from recordmill.transforms import publish_dataset
 from recordmill.transforms.planning.runs import claim_output
 

@@ -7,25 +7,40 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from enum import Enum, IntEnum, IntFlag
 from itertools import permutations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.coercion import INT64_MAX, INT64_MIN, FeatureValueError
 from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
-from recordmill.schemas.example_proto import Example
 from recordmill.schemas.features import (
+    BOX_FIELDS,
+    COERCE,
+    IMAGE_FIELDS,
+    INT64_MAX,
+    INT64_MIN,
+    MANY_LABELS_FIELDS,
+    PIXEL_FIELDS,
+    RECORD_FIELDS,
+    REFERENCE_FIELDS,
+    Example,
     ExampleEncoder,
     Feature,
     FeatureEntry,
+    FeatureValueError,
+    coerce_bytes,
+    coerce_float,
+    coerce_int64,
     describe_features,
     encode_example,
     feature_schema,
     parse_example,
 )
+from scripts.readme import tables
 
 
 def read_schema(schema):
@@ -206,3 +221,196 @@ def test_the_description_is_a_markdown_table_in_the_features_order():
         "| `label` | int64 | class id |",
         "| `boxes` | float[] | edges |",
     ]
+
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+class Colour(Enum):
+    RED = 1
+
+
+class Text(Enum):
+    RED = "red"
+
+
+class Level(IntEnum):
+    HIGH = 7
+
+
+class Flag(IntFlag):
+    A = 4
+
+
+TAKEN = [
+    ("bytes", b"ab", b"ab"),
+    ("bytes", b"", b""),
+    ("bytes", bytearray(b"ab"), b"ab"),
+    ("bytes", memoryview(b"abcd")[::2], b"ac"),
+    ("bytes", np.bytes_(b"ab"), b"ab"),
+    ("float", 1.5, 1.5),
+    ("float", np.float16(1.5), 1.5),
+    ("float", np.float32(1.5), 1.5),
+    ("float", np.float64(1.5), 1.5),
+    ("float", FLOAT32_MAX, FLOAT32_MAX),
+    ("float", float("inf"), float("inf")),
+    ("float", float("-inf"), float("-inf")),
+    ("int64", True, 1),
+    ("int64", False, 0),
+    ("int64", np.bool_(True), 1),
+    ("int64", -3, -3),
+    ("int64", Colour.RED, 1),
+    ("int64", Level.HIGH, 7),
+    ("int64", Flag.A, 4),
+    ("int64", np.int8(-3), -3),
+    ("int64", np.int64(INT64_MIN), INT64_MIN),
+    ("int64", np.uint8(255), 255),
+    ("int64", np.uint64(INT64_MAX), INT64_MAX),
+    ("int64", INT64_MAX, INT64_MAX),
+    ("int64", INT64_MIN, INT64_MIN),
+]
+
+REFUSED = [
+    ("bytes", "text", "text 'text' is not bytes: encode it as UTF-8 where it is read"),
+    ("bytes", np.str_("text"), "is not bytes: encode it"),
+    ("bytes", 1, "int 1 is not bytes"),
+    ("bytes", 1.0, "float 1.0 is not bytes"),
+    ("bytes", None, "NoneType None is not bytes"),
+    ("bytes", [1, 2], "list [1, 2] is not bytes"),
+    ("float", True, "bool True is not a float"),
+    ("float", np.bool_(True), "is not a float"),
+    ("float", 1, "int 1 is not a float"),
+    ("float", np.int32(1), "is not a float"),
+    ("float", "1.0", "str '1.0' is not a float"),
+    ("float", b"1.0", "bytes b'1.0' is not a float"),
+    ("float", 1 + 0j, "complex (1+0j) is not a float"),
+    ("float", 1e39, "float 1e+39 is outside the range of a 32-bit float"),
+    ("float", -1e39, "float -1e+39 is outside the range of a 32-bit float"),
+    ("float", np.nextafter(FLOAT32_MAX, np.inf), "outside the range of a 32-bit float"),
+    ("int64", 1.0, "float 1.0 is not an integer"),
+    ("int64", np.float32(1), "is not an integer"),
+    ("int64", "1", "str '1' is not an integer"),
+    ("int64", b"1", "bytes b'1' is not an integer"),
+    ("int64", None, "NoneType None is not an integer"),
+    ("int64", Text.RED, "str 'red' is not an integer"),
+    ("int64", np.array([1, 2]), "is not an integer"),
+    ("int64", 2**63, "9223372036854775808 is outside the range of a 64-bit signed integer"),
+    ("int64", np.uint64(2**63), "9223372036854775808 is outside the range of a 64-bit signed integer"),
+    ("int64", -(2**63) - 1, "-9223372036854775809 is outside the range of a 64-bit signed integer"),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "expected"), TAKEN, ids=map(str, range(len(TAKEN))))
+def test_seed_3_a_value_of_the_kind_is_taken_as_pythons_own_type(kind, value, expected):
+    coerced = COERCE[kind](value)
+    assert coerced == expected
+    assert type(coerced) is type(expected)
+
+
+@pytest.mark.parametrize(("kind", "value", "message"), REFUSED, ids=map(str, range(len(REFUSED))))
+def test_seed_3_a_value_of_another_kind_raises_and_is_named(kind, value, message):
+    with pytest.raises(FeatureValueError) as caught:
+        COERCE[kind](value)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_nan_stays_nan():
+    assert np.isnan(coerce_float(float("nan")))
+
+
+def test_a_long_value_is_cut_in_the_message():
+    with pytest.raises(FeatureValueError) as caught:
+        coerce_bytes("x" * 10_000)
+    assert len(str(caught.value)) < 200
+
+
+@given(st.integers(-(2**70), 2**70))
+def test_integers_pass_unchanged_or_raise(value):
+    if INT64_MIN <= value <= INT64_MAX:
+        assert coerce_int64(value) == value
+    else:
+        with pytest.raises(FeatureValueError, match="outside the range"):
+            coerce_int64(value)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_finite_doubles_stay_finite_as_32_bits_or_raise(value):
+    try:
+        coerced = coerce_float(value)
+    except FeatureValueError:
+        assert abs(value) > FLOAT32_MAX
+    else:
+        assert np.isfinite(np.float32(coerced))
+
+
+def test_a_tensor_of_one_string_is_bytes():
+    """As `_bytes_feature` of TensorFlow's tutorial takes it; TensorFlow need not be there."""
+
+    class Tensor:
+        def __init__(self, value):
+            self.value = value
+
+        def numpy(self):
+            return self.value
+
+    assert coerce_bytes(Tensor(b"cat")) == b"cat"
+    for value in (np.array([b"cat"], object), "cat", 1.0):
+        with pytest.raises(FeatureValueError, match="is not bytes"):
+            coerce_bytes(Tensor(value))
+
+
+def test_every_field_is_of_one_group():
+    groups = [BOX_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS, REFERENCE_FIELDS, frozenset({"sha256", "file_sha256"})]
+    assert sum(map(len, groups)) == len(RECORD_FIELDS)
+    assert frozenset().union(*groups) == set(RECORD_FIELDS)
+    assert groups[2] | groups[3] | groups[4] == IMAGE_FIELDS
+
+
+@pytest.mark.parametrize("name", convention_names())
+def test_every_conventions_features_are_of_the_kinds_of_their_fields(name):
+    for feature in load_convention(name).features:
+        if feature.field in RECORD_FIELDS:
+            field = RECORD_FIELDS[feature.field]
+            assert (feature.kind, feature.many) == (field.kind, field.many), feature.key
+
+
+def test_the_table_has_every_field_with_its_type():
+    rows = tables()["fields"].splitlines()
+    assert len(rows) == len(RECORD_FIELDS) + 2
+    assert "| `box_labels` | int64[] | class ids of the boxes |" in rows
+    assert rows[2] == "| `encoded` | bytes | the encoded image; with `images.store: raw` the pixels |"
+
+
+SCALARS = Example()
+SCALARS.features.feature["b"].bytes_list.value.append(b"x")
+SCALARS.features.feature["f"].float_list.value.append(1.0)
+SCALARS.features.feature["i"].int64_list.value.extend([1, -1])
+
+
+def test_the_wire_format_is_tensorflows():
+    expected = (
+        b"\x0a\x31"
+        b"\x0a\x0a\x0a\x01b\x12\x05\x0a\x03\x0a\x01x"
+        b"\x0a\x0d\x0a\x01f\x12\x08\x12\x06\x0a\x04\x00\x00\x80\x3f"
+        b"\x0a\x14\x0a\x01i\x12\x0f\x1a\x0d\x0a\x0b\x01" + b"\xff" * 9 + b"\x01"
+    )
+    assert SCALARS.SerializeToString(deterministic=True) == expected
+
+
+def test_bytes_parse_back():
+    assert Example.FromString(SCALARS.SerializeToString()) == SCALARS
+
+
+def test_a_feature_is_of_one_kind():
+    feature = Example().features.feature["a"]
+    assert feature.WhichOneof("kind") is None
+    feature.bytes_list.value.append(b"x")
+    feature.int64_list.value.append(1)
+    assert feature.WhichOneof("kind") == "int64_list"
+    assert not feature.bytes_list.value
+
+
+def test_the_messages_are_called_as_tensorflows():
+    assert Example.DESCRIPTOR.full_name == "tensorflow.Example"
+    assert Example.DESCRIPTOR.fields_by_name["features"].message_type.full_name == "tensorflow.Features"

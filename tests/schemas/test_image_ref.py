@@ -1,10 +1,26 @@
+import math
 import pickle
 from dataclasses import fields, replace
 
+import numpy as np
+import orjson
 import pytest
 from apache_beam import coders
 
-from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.image_ref import (
+    ClassNames,
+    Content,
+    Gzip,
+    ImageRef,
+    NamedMember,
+    ParquetCell,
+    TextCell,
+    ZipMember,
+    boxes_of,
+    count_boxes,
+    list_boxes,
+    parse_packing,
+)
 from recordmill.schemas.reference_batch import RecordCoder
 
 REF = ImageRef(
@@ -82,3 +98,57 @@ def test_a_notice_is_about_what_its_reference_is_about():
 def test_class_names_are_numbered_or_sorted():
     assert ClassNames.of(REF, {"dog": 2, "cat": 1}) == ClassNames(REF.uri, ("dog", "cat"), (2, 1))
     assert ClassNames.of(REF, ["dog", "cat", "dog"]) == ClassNames(REF.uri, ("cat", "dog"))
+
+
+PACKINGS = {
+    "gzip": Gzip(),
+    "gzip_records": Gzip(has_checksums=True),
+    "member:in/a: b.npy": NamedMember("in/a: b.npy"),
+    "zip:8:31:100:200:0012abcd": ZipMember(8, 31, 100, 200, 0x12ABCD),
+    "csv utf-8 0": TextCell("csv", "utf-8", 0),
+    "tsv utf-16-le 12 gzip": TextCell("tsv", "utf-16-le", 12, is_gzip=True),
+    "jsonl utf-8": TextCell("jsonl", "utf-8"),
+    "jsonl utf-8 gzip": TextCell("jsonl", "utf-8", is_gzip=True),
+    "parquet": ParquetCell(),
+}
+
+
+@pytest.mark.parametrize(("text", "packing"), PACKINGS.items())
+def test_a_packing_has_the_text_that_plan_ids_hold(text, packing):
+    assert (str(packing), parse_packing(text)) == (text, packing)
+
+
+@pytest.mark.parametrize("text", ["rot13", "zip", "zip:0:1:2:3", "tar:0:1:2:3:4", "csv utf-8", "jsonl utf-8 zip"])
+def test_another_packing_is_a_mistake_of_the_source(text):
+    with pytest.raises(ValueError, match=f"there is no packing '{text}'"):
+        parse_packing(text)
+
+
+def test_a_plain_image_is_its_own_bytes_and_adds_nothing():
+    content = Content(b"jpeg", b"jpeg")
+    assert (content.label, content.fields) == (None, {})
+
+
+def test_pixels_stand_in_an_encoded_images_place():
+    pixels = np.zeros((2, 3, 1), np.uint8)
+    content = Content(pixels.tobytes(), pixels, label=7, fields={"fine": 3})
+    assert content.image is pixels
+    assert (content.label, content.fields) == (7, {"fine": 3})
+
+
+def test_a_reference_carries_boxes_as_json():
+    features = boxes_of([(0, 1, math.inf, 3)], ["cat"], values={"area": [math.nan]}, drawn_on_size=(4, 3))
+    assert orjson.loads(orjson.dumps(features)) == {
+        "boxes": [[0.0, 1.0, None, 3.0]],
+        "boxes_labels": ["cat"],
+        "boxes_values": {"area": [None]},
+        "boxes_size": [4, 3],
+        "boxes_fractions": False,
+    }
+
+
+def test_dropped_shapes_are_counted_with_the_boxes():
+    features = orjson.dumps(boxes_of([(0, 0, 1, 1)], [7], shapes={"enclosed": 0, "other_shape": 2})).decode()
+    ref = ImageRef("a", "/a", features=features)
+    assert (list_boxes(ref), count_boxes(ref)) == (([7], 2), 3)
+    assert (list_boxes(ImageRef("a", "/a")), count_boxes(ImageRef("a", "/a"))) == (([], 0), 0)

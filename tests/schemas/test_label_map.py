@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.coercion import INT64_MAX, INT64_MIN
+from recordmill.schemas.features import INT64_MAX, INT64_MIN
 from recordmill.schemas.label_map import (
     MOST_TFDS_NAMES,
     LabelMap,

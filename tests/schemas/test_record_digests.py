@@ -5,8 +5,7 @@ from google.protobuf.message import DecodeError
 
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.digests import digest_parts, digest_record, find_images, take_image
-from recordmill.schemas.example_proto import Example
-from recordmill.schemas.features import ExampleEncoder, Feature
+from recordmill.schemas.features import Example, ExampleEncoder, Feature
 
 FIELDS = {"encoded": b"image", "pixels_base64": b"aW1hZ2U=", "height": 2, "width": 3, "key": b"image", "label": 4}
 FEATURES = [

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from recordmill.schemas.conventions import load_convention
-from recordmill.schemas.example_proto import Example
-from recordmill.schemas.features import Feature, encode_example, tensorflow_features
+from recordmill.schemas.features import Example, Feature, encode_example, tensorflow_features
 
 RECORD = {
     "encoded": b"\xff\xd8\xff",

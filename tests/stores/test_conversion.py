@@ -19,7 +19,7 @@ from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.pipeline.versions import main as versions
 from recordmill.schemas.dataset.record_index import SECTION_BYTES, parse_origins, parse_table
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Example
 from recordmill.storage.stores.find_store import find_store
 from recordmill.storage.stores.store import BLOCK_BYTES
 

@@ -27,7 +27,7 @@ from frozen_pictures import (
 )
 from PIL import Image
 
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Example
 
 Files = dict[str, bytes]
 

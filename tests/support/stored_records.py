@@ -1,6 +1,6 @@
 """Reads a TFRecord file that must be intact."""
 
-from recordmill.storage.record_reader import Damage, RecordFile, StoredFile
+from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
 
 
 def read_records(path):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Column, Fingerprint, WrittenShard, add_to_columns

@@ -12,7 +12,7 @@ from stored_records import read_records
 
 from recordmill.imaging import prepare_image
 from recordmill.schemas.conventions import load_convention
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
 from recordmill.schemas.digests import add_digests, digest_of
 from recordmill.schemas.features import encode_example

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from make_settings import make_settings
 from PIL import Image
 
-from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.rejection import Exclusions
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.transforms import group_duplicates
 from recordmill.transforms.group_duplicates import (

@@ -17,8 +17,7 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from recordmill import storage
-from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.packing import DEFLATED, STORED, Gzip, Packing, ZipMember
+from recordmill.schemas.image_ref import DEFLATED, STORED, Gzip, ImageRef, Packing, ZipMember
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import PIECE_BYTES, unpack
 from recordmill.transforms.inputs.listing.patterns import escape_path

@@ -21,8 +21,7 @@ import orjson
 from numpy.lib import format as npy
 
 from recordmill import storage
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Pixels
-from recordmill.schemas.packing import Gzip, NamedMember, Packing
+from recordmill.schemas.image_ref import ClassNames, Gzip, ImageRef, Listed, NamedMember, Packing, Pixels
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image, read_packed_range, read_packed_start
 from recordmill.transforms.inputs.archive_members import data_start

@@ -16,10 +16,9 @@ import orjson
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import CLAIM_PREFIX, FOR_PEOPLE, OUTCOME, STAGING_PREFIX, staging_names
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.schemas.exclusions import Exclusions
-from recordmill.storage.dataset_files import staging_folder
-from recordmill.storage.many_files import digest_of, map_each
-from recordmill.storage.versions import work_folders
+from recordmill.schemas.rejection import Exclusions
+from recordmill.storage import digest_of, map_each
+from recordmill.storage.dataset_files import staging_folder, work_folders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

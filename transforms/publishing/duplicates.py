@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from recordmill import storage
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes
-from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup, Kind
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup, Kind, SidecarRow
 from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.formatting import format_count
 from recordmill.storage.dataset_files import read_rows, shard_path, staging_folder

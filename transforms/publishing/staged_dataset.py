@@ -52,13 +52,13 @@ from recordmill.schemas.dataset.marker import (
     SplitEntry,
     Switch,
 )
-from recordmill.schemas.dataset.side_files import RejectedFile, Remark
-from recordmill.schemas.dataset.sidecar_row import RejectedRow
+from recordmill.schemas.dataset.side_files import RejectedFile, RejectedRow, Remark
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals, RowTotals, ShardReport
 from recordmill.schemas.errors import ComparedPrice
 from recordmill.schemas.features import Feature, feature_schema
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.storage import check_targets, digest_of, force_to_disk, map_each, move_files
 from recordmill.storage.dataset_files import (
     DamagedMarkerError,
     find_marker,
@@ -69,7 +69,6 @@ from recordmill.storage.dataset_files import (
     shard_path,
     staging_folder,
 )
-from recordmill.storage.many_files import check_targets, digest_of, force_to_disk, map_each, move_files
 from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.runs import RunSettings, remove_staging

@@ -21,12 +21,11 @@ from recordmill.schemas.dataset.totals import (
     ImagesWithoutBoxes,
     RowTotals,
     count_dropped,
-    most_frequent,
     show_dropped,
 )
-from recordmill.schemas.formatting import format_count, show_names
+from recordmill.schemas.features import BOX_FIELDS, MANY_LABELS_FIELDS
+from recordmill.schemas.formatting import format_count, most_frequent, show_names
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.record_fields import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.rejection import OF_WHOLE_FILES, WHILE_CONVERTED
 from recordmill.schemas.settings.dataset import Contract, DatasetSettings, ImageLimits, LossLimits
 from recordmill.schemas.settings.example_layout import ExampleLayout

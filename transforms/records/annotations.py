@@ -51,7 +51,7 @@ def place_boxes(
         label_map: class ids.
 
     Returns:
-        - `schemas.record_fields.BOX_FIELDS`, and further values per box;
+        - `schemas.features.BOX_FIELDS`, and further values per box;
         - counts of `NOT_DROPPED` and, for each reason, of dropped boxes: listed = written + dropped;
         - the boxes that were dropped, except for shapes that the source dropped.
 

@@ -14,13 +14,12 @@ from recordmill.imaging import ImageSettings, PreparedImage, prepare_image
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
-from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
+from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.dataset.totals import DamagedFile
 from recordmill.schemas.digests import digest_parts
-from recordmill.schemas.exclusions import Exclusions
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, Pixels, count_boxes
 from recordmill.schemas.label_map import LabelMap, find_class
-from recordmill.schemas.rejection import LeftOut, Rejected
+from recordmill.schemas.rejection import Exclusions, LeftOut, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
@@ -69,7 +68,7 @@ def image_record(image: PreparedImage, convention: Convention, sha256: str) -> d
 
 
 def reference_record(ref: ImageRef, class_name: str | None, class_id: int | None, split: str = "") -> dict[str, Any]:
-    """The fields that need no image: `schemas.record_fields.REFERENCE_FIELDS` and the reference's own features.
+    """The fields that need no image: `schemas.features.REFERENCE_FIELDS` and the reference's own features.
 
     Returns:
         `label` (id) and `label_text` (name; both None without a label), `filename` (base name), `source_id` (the same,

@@ -37,7 +37,7 @@ from recordmill.schemas.dataset.record_index import (
     parse_origins,
     parse_table,
 )
-from recordmill.schemas.dataset.sidecar_row import RejectedRow, Row, SidecarRow
+from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.dataset.totals import DamagedFile
 from recordmill.schemas.digests import digest_parts, order_of, source_digest_of, take_image
 from recordmill.schemas.errors import LoadError
@@ -46,7 +46,7 @@ from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import LeftOut, Rejected
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
-from recordmill.storage.record_reader import HEADER_BYTES, GzipBytes, StoredFile
+from recordmill.storage.tfrecord_file import HEADER_BYTES, GzipBytes, StoredFile
 from recordmill.transforms.planning.plan import ReusableDataset
 
 _PLACING = frozenset({

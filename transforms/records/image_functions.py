@@ -19,8 +19,7 @@ from recordmill.imaging.geometry import difference_hash as hash_of
 from recordmill.imaging.limits import check_size
 from recordmill.imaging.pixels import Raster, copy_pixels, moments, to_image, to_raster
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
-from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
-from recordmill.schemas.features import Feature
+from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Value
 from recordmill.schemas.image_ref import ImageRef, Pixels, count_boxes
 from recordmill.schemas.rejection import LeftOut, Reject, Rejected
 from recordmill.schemas.settings.custom_convention import FeatureFunction

@@ -28,15 +28,14 @@ from recordmill import storage
 from recordmill.imaging.before_and_after import draw_before_and_after
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
 from recordmill.schemas.dataset.marker import MARKER_FORMAT, ShardEntry
-from recordmill.schemas.dataset.side_files import ChangeExample
-from recordmill.schemas.dataset.sidecar_row import SidecarRow, row_to_json
+from recordmill.schemas.dataset.side_files import ChangeExample, SidecarRow, row_to_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, DamagedFile, RowTotals, ShardReport
 from recordmill.schemas.digests import add_digests, digest_of, order_of, version_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import TRANSIENT, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.storage import force_to_disk, keep_file
 from recordmill.storage.dataset_files import shard_path
-from recordmill.storage.many_files import force_to_disk, keep_file
 from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage, reencode_image

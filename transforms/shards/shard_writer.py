@@ -17,7 +17,6 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, shard_path, staging_folder
-from recordmill.storage.output_errors import explain_output_error
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, copy_earlier, exclude_image
@@ -167,7 +166,7 @@ class ShardWriter:
         except (FunctionError, WorkerDiedError) as error:
             problem = str(error)
         except OSError as error:  # in the output; errors in images are InputErrors
-            problem = explain_output_error(error, self.run.output)
+            problem = storage.explain_output_error(error, self.run.output)
         return failed_report(split, index, len(refs), problem)
 
     def _keep_untouched(self, shard: WrittenShard, refs: list[ImageRef], split: str) -> bool:
@@ -189,7 +188,7 @@ class ShardWriter:
         try:
             return shard.finish(self._previous_shards)
         except OSError as error:
-            report, problem = shard.report, explain_output_error(error, self.run.output)
+            report, problem = shard.report, storage.explain_output_error(error, self.run.output)
             return failed_report(report.split, report.index, report.rows.references, problem)
 
     def convert_run(self, refs: Sequence[ImageRef], split: str) -> list[ConvertedImage]:

@@ -15,10 +15,10 @@ from recordmill.reading.example import Expectations, ParsedExample, expect, pars
 from recordmill.reading.random_access.records import Records
 from recordmill.reading.random_access.split_index import read_index
 from recordmill.reading.verify.verify_pixels import find_image
-from recordmill.schemas.dataset.sidecar_row import RejectedRow, SidecarRow
+from recordmill.schemas.dataset.side_files import RejectedRow, SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import read_rows
-from recordmill.storage.record_reader import Damage, RecordFile, StoredFile
+from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
 
 _NAMES = ("image/filename", "image_name", "image/source_id", "filename")
 

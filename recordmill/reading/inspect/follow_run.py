@@ -11,8 +11,7 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import CLAIM_PREFIX, DONE, STAGING_PREFIX, staging_names
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.formatting import format_count, format_size
-from recordmill.storage.dataset_files import find_marker
-from recordmill.storage.versions import current_folder, work_folders
+from recordmill.storage.dataset_files import current_folder, find_marker, work_folders
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 from recordmill.reading.dataset import Dataset, Shard
 from recordmill.reading.example import Profile, expect, parse_intact
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.storage.record_reader import Damage, RecordFile, StoredFile
+from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
 
 _MOST_LABELS = 100_000
 

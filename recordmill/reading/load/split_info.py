@@ -7,7 +7,7 @@ from functools import cached_property
 
 from recordmill import storage
 from recordmill.reading.dataset import Dataset, Shard, open_dataset
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.features import Feature
 from recordmill.storage.dataset_files import parse_rows
 

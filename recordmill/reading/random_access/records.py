@@ -31,13 +31,12 @@ from recordmill.reading.load.elements import ElementLayout, ImageLayout, choose_
 from recordmill.reading.load.split_info import SplitInfo, describe_dataset
 from recordmill.reading.random_access.split_index import SplitIndex, read_index
 from recordmill.reading.verify.verify_pixels import find_image
-from recordmill.schemas.coercion import FeatureValueError
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.features import Feature, parse_example
+from recordmill.schemas.features import Feature, FeatureValueError, parse_example
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.record_reader import FRAMING_BYTES, masked
 from recordmill.storage.stores.local_file import read_open
 from recordmill.storage.stores.store import in_parallel
+from recordmill.storage.tfrecord_file import FRAMING_BYTES, masked
 
 Form = Literal["image", "numpy", "raw"]
 

@@ -20,7 +20,7 @@ from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.record_index import PLACE_BYTES, Places, list_shards, pack_head, parse_places
 from recordmill.schemas.digests import order_of
 from recordmill.schemas.errors import LoadError
-from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile, StoredFile
+from recordmill.storage.tfrecord_file import FRAMING_BYTES, Damage, RecordFile, StoredFile
 
 _RESTORE = "restore it, or convert the dataset again"
 

@@ -25,12 +25,11 @@ from recordmill.imaging.geometry import Box
 from recordmill.imaging.sniff import sniff
 from recordmill.reading.dataset import Dataset, Shard
 from recordmill.reading.example import DamagedExampleError, ParsedExample
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
-from recordmill.schemas.dataset.totals import most_frequent
-from recordmill.schemas.features import Feature
-from recordmill.schemas.record_fields import BOX_FIELDS, RECORD_FIELDS
+from recordmill.schemas.dataset.side_files import SidecarRow
+from recordmill.schemas.features import BOX_FIELDS, RECORD_FIELDS, Feature
+from recordmill.schemas.formatting import most_frequent
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.record_reader import FRAMING_BYTES, HEADER_BYTES
+from recordmill.storage.tfrecord_file import FRAMING_BYTES, HEADER_BYTES
 
 Counts = NDArray[np.int64]
 

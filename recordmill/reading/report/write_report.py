@@ -45,11 +45,10 @@ from recordmill.schemas.dataset.file_names import CONFIGURATION, DUPLICATES, REJ
 from recordmill.schemas.dataset.json_values import from_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup, RejectedFile, Remark, ReportData
-from recordmill.schemas.dataset.templates import load_template
-from recordmill.schemas.dataset.totals import NOT_DROPPED, most_frequent
+from recordmill.schemas.dataset.totals import NOT_DROPPED
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.formatting import format_size
-from recordmill.schemas.record_fields import BOX_FIELDS
+from recordmill.schemas.features import BOX_FIELDS
+from recordmill.schemas.formatting import format_size, load_template, most_frequent
 from recordmill.schemas.rejection import REASONS, explain_reason
 from recordmill.storage.dataset_files import holds_report
 

@@ -19,8 +19,8 @@ from recordmill.reading.example import parse_intact
 from recordmill.reading.verify.verify_shard import Finding
 from recordmill.schemas.dataset.file_names import INDEX, MARKER
 from recordmill.schemas.digests import order_of
-from recordmill.schemas.exclusions import Exclusions
-from recordmill.storage.record_reader import RecordFile, StoredFile, looks_like_shard
+from recordmill.schemas.rejection import Exclusions
+from recordmill.storage.tfrecord_file import RecordFile, StoredFile, looks_like_shard
 
 MOST_FINDINGS = 100
 """The most findings listed per file."""

@@ -41,7 +41,6 @@ from recordmill.schemas.label_map import LabelMap, tfds_names
 from recordmill.schemas.rejection import WHILE_CONVERTED
 from recordmill.schemas.settings.images import STRIPPABLE
 from recordmill.storage.dataset_files import read_rows
-from recordmill.storage.many_files import digest_of
 from recordmill.storage.stores.store import in_parallel
 
 _MOST_REPORTED = 100
@@ -232,7 +231,7 @@ def _check_side_file(dataset: Dataset, marker: Marker, name: str) -> Finding | N
     try:
         if (forms := _label_maps(name, dataset.labels)) and (problem := _compare(storage.read_range(path), forms)):
             return Finding("names", problem, name)
-        if digest is None or digest_of(path) == digest:
+        if digest is None or storage.digest_of(path) == digest:
             return None
     except OSError as error:
         return Finding("unreadable", f"the file cannot be read: {(error.strerror or str(error)).lower()}", name)

@@ -14,11 +14,11 @@ from recordmill import storage
 from recordmill.reading.dataset import FORGED, Shard
 from recordmill.reading.example import DamagedExampleError, Expectations, NameProblems, ParsedExample, Profile
 from recordmill.reading.verify.child_process import ChildDiedError, ChildProcesses, serve_answers
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.schemas.digests import digest_record, find_images
 from recordmill.storage.dataset_files import parse_rows
-from recordmill.storage.record_reader import FRAMING_BYTES, Damage, RecordFile, StoredFile
+from recordmill.storage.tfrecord_file import FRAMING_BYTES, Damage, RecordFile, StoredFile
 
 KINDS: dict[str, str] = {
     "length": "a record's length does not match its checksum",

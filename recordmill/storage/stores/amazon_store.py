@@ -14,8 +14,8 @@ from boto3.session import Session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 
+from recordmill.storage.stores.find_store import VersionedObject
 from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS, Store, split_uri, system_error
-from recordmill.storage.stores.versioned_object import VersionedObject
 
 _MOST_KEYS = 1000  # the most that one request deletes
 _IN_PARTS = TransferConfig(multipart_threshold=BLOCK_BYTES, multipart_chunksize=BLOCK_BYTES, use_threads=False)

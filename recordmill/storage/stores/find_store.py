@@ -19,6 +19,26 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from recordmill.storage.stores.store import Store, system_error
 
+
+class VersionedObject(FileMetadata):
+    """Path, size and time of an object, and its version.
+
+    Attributes:
+        version: a text that changes with the content: `generation:` or `etag:` and the store's value; empty if the
+            store has none.
+    """
+
+    def __init__(self, path: str, size_in_bytes: int, last_updated_in_seconds: float, version: str) -> None:
+        super().__init__(path, size_in_bytes, last_updated_in_seconds)
+        self.version = version
+
+
+def version_of(file: FileMetadata) -> str:
+    """The version of an object; its time if the store has no versions."""
+    version = file.version if isinstance(file, VersionedObject) else ""
+    return version or str(file.last_updated_in_seconds)
+
+
 _PLAIN = CompressionTypes.UNCOMPRESSED  # by default Beam unpacks by extension
 _BY_STATUS = {404: FileNotFoundError, 403: PermissionError}
 

@@ -13,8 +13,8 @@ from google.cloud.storage.exceptions import DataCorruption
 from google.cloud.storage.retry import DEFAULT_RETRY
 from requests.adapters import HTTPAdapter
 
+from recordmill.storage.stores.find_store import VersionedObject
 from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS, Store, in_parallel, split_uri, system_error
-from recordmill.storage.stores.versioned_object import VersionedObject
 
 _TYPE = "application/octet-stream"
 

@@ -6,10 +6,9 @@ from make_settings import make_settings
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.pipeline.configuration.resolve_settings import check_features, check_fields, find_unstored_boxes
 from recordmill.schemas.conventions import load_convention
-from recordmill.schemas.features import encode_example, parse_example
+from recordmill.schemas.features import RECORD_FIELDS, encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef, boxes_of
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.record_fields import RECORD_FIELDS
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature, FeatureFunction
 from recordmill.schemas.settings.dataset import DatasetSettings, ShardSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout

@@ -4,7 +4,7 @@ import pytest
 
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.resolve_settings import find_idle, find_unused_words
-from recordmill.schemas.record_fields import RECORD_FIELDS
+from recordmill.schemas.features import RECORD_FIELDS
 
 CONFIGS = sorted(path.name for path in (Path(__file__).parents[3] / "configs").glob("*.yaml"))
 

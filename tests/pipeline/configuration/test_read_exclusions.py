@@ -2,7 +2,7 @@ import pytest
 
 from recordmill.pipeline.configuration.preflight import read_exclusions
 from recordmill.schemas.errors import UsageError
-from recordmill.schemas.exclusions import Exclusions
+from recordmill.schemas.rejection import Exclusions
 
 
 def test_a_list_is_read(tmp_path, monkeypatch):

@@ -21,8 +21,7 @@ from PIL import Image
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.dataset.json_values import to_json
-from recordmill.schemas.example_proto import Example
-from recordmill.schemas.features import Feature, encode_example, feature_schema
+from recordmill.schemas.features import Example, Feature, encode_example, feature_schema
 from recordmill.storage.tfrecord_file import RecordSink, read_back
 
 REPO = Path(__file__).parents[3]

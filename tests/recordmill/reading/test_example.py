@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.reading.example import DamagedExampleError, ParsedExample
-from recordmill.schemas.example_proto import Example
+from recordmill.schemas.features import Example
 
 VALUES = st.one_of(
     st.tuples(st.just("bytes"), st.lists(st.binary(max_size=300), max_size=4)),

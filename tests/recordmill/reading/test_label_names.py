@@ -3,7 +3,7 @@ from make_marker import make_marker
 
 from recordmill.reading.dataset import Dataset
 from recordmill.reading.example import NameProblems, ParsedExample, expect
-from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.features import Feature
 
 IDS = {"cat": 1, "dög": 2}

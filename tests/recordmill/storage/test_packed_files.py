@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.packing import Gzip, NamedMember, ZipMember
+from recordmill.schemas.image_ref import Gzip, ImageRef, NamedMember, ZipMember
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage import packed_files
 from recordmill.storage.packed_files import BadPacking, read_image, read_packed_range, read_packed_start, unpack
@@ -138,7 +137,7 @@ def test_no_more_is_unpacked_than_there_should_be(tmp_path):
 
 def test_unpacked_files_go_with_the_process(packed):
     code = f"""
-from recordmill.schemas.packing import Gzip
+from recordmill.schemas.image_ref import Gzip
 from recordmill.storage.packed_files import unpack
 print(unpack({packed!r}, Gzip()).path)
 """

@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from recordmill.storage.record_reader import GzipBytes, StoredFile
+from recordmill.storage.tfrecord_file import GzipBytes, StoredFile
 
 CONTENT = random.Random(1).randbytes(3_000_000)
 

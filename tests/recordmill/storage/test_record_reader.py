@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.dataset.file_names import fill_pattern
-from recordmill.storage import record_reader
-from recordmill.storage.record_reader import (
+from recordmill.storage import tfrecord_file
+from recordmill.storage.tfrecord_file import (
     Damage,
     RecordFile,
     StoredFile,
@@ -172,7 +172,7 @@ def test_records_over_many_blocks_are_read(read, pack):
 
 def test_millions_of_zeros_are_passed_quickly(read, monkeypatch):
     tried = []
-    monkeypatch.setattr(record_reader, "masked", lambda checksum: tried.append(1) or masked(checksum))
+    monkeypatch.setattr(tfrecord_file, "masked", lambda checksum: tried.append(1) or masked(checksum))
     content = frame(b"first") + b"\xff" + bytes(5_000_000) + frame(b"second")
     assert [each for _, each in read(content) if isinstance(each, bytes)] == [b"first", b"second"]
     assert len(tried) < 1000

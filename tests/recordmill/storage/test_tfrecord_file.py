@@ -8,8 +8,7 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from crc32c import crc32c
 
-from recordmill.storage.record_reader import masked
-from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
+from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, masked, read_back
 
 RECORDS = [b"", b"one", b"x" * 5000, bytes(range(256)), b"last"]
 

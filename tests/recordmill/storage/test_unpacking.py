@@ -8,7 +8,7 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.packing import DEFLATED, STORED, ZipMember
+from recordmill.schemas.image_ref import DEFLATED, STORED, ZipMember
 from recordmill.storage import packed_files
 from recordmill.storage.packed_files import (
     BadPacking,
@@ -17,7 +17,7 @@ from recordmill.storage.packed_files import (
     read_bounded,
     read_zip_member,
 )
-from recordmill.storage.record_reader import Damage, RecordFile, StoredFile, masked
+from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile, masked
 
 TEXT = bytes(range(256)) * 40
 

@@ -3,7 +3,7 @@ import pytest
 from recordmill.schemas import conventions
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
 from recordmill.schemas.dataset.file_names import check_pattern, fill_pattern
-from recordmill.schemas.record_fields import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS
+from recordmill.schemas.features import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS
 
 KNOWN_FIELDS = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS
 KINDS = {"bytes": bytes, "float": float, "int64": int}

@@ -1,6 +1,7 @@
 import pytest
 
-from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, most_frequent, show_dropped
+from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, show_dropped
+from recordmill.schemas.formatting import most_frequent
 
 SHIPS = ImagesWithoutBoxes(no_file=88, all_dropped=33, dropped={"unknown_class": {"1": 28, "2": 13}})
 

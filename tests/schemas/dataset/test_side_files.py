@@ -3,7 +3,15 @@ import json
 import pytest
 
 from recordmill.schemas.dataset.json_values import from_json, to_json
-from recordmill.schemas.dataset.side_files import DuplicateGroup, RejectedFile, ReportData
+from recordmill.schemas.dataset.side_files import (
+    DuplicateGroup,
+    RejectedFile,
+    RejectedRow,
+    ReportData,
+    SidecarRow,
+    row_from_json,
+    row_to_json,
+)
 
 SAME = {"kind": "same_bytes", "sha256": "00", "count": 2, "splits": ["train"], "classes": ["", "cat"]}
 SAME |= {"images": [{"key": "a", "split": "train", "class": None}, {"key": "b", "split": "train", "class": "cat"}]}
@@ -21,3 +29,40 @@ REPORT = {"remarks": [{"text": "One.", "section": "sizes"}], "examples": [{**CHA
 )
 def test_lines_are_read_and_written_key_by_key(kind, line):
     assert json.dumps(to_json(from_json(kind, line))) == json.dumps(line)
+
+
+RECORD = {"key": "a.jpg", "bytes": 9, "sha256": "ab", "class": None, "label": None}
+IMAGE = {"height": 2, "width": 3, "channels": 1, "moments": None}
+PLACE = {"changes": [], "offset": 16, "length": 7}
+MORE = {"difference_hash": "00", "boxes": {"listed": 1}, "classes": ["cat"]}
+REJECTED = {"key": "a.jpg", "spelling": None, "bytes": None, "sha256": None, "class": "cat"}
+REJECTED |= {"stage": "read", "rejected": "vanished", "detail": "it is gone"}
+
+
+@pytest.mark.parametrize(
+    ("stored", "kind"),
+    [
+        ({**RECORD, **PLACE}, SidecarRow),
+        ({**RECORD, **IMAGE, **PLACE}, SidecarRow),
+        ({**RECORD, **IMAGE, "moments": [[1, 2]], **PLACE, **MORE}, SidecarRow),
+        (REJECTED, RejectedRow),
+        ({**REJECTED, "boxes": {"listed": 1, "with_rejected_images": 1}}, RejectedRow),
+        ({**REJECTED, "rejected": None, "left_out": "too_small"}, RejectedRow),
+    ],
+)
+def test_a_row_is_written_as_it_was_read(stored, kind):
+    row = row_from_json(stored)
+    assert type(row) is kind
+    assert row_to_json(row) == stored
+
+
+def test_keys_have_a_fixed_order():
+    row = row_from_json({**RECORD, **IMAGE, **PLACE, **MORE})
+    assert list(row_to_json(row)) == [*RECORD, *IMAGE, "changes", *MORE, "offset", "length"]
+    assert list(row_to_json(row_from_json(REJECTED))) == list(REJECTED)
+
+
+@pytest.mark.parametrize("value", [None, 3, [], "text"])
+def test_what_is_not_an_object_is_an_error(value):
+    with pytest.raises((AttributeError, TypeError)):
+        row_from_json(value)

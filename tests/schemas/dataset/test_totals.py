@@ -6,7 +6,7 @@ import pytest
 from sidecar_lines import rejected, written
 
 from recordmill.schemas.dataset.json_values import from_json, to_json
-from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, ImageTotals, Reencoded, RowTotals
 
 PARTS = [

@@ -5,8 +5,7 @@ import zipfile
 
 import pytest
 
-from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.packing import Gzip
+from recordmill.schemas.image_ref import Gzip, ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import BadPacking, read_image
 from recordmill.transforms.inputs import archive_members as member_module

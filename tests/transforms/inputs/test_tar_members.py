@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.packing import Gzip
+from recordmill.schemas.image_ref import Gzip
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.archive_members import Limits, Member, tar_members
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from write_shard import columns_of
 
 from recordmill.schemas.dataset.marker import DuplicateCounts, SameBytes
-from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
 from recordmill.transforms.publishing import duplicates
 from recordmill.transforms.publishing.duplicates import FindCopies, find_same_bytes, list_duplicates

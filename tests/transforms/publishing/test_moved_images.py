@@ -8,7 +8,7 @@ from make_marker import make_marker
 from sidecar_lines import written
 from write_shard import columns_of
 
-from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
 from recordmill.transforms.publishing import duplicates
 from recordmill.transforms.publishing.duplicates import compare_splits, count_moved, describe_moved

@@ -11,13 +11,11 @@ from PIL import Image
 
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.imaging.pixels import digest_pixels
-from recordmill.schemas.dataset.sidecar_row import row_from_json, row_to_json
-from recordmill.schemas.example_proto import Example
-from recordmill.schemas.exclusions import Exclusions
-from recordmill.schemas.features import Feature, parse_example
+from recordmill.schemas.dataset.side_files import row_from_json, row_to_json
+from recordmill.schemas.features import Example, Feature, parse_example
 from recordmill.schemas.image_ref import Content, ImageRef, boxes_of
 from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
-from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.rejection import Exclusions, Rejected
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.sources import Source

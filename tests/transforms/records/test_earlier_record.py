@@ -3,7 +3,7 @@ from make_settings import make_settings
 
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.dataset.record_index import UNKNOWN
-from recordmill.schemas.dataset.sidecar_row import SidecarRow
+from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.example_layout import ExampleLayout

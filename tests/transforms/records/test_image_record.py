@@ -4,10 +4,9 @@ import pytest
 
 from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.schemas.conventions import load_convention
-from recordmill.schemas.features import Feature, encode_example, parse_example
+from recordmill.schemas.features import IMAGE_FIELDS, Feature, encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, find_class
-from recordmill.schemas.record_fields import IMAGE_FIELDS
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.records.convert_image import image_record, reencode_image, reference_record
 

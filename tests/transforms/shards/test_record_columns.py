@@ -5,7 +5,7 @@ import pytest
 from sidecar_lines import written
 from write_shard import columns_of
 
-from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.digests import order_of
 from recordmill.transforms.shards.shard_files import as_numbers, read_column
 

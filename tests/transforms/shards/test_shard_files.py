@@ -10,7 +10,7 @@ import pytest
 from stored_records import read_records
 from write_shard import write_shard
 
-from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, ImageTotals, RowTotals, ShardReport
 from recordmill.schemas.digests import digest_of, version_digest_of
 from recordmill.schemas.image_ref import ImageRef

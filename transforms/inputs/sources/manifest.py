@@ -16,8 +16,18 @@ from typing import Any, ClassVar, Literal
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.image_ref import UNKNOWN_SIZE, ClassNames, Content, ImageRef, Listed, boxes_of
-from recordmill.schemas.packing import Gzip, ParquetCell, TextCell, parse_packing
+from recordmill.schemas.image_ref import (
+    UNKNOWN_SIZE,
+    ClassNames,
+    Content,
+    Gzip,
+    ImageRef,
+    Listed,
+    ParquetCell,
+    TextCell,
+    boxes_of,
+    parse_packing,
+)
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.storage.packed_files import read_image

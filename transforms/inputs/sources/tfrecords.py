@@ -14,17 +14,13 @@ import orjson
 from google.protobuf.message import DecodeError
 
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
-from recordmill.schemas.digests import STORED_IMAGE
-from recordmill.schemas.example_proto import Example
-from recordmill.schemas.features import Feature, Kind
-from recordmill.schemas.image_ref import ClassNames, Content, ImageRef, Listed, Pixels, boxes_of
-from recordmill.schemas.packing import Gzip
-from recordmill.schemas.record_fields import IMAGE_FIELDS
+from recordmill.schemas.features import IMAGE_FIELDS, STORED_IMAGE, Example, Feature, Kind
+from recordmill.schemas.image_ref import ClassNames, Content, Gzip, ImageRef, Listed, Pixels, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne, ClassId
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.storage.packed_files import MAX_RATIO, read_bounded, read_image
-from recordmill.storage.record_reader import Damage, RecordFile, StoredFile
+from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
 from recordmill.transforms.inputs.listing.class_names import ClassNamesError, LabelFiles
 from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.listing.named_files import DataFile

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from recordmill.schemas.coercion import COERCE, FeatureValueError, Value
-from recordmill.schemas.features import Feature, Kind
+from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Kind, Value
 from recordmill.schemas.rejection import Rejected
 
 MAX_ROW_BYTES = 64 * 2**20
@@ -217,7 +216,7 @@ class CellError(ValueError):
 
 
 def read_cell(cell: Any, column: ColumnSettings, as_text: bool) -> Any:
-    """Converts a cell to a value for `schemas.coercion`; None if it has none.
+    """Converts a cell to a value for `schemas.features.COERCE`; None if it has none.
 
     Args:
         cell: the cell from the table.

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 
 import orjson
 
-from recordmill.schemas.coercion import COERCE, FeatureValueError
-from recordmill.schemas.features import Feature, Kind
+from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Kind
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME

@@ -20,7 +20,7 @@ from recordmill import storage
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.storage.packed_files import MAX_RATIO, BadPacking, TooLarge, gunzip
-from recordmill.storage.record_reader import StoredFile
+from recordmill.storage.tfrecord_file import StoredFile
 from recordmill.transforms.inputs.tables.cells import MAX_ROW_BYTES, Row, UnreadableTableError
 from recordmill.transforms.inputs.tables.parquet import check_sizes, open_parquet, read_parquet_rows
 

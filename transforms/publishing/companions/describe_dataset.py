@@ -22,14 +22,12 @@ from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.record_index import pack_head, pack_table, parse_places
 from recordmill.schemas.dataset.side_files import ReportData
-from recordmill.schemas.dataset.templates import load_template
 from recordmill.schemas.dataset.totals import NOT_DROPPED
-from recordmill.schemas.features import describe_features
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.features import BOX_FIELDS, PIXEL_FIELDS, describe_features
+from recordmill.schemas.formatting import format_count, load_template
 from recordmill.schemas.label_map import LabelMap, quoted
-from recordmill.schemas.record_fields import BOX_FIELDS, PIXEL_FIELDS
 from recordmill.schemas.rejection import explain_reason
-from recordmill.storage.record_reader import FRAMING_BYTES
+from recordmill.storage.tfrecord_file import FRAMING_BYTES
 from recordmill.transforms.publishing.companions.tfds_files import describe_tfds, why_not_tfds
 from recordmill.transforms.publishing.staged_dataset import StagedDataset
 from recordmill.transforms.shards.shard_files import read_examples

@@ -18,7 +18,7 @@ from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import tfds_names
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.storage.record_reader import FRAMING_BYTES
+from recordmill.storage.tfrecord_file import FRAMING_BYTES
 from recordmill.transforms.publishing.staged_dataset import StagedDataset
 
 _REFUSED_FIELDS = {

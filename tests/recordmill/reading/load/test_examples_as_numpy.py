@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from recordmill.reading.example import examples_as_numpy
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.example_proto import Example
-from recordmill.schemas.features import Feature, encode_example
+from recordmill.schemas.features import Example, Feature, encode_example
 from recordmill.storage.tfrecord_file import RecordSink
 
 OBSERVATION = (

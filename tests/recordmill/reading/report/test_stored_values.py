@@ -16,7 +16,7 @@ from recordmill.reading.report.image_statistics import (
     choose_evenly,
     gather_values,
 )
-from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, encode_example
 from recordmill.schemas.settings.example_layout import ExampleLayout

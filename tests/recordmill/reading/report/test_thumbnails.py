@@ -22,7 +22,7 @@ from recordmill.reading.report.image_statistics import (
     choose_samples,
     make_thumbnails,
 )
-from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.table import Table

@@ -34,8 +34,8 @@ from recordmill.schemas.dataset.side_files import (
     RejectedFile,
     Remark,
     ReportData,
+    row_from_json,
 )
-from recordmill.schemas.dataset.sidecar_row import row_from_json
 from recordmill.schemas.dataset.totals import ImagesWithoutBoxes
 from recordmill.schemas.errors import ComparedPrice, LoadError, Price
 from recordmill.schemas.features import Feature

@@ -11,7 +11,7 @@ from recordmill.pipeline.run import build
 from recordmill.pipeline.verify import main
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify.find_excluded import MOST_FINDINGS, find_excluded
-from recordmill.schemas.exclusions import Exclusions
+from recordmill.schemas.rejection import Exclusions
 from tests.pipeline.conftest import encode_picture
 
 NAME = "cat/removed & gone.jpg"

@@ -7,13 +7,20 @@ from importlib.metadata import version
 from types import SimpleNamespace
 
 import pytest
-from apache_beam.io.filesystem import BeamIOError
+from apache_beam.io.filesystem import BeamIOError, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from recordmill import storage
 from recordmill.storage.stores import find_store as stores
-from recordmill.storage.stores.find_store import BeamStore, _make_store, find_store, record_sink
+from recordmill.storage.stores.find_store import (
+    BeamStore,
+    VersionedObject,
+    _make_store,
+    find_store,
+    record_sink,
+    version_of,
+)
 
 
 def test_the_version_whose_insides_these_are():
@@ -119,3 +126,9 @@ def test_an_object_found_absent_at_the_first_read_is_absent(monkeypatch):
     monkeypatch.setattr(FileSystems, "open", lambda *_, **__: Lazy())
     with pytest.raises(FileNotFoundError):
         storage.read_range("other://bucket/a", 3, 4)
+
+
+def test_the_version_of_an_object_is_what_its_store_gives_or_the_time():
+    assert version_of(VersionedObject("gs://b/a", 1, 2.5, "generation:7")) == "generation:7"
+    assert version_of(VersionedObject("gs://b/a", 1, 2.5, "")) == "2.5"
+    assert version_of(FileMetadata("hdfs://a", 1, 2.5)) == "2.5"

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from recordmill import storage
-from recordmill.storage.many_files import keep_file, map_each, move_files
+from recordmill.storage import keep_file, map_each, move_files
 from recordmill.storage.stores.find_store import find_store
 from recordmill.storage.stores.store import BLOCK_BYTES, in_parallel, open_to_read, split_uri, system_error
 

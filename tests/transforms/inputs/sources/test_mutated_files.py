@@ -21,7 +21,7 @@ from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.record_reader import masked
+from recordmill.storage.tfrecord_file import masked
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.arrays import Arrays
 from recordmill.transforms.inputs.sources.coco import Coco

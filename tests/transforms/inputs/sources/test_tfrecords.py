@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
-from recordmill.schemas.example_proto import Example
-from recordmill.schemas.features import Feature, encode_example
+from recordmill.schemas.features import Example, Feature, encode_example
 from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
-from recordmill.storage.record_reader import masked
+from recordmill.storage.tfrecord_file import masked
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.tfrecords import (
     Tfrecords,

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.coercion import COERCE
-from recordmill.schemas.features import Feature
+from recordmill.schemas.features import COERCE, Feature
 from recordmill.transforms.inputs.tables.cells import (
     TYPES,
     CellError,

@@ -9,7 +9,7 @@ from make_settings import make_settings
 from write_shard import write_shard
 
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
-from recordmill.schemas.dataset.sidecar_row import row_from_json
+from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.plan import Plan

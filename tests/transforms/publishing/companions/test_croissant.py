@@ -2,7 +2,7 @@ import json
 
 from make_settings import make_settings
 
-from recordmill.schemas.dataset.sidecar_row import row_to_json
+from recordmill.schemas.dataset.side_files import row_to_json
 from recordmill.schemas.settings.dataset import ShardSettings
 from recordmill.storage.dataset_files import read_rows
 from recordmill.transforms.publishing.companions.describe_dataset import describe_croissant

@@ -16,8 +16,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.jpeg_header import read_jpeg_header
-from recordmill.imaging.sniff import sniff
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.options import positive, write_json
 from recordmill.pipeline.terminal import plain_table, record_progress

@@ -17,8 +17,8 @@ import numpy as np
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.jpeg_header import read_jpeg_header
-from recordmill.imaging.sniff import sniff
 from recordmill.schemas.dataset.record_index import RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow, SidecarRow
 from recordmill.schemas.digests import order_of, source_digest_of

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 import numpy as np
 from PIL import Image, ImageDraw
 
+from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.geometry import Box
 from recordmill.imaging.pillow_decode import load_image, open_image
 from recordmill.imaging.pixels import PreparedImage, to_image
-from recordmill.imaging.sniff import sniff
 from recordmill.schemas.rejection import Rejected
 
 SIDE = 192

@@ -6,10 +6,10 @@ from typing import Literal
 import numpy as np
 from PIL import Image
 
+from recordmill.imaging.acceptance import accepted_format
 from recordmill.imaging.colour import Colour, lay_on
 from recordmill.imaging.exif import is_turned_sideways
 from recordmill.imaging.jpeg_header import read_jpeg_header
-from recordmill.imaging.limits import accepted_format
 from recordmill.imaging.pillow_decode import load_image, open_image
 from recordmill.imaging.pixels import PreparedImage, Raster
 from recordmill.schemas.settings.images import ImageSettings, Resize

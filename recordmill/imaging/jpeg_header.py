@@ -7,8 +7,8 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Literal
 
+from recordmill.imaging.acceptance import check_directories
 from recordmill.imaging.exif import find_orientation, has_position, is_turned_sideways
-from recordmill.imaging.limits import check_directories
 from recordmill.schemas.rejection import Rejected
 
 _SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA

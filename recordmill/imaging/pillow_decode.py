@@ -4,16 +4,20 @@ The plugin's class is called instead of `Image.open`: the format is known by the
 with `Image.MAX_IMAGE_PIXELS`, one value for the whole process, whereas each caller here has its own limits.
 
 What Pillow does not report is read here: for AVIF (AV1 in ISOBMFF, 2.2.1), JPEG 2000 (T.800, annexes A and I) and GIF.
+Also lists the versions of the libraries that the stored bytes depend on, and finds missing ones.
 """
 
 import io
 import re
 import struct
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
 
+import simplejpeg
 from PIL import (
     AvifImagePlugin,
     BmpImagePlugin,
@@ -26,12 +30,14 @@ from PIL import (
     PpmImagePlugin,
     TiffImagePlugin,
     WebPImagePlugin,
+    features,
 )
+from PIL import __version__ as pillow_version
 
+from recordmill.imaging.acceptance import CountedReads, check_packed_pixels, check_runs, check_structure
 from recordmill.imaging.colour import is_deep
 from recordmill.imaging.exif import find_orientation
 from recordmill.imaging.jpeg_header import JpegHeader
-from recordmill.imaging.limits import CountedReads, check_packed_pixels, check_runs, check_structure
 from recordmill.imaging.netpbm import read_samples
 from recordmill.schemas.rejection import Rejected, describe_error
 
@@ -285,3 +291,42 @@ def embedded_metadata(image: Image.Image) -> tuple[bytes, bytes]:
     xmp = image.info.get("XML:com.adobe.xmp") or image.info.get("xmp")
     xmp = xmp.encode("utf-8", "replace") if isinstance(xmp, str) else xmp
     return exif if isinstance(exif, bytes) else b"", xmp if isinstance(xmp, bytes) else b""
+
+
+# simplejpeg contains its own libjpeg-turbo, determined by its version and not reported separately.
+_PILLOW_LIBRARIES = {
+    "jpg": "libjpeg",
+    "libtiff": "libtiff",
+    "webp": "libwebp",
+    "zlib": "zlib",
+    "littlecms2": "littlecms2",
+}
+
+_OPTIONAL = {"AVIF": ("avif", "libavif"), "JPEG2000": ("jpg_2000", "openjpeg")}
+
+
+def find_missing_decoder(formats: Collection[str]) -> str:
+    """A sentence about the first format that cannot be decoded here; empty if there is none."""
+    for name, (feature, library) in _OPTIONAL.items():
+        if name in formats and not features.check(feature):
+            return f"{name} needs a Pillow with {library}, and the one installed lacks it"
+    if "HEIC" in formats and find_spec("pillow_heif") is None:
+        return "HEIC needs pillow-heif, which is not installed: pip install '.[heic]' in a clone"
+    return ""
+
+
+def imaging_versions(formats: Collection[str] = ()) -> dict[str, str]:
+    """Versions of the libraries that decode, convert and encode pixels: same versions and same input, same bytes.
+
+    Args:
+        formats: the accepted formats; for those in `settings.OPTIONAL_FORMATS`, the decoders are added.
+    """
+    versions = {"pillow": pillow_version, "simplejpeg": simplejpeg.__version__}
+    if (turbo := features.version_feature("libjpeg_turbo")) is not None:
+        versions["pillow.libjpeg_turbo"] = turbo
+    optional = dict(decoder for name, decoder in _OPTIONAL.items() if name in formats)
+    for feature, library in (_PILLOW_LIBRARIES | optional).items():
+        versions[f"pillow.{library}"] = features.version(feature) or "absent"
+    if "HEIC" in formats:
+        versions["pillow_heif"] = metadata.version("pillow_heif")
+    return versions

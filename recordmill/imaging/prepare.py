@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageFile
 
+from recordmill.imaging.acceptance import accepted_format, check_size, is_sound_png, sniff
 from recordmill.imaging.colour import apply_profile, judge_profile, to_gray_or_srgb
 from recordmill.imaging.exif import has_position, is_turned_sideways, turn
 from recordmill.imaging.geometry import Size, difference_hash, hash_reduction, jpeg_reduction, resize_image, target_size
 from recordmill.imaging.jpeg_header import JpegHeader, Soundness, plain_copy, read_jpeg_header
-from recordmill.imaging.limits import accepted_format, check_size
 from recordmill.imaging.pillow_decode import (
     Loaded,
     count_encoded_channels,
@@ -23,26 +23,22 @@ from recordmill.imaging.pillow_decode import (
     read_orientation,
 )
 from recordmill.imaging.pixels import (
+    SMALLEST_REDUCTION,
     PreparedImage,
     Raster,
-    copy_pixels,
-    count_channels,
-    digest_pixels,
-    moments,
-    to_image,
-    to_raster,
-)
-from recordmill.imaging.png_soundness import is_sound_png
-from recordmill.imaging.sniff import sniff
-from recordmill.imaging.stored_form import (
-    SMALLEST_REDUCTION,
     UnusualJpeg,
     as_stored,
     check_end,
     check_scans,
+    copy_pixels,
+    count_channels,
     decode_jpeg,
+    digest_pixels,
     encode_raster,
+    moments,
     stored_format,
+    to_image,
+    to_raster,
 )
 from recordmill.imaging.strip_metadata import POSITION, UnstrippableError, find_metadata, strip_metadata
 from recordmill.schemas.image_ref import Pixels

@@ -8,9 +8,9 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 
+from recordmill.imaging.acceptance import find_chunks
 from recordmill.imaging.exif import has_position, orientation_only
 from recordmill.imaging.jpeg_header import DECODING, MAX_SEGMENTS, SEGMENT, read_segments
-from recordmill.imaging.png_soundness import find_chunks
 from recordmill.schemas.rejection import Rejected
 
 POSITION = "GPS position"

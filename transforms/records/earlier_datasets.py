@@ -22,8 +22,8 @@ from google.protobuf.message import DecodeError
 
 from recordmill import storage
 from recordmill.imaging import ImageSettings, PreparedImage
+from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.prepare import holds_position
-from recordmill.imaging.sniff import sniff
 from recordmill.schemas.dataset.file_names import MARKER, VERSIONS
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
 from recordmill.schemas.dataset.marker import Marker, ShardEntry

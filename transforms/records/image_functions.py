@@ -15,8 +15,8 @@ import numpy as np
 from PIL import Image
 
 from recordmill.imaging import ImageSettings
+from recordmill.imaging.acceptance import check_size
 from recordmill.imaging.geometry import difference_hash as hash_of
-from recordmill.imaging.limits import check_size
 from recordmill.imaging.pixels import Raster, copy_pixels, moments, to_image, to_raster
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
 from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Value

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recordmill import storage
-from recordmill.imaging.sniff import sniff
+from recordmill.imaging.acceptance import sniff
 from recordmill.reading.dataset import Dataset, Shard
 from recordmill.reading.example import Expectations, ParsedExample, expect, parse_intact
 from recordmill.reading.random_access.records import Records

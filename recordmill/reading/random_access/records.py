@@ -16,8 +16,8 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from recordmill import storage
+from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.pillow_decode import load_image, open_image
-from recordmill.imaging.sniff import sniff
 from recordmill.reading.dataset import Dataset, Shard, open_dataset
 from recordmill.reading.example import (
     DamagedExampleError,

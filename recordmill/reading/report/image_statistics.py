@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from recordmill import storage
 from recordmill.imaging import ImageSettings, Resize, prepare_image
+from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.before_and_after import draw_boxes
 from recordmill.imaging.geometry import Box
-from recordmill.imaging.sniff import sniff
 from recordmill.reading.dataset import Dataset, Shard
 from recordmill.reading.example import DamagedExampleError, ParsedExample
 from recordmill.schemas.dataset.side_files import SidecarRow

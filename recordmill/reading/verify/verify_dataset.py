@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.imaging.sniff import sniff, sniff_other
+from recordmill.imaging.acceptance import sniff, sniff_other
 from recordmill.imaging.strip_metadata import UnstrippableError, find_metadata
 from recordmill.reading.dataset import FORGED, SHARD_NUMBER, Dataset, Shard, find_shards
 from recordmill.reading.example import Expectations, ParsedExample, expect

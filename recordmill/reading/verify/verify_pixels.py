@@ -12,7 +12,7 @@ from functools import partial
 import orjson
 
 from recordmill.imaging import ImageSettings, find_missing_decoder, prepare_image
-from recordmill.imaging.sniff import sniff
+from recordmill.imaging.acceptance import sniff
 from recordmill.reading.example import Expectations, ParsedExample
 from recordmill.reading.verify.child_process import ChildDiedError, ChildProcesses, serve_answers
 from recordmill.schemas.rejection import Rejected

@@ -6,14 +6,15 @@ import pytest
 from PIL import Image
 
 from recordmill.imaging.jpeg_header import read_jpeg_header
-from recordmill.imaging.pixels import to_image, to_raster
-from recordmill.imaging.stored_form import (
+from recordmill.imaging.pixels import (
     MAX_SCANS,
     UnusualJpeg,
     check_end,
     check_scans,
     decode_jpeg,
     encode_jpeg,
+    to_image,
+    to_raster,
 )
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import DEFAULT_MAX_PIXELS

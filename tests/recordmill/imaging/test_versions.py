@@ -2,7 +2,7 @@ import PIL
 import simplejpeg
 from PIL import features
 
-import recordmill.imaging.stored_form as versions_module
+import recordmill.imaging.pillow_decode as versions_module
 from recordmill.imaging import find_missing_decoder, imaging_versions
 from recordmill.schemas.settings.images import FORMATS
 

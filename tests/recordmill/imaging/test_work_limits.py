@@ -7,8 +7,8 @@ import zlib
 import pytest
 from PIL import Image
 
-from recordmill.imaging import ImageSettings, limits, prepare_image
-from recordmill.imaging.limits import CountedReads, check_directories, check_runs
+from recordmill.imaging import ImageSettings, acceptance, prepare_image
+from recordmill.imaging.acceptance import CountedReads, check_directories, check_runs
 from recordmill.schemas.rejection import Rejected
 
 
@@ -122,7 +122,7 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_limit_itself_is_accepted_and_one_more_is_rejected(name, monkeypatch):
-    monkeypatch.setattr(limits, "_MAX_READS", READS)
+    monkeypatch.setattr(acceptance, "_MAX_READS", READS)
     make, (borne, refused), changes, reason = FILES[name]
     assert outcome(make(borne)) == changes
     assert outcome(make(refused)) == reason
@@ -135,8 +135,8 @@ def test_one_that_repeats_its_exif_prefix_is_read_in_one_pass():
 
 
 def test_limits_are_far_above_what_real_files_have():
-    assert limits._MAX_READS == {"GIF": 2**15, "BMP": 2**22}
-    assert limits._MAX_READS_ELSEWHERE == 2**19
+    assert acceptance._MAX_READS == {"GIF": 2**15, "BMP": 2**22}
+    assert acceptance._MAX_READS_ELSEWHERE == 2**19
 
 
 def test_what_follows_the_first_frame_of_a_gif_is_not_decoded(save):
@@ -150,7 +150,7 @@ def test_what_follows_the_first_frame_of_a_gif_is_not_decoded(save):
 
 
 def test_reads_are_counted_and_the_last_one_is_refused(monkeypatch):
-    monkeypatch.setattr(limits, "_MAX_READS", {"BMP": 2})
+    monkeypatch.setattr(acceptance, "_MAX_READS", {"BMP": 2})
     file = CountedReads(b"abcdef", "BMP")
     assert (file.read(1), file.read(), file.getvalue()) == (b"a", b"bcdef", b"abcdef")
     with pytest.raises(Rejected, match="too_much_work: BMP: more than 2 pieces"):
@@ -200,7 +200,7 @@ def test_memory_is_a_file(save):
 
 @pytest.mark.parametrize(("blocks", "is_refused"), [(100, False), (1000, True)])
 def test_a_png_of_empty_blocks_is_refused(save, monkeypatch, blocks, is_refused):
-    monkeypatch.setattr(limits, "_MAX_EMPTY_BYTES", 2000)
+    monkeypatch.setattr(acceptance, "_MAX_EMPTY_BYTES", 2000)
     small = save(Image.new("RGB", (2, 2), (9, 8, 7)), "PNG")
     at = small.index(b"IDAT")
     pixels = zlib.decompress(small[at + 4 : at + 4 + int.from_bytes(small[at - 4 : at])])

@@ -146,8 +146,9 @@ def _find_mask(images: Sequence[str]) -> tuple[str, str, str] | None:
     masks = [found for stem in names if (found := _MASK.fullmatch(stem)) and found[1] in names]
     if masks and 2 * len({mask[1] for mask in masks}) >= len(names) - len(masks):
         return names[masks[0][0]], f"a mask of {names[masks[0][1]]}", f"*{masks[0][2]}*"
-    doubled = [(name, other) for name in images if (other := names[posixpath.splitext(name)[0]]) != name]
-    doubled = [pair for pair in doubled if pair[0].lower().endswith((".jpg", ".jpeg")) and pair[1].endswith(_LOSSLESS)]
+    jpegs = [name for name in images if name.lower().endswith((".jpg", ".jpeg"))]
+    others = {name: names[posixpath.splitext(name)[0]] for name in jpegs}
+    doubled = [(image, mask) for image, mask in others.items() if mask.lower().endswith(_LOSSLESS)]
     if doubled and 2 * len(doubled) >= len(names):
         image, mask = doubled[0]
         return mask, f"a mask of {image}", f"*{posixpath.splitext(mask)[1]}"

@@ -243,12 +243,11 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
 
 def _crossing(numbers: Mapping[str, int], total: int) -> str:
     kinds = [(numbers["across_splits"], "in several splits"), (numbers["conflicting"], "in several classes")]
-    parts = [f"{_some_of(count, total)} {where}" for count, where in kinds if count]
+    crossing = [(count, where) for count, where in kinds if count]
+    if crossing and total == 1:
+        return f"; it is {' and '.join(where for _, where in crossing)}"
+    parts = [f"{count:,} of them {'is' if count == 1 else 'are'} {where}" for count, where in crossing]
     return f"; {', '.join(parts)}" if parts else ""
-
-
-def _some_of(count: int, total: int) -> str:
-    return "it is" if total == 1 else f"{count:,} of them {'is' if count == 1 else 'are'}"
 
 
 def _counted(counts: Mapping[str, int]) -> str:

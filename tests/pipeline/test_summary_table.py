@@ -72,7 +72,13 @@ NONE = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
             {**NONE, "groups": 1, "images": 1},
             ALIKE,
             "duplicates 1 image occurs in 2 files; "
-            "1 pair looks alike; it is in several splits, it is in several classes (duplicates.jsonl)",
+            "1 pair looks alike; it is in several splits and in several classes (duplicates.jsonl)",
+        ),
+        (
+            {"groups": 3, "images": 3, "across_splits": 1, "conflicting": 2},
+            None,
+            "duplicates 3 images occur in 6 files; "
+            "1 of them is in several splits, 2 of them are in several classes (duplicates.jsonl)",
         ),
         (
             NONE,

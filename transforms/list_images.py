@@ -7,7 +7,7 @@ import errno
 import os
 import re
 import shlex
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -233,8 +233,8 @@ def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Ite
         if part != Part(part.input):
             return root, _find_remote_entries(part, settings, tally)
         parts = cut_input(part.input, partial(_ignored_at, settings=settings))
-        listings = [partial(_find_remote_entries, each, settings, tally) for each in parts]
-        return root, merge_listings(listings) if len(parts) > 1 else listings[0]()
+        listings = [_find_remote_entries(each, settings, tally) for each in parts]
+        return root, merge_listings(listings) if len(parts) > 1 else listings[0]
     tally.exists = True
     folder, _, name = root.rpartition("/")
     return folder, [] if part.start else [ImageRef(name, "", file.size_in_bytes, version_of(file))]
@@ -439,11 +439,14 @@ def _find_folders(root: str, ignored_at: IgnoredAt) -> list[str]:
     return sorted([*kept, *level])
 
 
-def merge_listings(listings: Sequence[Callable[[], Iterator[T]]]) -> Iterator[T]:
-    """Runs up to `LISTINGS` listings at a time, and yields what they yield in the order of arrival.
+def merge_listings(listings: Iterable[Iterator[T]]) -> Iterator[T]:
+    """Reads up to `LISTINGS` listings at a time, and yields what they yield in the order of arrival.
+
+    They are read in chunks of up to 1,000 items. Of a listing that fails, the chunk in which it does is not yielded.
 
     Raises:
-        Exception: the first error of a listing; the others end.
+        Exception: the first error of a listing, after all chunks that arrived before it or together with it. No
+            listing is read any further, and chunks that are being read are dropped.
     """
     left = iter(listings)
     with ThreadPoolExecutor(LISTINGS, thread_name_prefix="recordmill-list") as pool:
@@ -451,12 +454,12 @@ def merge_listings(listings: Sequence[Callable[[], Iterator[T]]]) -> Iterator[T]
         def read_on(listing: Iterator[T]) -> Future[tuple[list[T], Iterator[T]]]:
             return pool.submit(lambda: (list(islice(listing, _CHUNK)), listing))
 
-        reading = {read_on(start()) for start in islice(left, LISTINGS)}
+        reading = {read_on(listing) for listing in islice(left, LISTINGS)}
         while reading:
             done, reading = wait(reading, return_when=FIRST_COMPLETED)
-            for each in done:
+            for each in sorted(done, key=lambda each: each.exception() is not None):
                 chunk, listing = each.result()
-                reading |= {read_on(listing)} if chunk else {read_on(start()) for start in islice(left, 1)}
+                reading |= {read_on(one) for one in ([listing] if chunk else islice(left, 1))}
                 yield from chunk
 
 

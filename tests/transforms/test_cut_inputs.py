@@ -1,4 +1,5 @@
 import os
+from concurrent.futures import wait
 from functools import partial
 from itertools import pairwise
 from threading import Barrier, Lock
@@ -208,8 +209,20 @@ def test_an_error_of_a_listing_is_raised_and_ends_the_others():
             yield 2
 
     with pytest.raises(PermissionError):
-        for _ in merge_listings([endless, fail]):
+        for _ in merge_listings([endless(), fail()]):
             pass
+
+
+def test_an_error_is_raised_after_what_arrived_with_it(monkeypatch):
+    def fail():
+        raise PermissionError("no")
+        yield
+
+    monkeypatch.setattr("recordmill.transforms.list_images.wait", lambda reading, return_when: wait(reading))
+    found = []
+    with pytest.raises(PermissionError):
+        found.extend(merge_listings([fail(), *(iter([number]) for number in range(7))]))
+    assert sorted(found) == [*range(7)]
 
 
 @pytest.mark.runner

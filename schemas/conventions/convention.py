@@ -44,6 +44,11 @@ class Convention:
         """The features by the fields of a record that they are filled from."""
         return {feature.field: feature for feature in self.features}
 
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys of the features."""
+        return frozenset(feature.key for feature in self.features)
+
 
 @cache
 def convention_names() -> tuple[str, ...]:

@@ -414,9 +414,8 @@ class Tfrecords(Source):
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields a reference for each record, to the byte range of its data; a rejected one for each damaged place."""
-        numbers: dict[str, int | None] = {}
-        not_stored: Counter[str] = Counter()
         labels = LabelFiles(DataFile(path, file), self.class_names_file, self.class_names)
+        examples = _ExamplesOfFile(self, path, labels, self._declared)
         with StoredFile(file.uri) as stored:
             records, index = RecordFile(stored), -1
             for index, (offset, record) in enumerate(read_bounded(records, stored, self.max_ratio)):
@@ -427,7 +426,7 @@ class Tfrecords(Source):
                 packing = str(Gzip(has_checksums=True)) if records.compression == "gzip" else ""
                 ref = ref.replace(offset=offset + _DATA_AT, length=len(record), packing=packing)
                 try:
-                    yield self._make_reference(path, ref, bytes(record), numbers, labels, not_stored)
+                    yield examples.make_reference(ref, bytes(record))
                 except ClassNamesError as error:
                     yield file.notice("fatal", "bad_labels", str(error))
                     return
@@ -435,73 +434,19 @@ class Tfrecords(Source):
                     yield ref.notice("rejected", "bad_example", f"record {index} at byte {offset}: {error.detail}")
         if index < 0:
             yield file.notice("rejected", "bad_record", "the file holds no records")
+        read = {self.key_feature, self.split_feature, *self.keep}
+        not_stored = {key: count for key, count in examples.others.items() if key not in read}
         yield from (file.notice("not_stored", key, count=count) for key, count in not_stored.items())
+        numbers = examples.numbers
         known = {name: number for name, number in numbers.items() if number is not None}
         yield from (ClassNames.of(file, names) for names in (known, numbers.keys() - known.keys()) if names)
-
-    def _make_reference(
-        self,
-        path: str,
-        ref: ImageRef,
-        record: bytes,
-        numbers: dict[str, int | None],
-        labels: LabelFiles,
-        not_stored: Counter[str],
-    ) -> ImageRef:
-        """The reference of one Example; adds classes to announce to `numbers`, and keys that are not read."""
-        entries = parse_entries(record)
-        convention, fields = self._fields_of(entries)
-        read = {self.key_feature, self.split_feature, *self.keep, *(each.key for each in convention.features)}
-        not_stored.update(entries.keys() - read)
-        read_kept(entries, self.keep)
-        key = text_in(entries, self.key_feature) if self.key_feature else ref.key
-        split = ref.split or self._split_word(path, entries)
-
-        def name_of(text: str, number: int | None) -> str:
-            if number is None:
-                return text
-            if text:
-                if self.keep_ids:
-                    numbers[text] = number
-                return text
-            where, names = labels.names_for(convention, self._first_label(convention))
-            name = class_of(number, names, where)
-            if not names:
-                numbers[name] = number
-            elif not self.class_names and name not in numbers:  # all in the file, so that ids do not depend on images
-                numbers.update((each, None if self.keep_ids is False else known) for known, each in names.items())
-            return name
-
-        def name_of_box(text: str, number: int | None) -> str:
-            name = name_of(text, number)
-            numbers.setdefault(name, None)
-            return name
-
-        values: dict[str, Any] = {
-            each: text_of(fields[each], each) for each in ("filename", "source_id") if fields.get(each)
-        }
-        if self.contents == "images":
-            values |= read_boxes(fields, name_of_box)
-        label = name_of(text_of(fields.get("label_text"), "the class's name"), fields.get("label"))
-        packed = orjson.dumps(values).decode() if values else ""
-        return ref.replace(key=key, label=label, split=split, features=packed)
-
-    def _fields_of(self, entries: Mapping[str, Any]) -> tuple[Convention, dict[str, Any]]:
-        convention = self._declared or find_convention(entries)
-        return convention, read_fields(entries, convention)
-
-    def _split_word(self, path: str, entries: Mapping[str, Any]) -> str:
-        if self.split_feature:
-            return text_in(entries, self.split_feature)
-        pattern = compile_pattern(self.split, "source.split", "split")
-        match = pattern.search(path.rpartition("/")[2]) or pattern.search(path)
-        return (match["split"] or "") if match else ""
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """The image of one Example, and the features to copy; see `Source.read`."""
         record = read_image(ref, max_bytes, self.max_ratio)
         entries = parse_entries(record)
-        convention, fields = self._fields_of(entries)
+        convention = self._declared or find_convention(entries)
+        fields = read_fields(entries, convention)
         kept = read_kept(entries, self.keep)
         if self.contents == "rows":
             # The reference has the class. A digest that the input lacks stays missing: only files have one.
@@ -510,6 +455,79 @@ class Tfrecords(Source):
         is_raw = convention.stores == "raw" or (isinstance(self.convention, CustomConvention) and bool(self.shape))
         data, image = read_image_of(fields, is_raw, self.shape)
         return Content(data, image, fields=kept)
+
+
+@dataclass(slots=True)
+class _ExamplesOfFile:
+    """Makes references from the Examples of one file, and collects what is announced after them.
+
+    Attributes:
+        source: the settings.
+        path: the file's path, as `list_references` receives it.
+        labels: the names of its numbered classes.
+        declared: the convention of all Examples; None if it is found for each of them.
+        numbers: the classes to announce, with their numbers; None for a class without one.
+        others: how many Examples have each feature that is not the convention's.
+    """
+
+    source: Tfrecords
+    path: str
+    labels: LabelFiles
+    declared: Convention | None
+    numbers: dict[str, int | None] = field(default_factory=dict)
+    others: Counter[str] = field(default_factory=Counter)
+
+    def make_reference(self, ref: ImageRef, record: bytes) -> ImageRef:
+        """The reference of one Example, made from one to its bytes.
+
+        Raises:
+            Rejected: it is not an Example, or not of the convention.
+            ClassNamesError: its file of class names cannot be used.
+        """
+        source, entries = self.source, parse_entries(record)
+        convention = self.declared or find_convention(entries)
+        fields = read_fields(entries, convention)
+        self.others.update(entries.keys() - convention.keys)
+        read_kept(entries, source.keep)
+        key = text_in(entries, source.key_feature) if source.key_feature else ref.key
+        split = ref.split or self._split_word(entries)
+        texts = {each: fields[each] for each in ("filename", "source_id") if fields.get(each)}
+        values: dict[str, Any] = {each: text_of(text, each) for each, text in texts.items()}
+        if holds_images(convention):
+            values |= read_boxes(fields, partial(self._name_of_box, convention))
+        text = text_of(fields.get("label_text"), "the class's name")
+        label = self._name_of(convention, text, fields.get("label"))
+        return ref.replace(key=key, label=label, split=split, features=orjson.dumps(values).decode() if values else "")
+
+    def _split_word(self, entries: Mapping[str, Any]) -> str:
+        if self.source.split_feature:
+            return text_in(entries, self.source.split_feature)
+        pattern = compile_pattern(self.source.split, "source.split", "split")
+        match = pattern.search(self.path.rpartition("/")[2]) or pattern.search(self.path)
+        return (match["split"] or "") if match else ""
+
+    def _name_of(self, convention: Convention, text: str, number: int | None) -> str:
+        """The class of a name and a number in an Example; adds the classes to announce."""
+        if number is None:
+            return text
+        if text:
+            if self.source.keep_ids:
+                self.numbers[text] = number
+            return text
+        where, names = self.labels.names_for(convention, self.source._first_label(convention))
+        name = class_of(number, names, where)
+        if not names:
+            self.numbers[name] = number
+        elif not self.source.class_names and name not in self.numbers:
+            # All in the file, so that ids do not depend on images.
+            keeps_ids = self.source.keep_ids is not False
+            self.numbers.update((each, known if keeps_ids else None) for known, each in names.items())
+        return name
+
+    def _name_of_box(self, convention: Convention, text: str, number: int | None) -> str:
+        name = self._name_of(convention, text, number)
+        self.numbers.setdefault(name, None)
+        return name
 
 
 def _explain(index: int, offset: int, damage: Damage) -> str:

@@ -7,7 +7,7 @@ import errno
 import os
 import re
 import shlex
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Set
+from collections.abc import Collection, Generator, Iterable, Iterator, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -48,9 +48,6 @@ _MOST_FOLDERS = 25_000  # the same if its first page has only folders
 _CHUNK = 1_000
 
 T = TypeVar("T")
-
-IgnoredAt = Callable[[str], tuple[str, str]]
-"""Returns the outermost ignored folder of a path, or the path itself, and the reason; empty if it is not ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +229,7 @@ def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Ite
     if file is None:
         if part != Part(part.input):
             return root, _find_remote_entries(part, settings, tally)
-        parts = cut_input(part.input, partial(_ignored_at, settings=settings))
+        parts = cut_input(part.input, settings)
         listings = [_find_remote_entries(each, settings, tally) for each in parts]
         return root, merge_listings(listings) if len(parts) > 1 else listings[0]
     tally.exists = True
@@ -366,31 +363,28 @@ def _or_leave_out(path: str, is_folder: bool) -> str:
     return f", or leave it out by --set {value}" if path else ""
 
 
-def cut_input(source_input: Input, ignored_at: IgnoredAt) -> list[Part]:
+def cut_input(source_input: Input, settings: ListingSettings) -> list[Part]:
     """Cuts an input into parts, in the order of its paths; one part if it cannot be cut."""
     root = source_input.path
     if not storage.is_local(root):
         prefix = root.rstrip("/") + "/"
         cuts: list[str] = []
         with suppress(OSError):  # the listing reports it
-            cuts = normalize_cuts(_find_cuts(prefix), ignored_at) if storage.starts_anywhere(prefix) else []
+            cuts = normalize_cuts(_find_cuts(prefix), settings) if storage.starts_anywhere(prefix) else []
         return [Part(source_input, *each) for each in pairwise(["", *cuts, ""])]
-    folders = _find_folders(root, ignored_at)
+    folders = _find_folders(root, settings)
     if len(folders) < 2:
         return [Part(source_input)]
     groups = min(len(folders), MOST_PARTS)
     shares = (tuple(folders[number::groups]) for number in range(groups))
-    return [
-        Part(source_input, without=frozenset(folders)),
-        *(Part(source_input, folders=share) for share in shares),
-    ]
+    return [Part(source_input, without=frozenset(folders)), *(Part(source_input, folders=each) for each in shares)]
 
 
-def normalize_cuts(cuts: Iterable[str], ignored_at: IgnoredAt) -> list[str]:
+def normalize_cuts(cuts: Iterable[str], settings: ListingSettings) -> list[str]:
     """Sorts cuts, moves those inside an ignored folder to its beginning, and keeps at most `MOST_PARTS` - 1."""
     moved = set()
     for cut in cuts:
-        at, reason = ignored_at(cut)
+        at, reason = _ignored_at(cut, settings)
         moved.add(f"{at}/" if reason and at != cut else cut)
     ordered = sorted(moved - {""})
     step = -(-len(ordered) // (MOST_PARTS - 1))
@@ -403,9 +397,8 @@ def _find_cuts(prefix: str) -> list[str]:
     level = [""]
     for _ in range(_DEPTH):
         entries = in_parallel(lambda below: _names_in(prefix + below), level)
-        level = [
-            below + name for below, names in zip(level, entries, strict=True) for name in names if name.endswith("/")
-        ]
+        found = [below + name for below, names in zip(level, entries, strict=True) for name in names]
+        level = [path for path in found if path.endswith("/")]
         cuts += level
         if len(cuts) >= LISTINGS or not level:
             break
@@ -418,7 +411,7 @@ def _names_in(folder: str) -> list[str]:
     return storage.folder_entries(folder, _MOST_FOLDERS) if has_more_folders else names
 
 
-def _find_folders(root: str, ignored_at: IgnoredAt) -> list[str]:
+def _find_folders(root: str, settings: ListingSettings) -> list[str]:
     """Finds disjoint folders, level by level, until there are enough; links are left to the remaining part."""
     level, kept = [""], list[str]()
     for _ in range(_DEPTH):
@@ -429,13 +422,13 @@ def _find_folders(root: str, ignored_at: IgnoredAt) -> list[str]:
             with suppress(OSError), os.scandir(folder) as entries:  # the walk reports it
                 for entry in entries:
                     path = f"{below}/{entry.name}" if below else entry.name
-                    if entry.is_dir(follow_symlinks=False) and ignored_at(f"{path}/")[0] != path:
+                    if entry.is_dir(follow_symlinks=False) and _ignored_at(f"{path}/", settings)[0] != path:
                         found.append(path)
             deeper += found
             kept += [below] if below and not found else []
-        if not deeper or len(deeper) + len(kept) >= LISTINGS:
-            return sorted([*kept, *deeper])
         level = deeper
+        if not level or len(level) + len(kept) >= LISTINGS:
+            break
     return sorted([*kept, *level])
 
 
@@ -481,11 +474,10 @@ class ListReferences(beam.PTransform):
         """PCollection[Input] -> PCollection[ReferenceBatch]."""
         if not self.spread:
             return inputs | "FindImages" >> beam.FlatMap(self._list).with_output_types(ReferenceBatch)
-        ignored_at = partial(_ignored_at, settings=self.settings)
         listing = beam.FlatMap(self._list_part).with_output_types(ReferenceBatch)
         parts = (
             inputs
-            | "CutInputs" >> beam.FlatMap(cut_input, ignored_at).with_output_types(Part)
+            | "CutInputs" >> beam.FlatMap(cut_input, self.settings).with_output_types(Part)
             | beam.Reshuffle()
             | "FindImages" >> listing.with_outputs("tallies", main="batches")
         )

@@ -1,6 +1,5 @@
 import os
 from concurrent.futures import wait
-from functools import partial
 from itertools import pairwise
 from threading import Barrier, Lock
 from types import SimpleNamespace
@@ -30,7 +29,6 @@ from recordmill.transforms.list_images import (
 )
 
 SOURCE, SETTINGS = ClassFolders(), ListingSettings(ignore=("skipped/", "*.txt"), include=("*.jpg", "*.png"))
-IGNORED_AT = partial(_ignored_at, settings=SETTINGS)
 BUCKET = "gs://bucket/data"
 
 
@@ -102,7 +100,7 @@ NAMES = st.sets(
 
 @given(NAMES, st.lists(st.text("ab/.-gité1", max_size=6), max_size=6))
 def test_ranges_of_names_hold_what_the_whole_holds_whatever_the_cuts(names, cuts):
-    cuts = normalize_cuts([*cuts, *(f"{os.path.dirname(name)}/" for name in names)], IGNORED_AT)
+    cuts = normalize_cuts([*cuts, *(f"{os.path.dirname(name)}/" for name in names)], SETTINGS)
     whole = Input(BUCKET, "pets")
     bounds = ["", *cuts, ""]
     parts = [Part(whole, *bounds[at : at + 2]) for at in range(len(bounds) - 1)]
@@ -125,12 +123,12 @@ def test_folders_on_disk_hold_what_the_whole_holds_whatever_the_cuts(tmp_path_fa
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(b"x")
     whole = Input(str(root))
-    below = sorted({os.path.dirname(name) for name in names if not IGNORED_AT(name)[1]} - {""})
+    below = sorted({os.path.dirname(name) for name in names if not _ignored_at(name, SETTINGS)[1]} - {""})
     chosen = data.draw(st.lists(st.sampled_from(below), unique=True) if below else st.just([]))
     cuts = frozenset(path for path in chosen if not any(path.startswith(f"{other}/") for other in chosen))
     parts = [Part(whole, without=cuts), *(Part(whole, folders=(path,)) for path in sorted(cuts))]
     expected = ordered(list_images(whole, SOURCE, SETTINGS))
-    assert union(parts) == union(cut_input(whole, IGNORED_AT)) == expected
+    assert union(parts) == union(cut_input(whole, SETTINGS)) == expected
 
 
 def test_links_and_empty_folders_are_found_once(tmp_path):
@@ -142,7 +140,7 @@ def test_links_and_empty_folders_are_found_once(tmp_path):
     (tmp_path / "b" / "other").symlink_to(tmp_path / "c")
     (tmp_path / "dead").symlink_to(tmp_path / "nowhere")
     whole = Input(str(tmp_path), "pets")
-    parts = cut_input(whole, IGNORED_AT)
+    parts = cut_input(whole, SETTINGS)
     assert parts[0] == Part(whole, without=frozenset("abcdefgh"))
     assert union(parts) == ordered(list_images(whole, SOURCE, SETTINGS))
     assert [ref.key for ref in union(parts) if ref.reason == "link_loop"] == ["pets/a/again", "pets/loop"]
@@ -150,43 +148,43 @@ def test_links_and_empty_folders_are_found_once(tmp_path):
 
 def test_a_skewed_tree_is_cut_where_it_has_folders(store):
     store([f"data/train/{name}/1.jpg" for name in "abcdefghij"] + ["readme.md", "data/1.jpg"])
-    starts = [part.start for part in cut_input(Input(BUCKET), IGNORED_AT)]
+    starts = [part.start for part in cut_input(Input(BUCKET), SETTINGS)]
     assert starts == ["", "data/", "data/train/", *(f"data/train/{name}/" for name in "abcdefghij")]
 
 
 def test_many_folders_are_cut_to_the_last(store):
     """A page has a thousand names, and ImageNet has 21,841 classes."""
     store([f"{number:05d}/1.jpg" for number in range(21_841)])
-    starts = [part.start for part in cut_input(Input(BUCKET), IGNORED_AT)][1:]
+    starts = [part.start for part in cut_input(Input(BUCKET), SETTINGS)][1:]
     assert starts == [f"{number:05d}/" for number in range(0, 21_841, 347)]
 
 
 def test_of_many_files_one_page_is_read(store):
     bucket, seen = store([*(f"{number:05d}.jpg" for number in range(5_000)), "a/1.jpg"]), []
     bucket.names = lambda prefix: (seen.append(name) or name for name in StubStore.names(bucket, prefix))
-    assert cut_input(Input(BUCKET), IGNORED_AT) == [Part(Input(BUCKET))]
+    assert cut_input(Input(BUCKET), SETTINGS) == [Part(Input(BUCKET))]
     assert len(seen) == 1_000
 
 
 def test_there_are_never_more_parts_than_that(store, tmp_path):
     store([f"{number:04d}/1.jpg" for number in range(900)])
-    assert len(cut_input(Input(BUCKET), IGNORED_AT)) <= MOST_PARTS
+    assert len(cut_input(Input(BUCKET), SETTINGS)) <= MOST_PARTS
     for number in range(100):
         (tmp_path / f"{number:04d}").mkdir()
-    assert len(cut_input(Input(str(tmp_path)), IGNORED_AT)) == MOST_PARTS + 1
+    assert len(cut_input(Input(str(tmp_path)), SETTINGS)) == MOST_PARTS + 1
 
 
 @pytest.mark.parametrize("names", [[], ["cat/"], [".git/1"], ["1.jpg"]])
 def test_an_input_that_cannot_be_cut_is_one_part(store, names):
     store(names)
-    parts = cut_input(Input(BUCKET), IGNORED_AT)
+    parts = cut_input(Input(BUCKET), SETTINGS)
     assert union(parts) == union([Part(Input(BUCKET))])
     assert [ref.reason for ref in union(parts) if ref.status == "fatal"] == ([] if names else ["missing_input"])
 
 
 def test_first_folders_of_all_parts_decide_about_splits(store):
     store(["train/a/1.jpg", "test/a/1.jpg"])
-    (fatal,) = [ref for ref in union(cut_input(Input(BUCKET), IGNORED_AT)) if ref.status == "fatal"]
+    (fatal,) = [ref for ref in union(cut_input(Input(BUCKET), SETTINGS)) if ref.status == "fatal"]
     assert (fatal.reason, "test, train" in fatal.detail) == ("split_words", True)
 
 

@@ -1,7 +1,7 @@
 """Tables without images: each row of CSV, JSON lines or Parquet becomes an Example of typed columns."""
 
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
@@ -40,13 +40,13 @@ class _Column:
 
     Attributes:
         first: where each type was first seen, for messages.
-        missing: whether any row lacks a value.
+        values: the number of rows with a value.
         as_text: whether all values are texts.
         blank: a number that is text only because of a space before it.
     """
 
     first: dict[str, str] = field(default_factory=dict)
-    missing: bool = False
+    values: int = 0
     as_text: bool = True
     blank: str = ""
 
@@ -57,7 +57,7 @@ class ColumnTypes:
     def __init__(self, without: Collection[str]) -> None:
         """The columns in `without` are ignored."""
         self._without = without
-        self._columns: dict[str, _Column] = {}
+        self._columns: defaultdict[str, _Column] = defaultdict(_Column)
         self._rows = 0
 
     def add(self, table: OpenTable, path: str) -> None:
@@ -74,25 +74,20 @@ class ColumnTypes:
                 self._add_row(row.cells, declared, as_text, f"{path}, {row.place}")
 
     def _add_row(self, cells: Mapping[str, Any], declared: Mapping[str, str], as_text: bool, place: str) -> None:
+        self._rows += 1
         for name, cell in cells.items():
             if name in self._without:
                 continue
-            if name not in self._columns:
-                self._columns[name] = _Column(missing=self._rows > 0)
             column = self._columns[name]
             column.as_text &= as_text
-            seen = _type_of(cell, as_text)
-            if not seen:
-                column.missing = True
+            if not (seen := _type_of(cell, as_text)):
                 continue
+            column.values += 1
             if seen == "string" and as_text and cell[0] == " " and infer_type(cell.strip(" ")) in ("int", "float"):
                 column.blank = column.blank or f"{cell!r:.40} ({place})"
             seen = declared.get(name) or seen
             if seen not in column.first:
                 column.first[seen] = f"{place}: {cell!r:.40}"
-        for name in self._columns.keys() - cells.keys():
-            self._columns[name].missing = True
-        self._rows += 1
 
     @property
     def empty(self) -> list[str]:
@@ -114,12 +109,10 @@ class ColumnTypes:
         """
         found = {}
         for name, column in sorted(self._columns.items()):
-            seen = column.first
-            if not seen:
-                continue
-            settings = ColumnSettings(type=_merge(name, seen, column.as_text))
-            zero = _ZEROS[settings.kind] if column.missing and not settings.many else None
-            found[name] = replace(settings, default=zero)
+            if column.first:
+                settings = ColumnSettings(type=_merge(name, column.first, column.as_text))
+                has_default = column.values < self._rows and not settings.many
+                found[name] = replace(settings, default=_ZEROS[settings.kind]) if has_default else settings
         return found
 
 
@@ -144,7 +137,7 @@ def _merge(name: str, seen: dict[str, str], as_text: bool) -> str:
     types = set(seen)
     if as_text and len(types) > 1:
         return "float" if types == {"int", "float"} else "string"
-    if len(types) > 1 and "[]" in types:
+    if len(types) > 1:
         types.discard("[]")
     if types == {"int", "uint"}:
         return "int"

@@ -98,24 +98,9 @@ def _parse_decimal(text: str) -> float | None:
     return float(text) if _DECIMAL.fullmatch(text) else None
 
 
-def _boolean(cell: Any) -> bool | None:
-    return cell if isinstance(cell, bool) else None
-
-
-def _integer(cell: Any) -> int | None:
-    return cell if type(cell) is int else None
-
-
-def _unsigned(cell: Any) -> int | None:
-    return cell if type(cell) is int and cell >= 0 else None
-
-
-def _float(cell: Any) -> float | None:
-    return cell if isinstance(cell, float) else None
-
-
-def _number(cell: Any) -> float | None:
-    return float(cell) if type(cell) is int else _float(cell)
+def _only(kind: type) -> Callable[[Any], Any]:
+    """Converts cells of exactly this type: a truth value is no integer."""
+    return lambda cell: cell if type(cell) is kind else None
 
 
 def _string(cell: Any) -> bytes | None:
@@ -135,13 +120,13 @@ def _bytes(cell: Any) -> bytes | None:
 
 
 TYPES = {
-    "bool": ColumnType("int64", _boolean, lambda text: _TRUTH.get(text.lower())),
+    "bool": ColumnType("int64", _only(bool), lambda text: _TRUTH.get(text.lower())),
     "enum": ColumnType("int64", _string),  # the column maps its names to numbers
-    "int": ColumnType("int64", _integer, _parse_integer),
-    "uint": ColumnType("int64", _unsigned, _parse_integer),
-    "float": ColumnType("float", _float, _parse_decimal),
-    "double": ColumnType("float", _float, _parse_decimal),
-    "number": ColumnType("float", _number, _parse_decimal),
+    "int": ColumnType("int64", _only(int), _parse_integer),
+    "uint": ColumnType("int64", lambda cell: cell if type(cell) is int and cell >= 0 else None, _parse_integer),
+    "float": ColumnType("float", _only(float), _parse_decimal),
+    "double": ColumnType("float", _only(float), _parse_decimal),
+    "number": ColumnType("float", lambda cell: float(cell) if type(cell) in (int, float) else None, _parse_decimal),
     "string": ColumnType("bytes", _string),
     "bytes": ColumnType("bytes", _bytes),
 }

@@ -27,9 +27,9 @@ from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import Input, ListingSettings, SourceSettings
 from recordmill.storage.stores.find_store import version_of
 from recordmill.storage.stores.store import in_parallel
-from recordmill.transforms.inputs.listing.folder_sketch import likely_splits
-from recordmill.transforms.inputs.listing.named_files import explain_os_error
-from recordmill.transforms.inputs.listing.patterns import Ignore, compile_pattern, escape_path, normal_path, why_ignored
+from recordmill.transforms.inputs.folder_sketch import likely_splits
+from recordmill.transforms.inputs.named_files import explain_os_error
+from recordmill.transforms.inputs.patterns import Ignore, compile_pattern, escape_path, normal_path, why_ignored
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.shards.resources import PROGRESS
 

@@ -34,7 +34,7 @@ from recordmill.storage import map_each
 from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.storage.stores.store import in_parallel
 from recordmill.transforms.inputs.archive_members import Limits, list_members
-from recordmill.transforms.inputs.listing.folder_sketch import (
+from recordmill.transforms.inputs.folder_sketch import (
     ARCHIVE_ENDINGS,
     IMAGE_ENDINGS,
     USUAL_WORDS,
@@ -43,8 +43,8 @@ from recordmill.transforms.inputs.listing.folder_sketch import (
     begins_with_split,
     stems_of,
 )
-from recordmill.transforms.inputs.listing.named_files import size_and_version
-from recordmill.transforms.inputs.listing.patterns import Ignore, compile_globs, normal_path, why_ignored
+from recordmill.transforms.inputs.named_files import size_and_version
+from recordmill.transforms.inputs.patterns import Ignore, compile_globs, normal_path, why_ignored
 from recordmill.transforms.inputs.sources import Recognised, load_source, source_names
 from recordmill.transforms.inputs.sources.class_folders import likely_classes
 from recordmill.transforms.inputs.tables.known_tables import HELD, OBJECTS, why_no_columns

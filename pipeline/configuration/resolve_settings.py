@@ -26,7 +26,7 @@ from recordmill.schemas.settings.example_layout import ExampleLayout, explain_un
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.storage.dataset_files import find_marker, version_names
-from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.records.image_functions import digest_code, find_function
 

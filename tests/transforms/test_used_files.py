@@ -8,14 +8,7 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.summarize_images import (
-    BUCKETS,
-    MOST_HELD,
-    DigestFiles,
-    Digests,
-    find_used,
-    merge_summaries,
-)
+from recordmill.transforms.summarize_images import BUCKETS, MOST_HELD, DigestFiles, Digests, find_used, merge_summaries
 
 
 def ignored(uri, reason="taken_only_by_name"):

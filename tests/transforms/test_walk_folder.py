@@ -7,7 +7,7 @@ import pytest
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.source import ListingSettings
-from recordmill.transforms.inputs.listing.patterns import why_ignored
+from recordmill.transforms.inputs.patterns import why_ignored
 from recordmill.transforms.list_images import walk_folder
 
 NO_JPEG = b"no jpeg"

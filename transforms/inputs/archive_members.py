@@ -20,7 +20,7 @@ from recordmill import storage
 from recordmill.schemas.image_ref import DEFLATED, STORED, Gzip, ImageRef, Packing, ZipMember
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import PIECE_BYTES, unpack
-from recordmill.transforms.inputs.listing.patterns import escape_path
+from recordmill.transforms.inputs.patterns import escape_path
 
 MAX_RECORD_BYTES = 256 * 2**20
 """The longest piece that is read while members are listed: a zip's whole directory."""

@@ -25,7 +25,7 @@ from recordmill.schemas.image_ref import ClassNames, Gzip, ImageRef, Listed, Nam
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image, read_packed_range, read_packed_start
 from recordmill.transforms.inputs.archive_members import data_start
-from recordmill.transforms.inputs.listing.named_files import DataFile, explain_os_error, locate
+from recordmill.transforms.inputs.named_files import DataFile, explain_os_error, locate
 
 LONGEST_HEADER = 12_000
 """The most bytes of a header: numpy accepts longer ones only with `max_header_size` or `allow_pickle`."""

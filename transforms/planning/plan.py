@@ -22,7 +22,7 @@ from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.label_map import LabelMap, build_label_map, is_integer_label
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.example_layout import ExampleLayout
-from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, split_of
+from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, split_of
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.planning.splitting import SplitCutoffs, fill_empty_splits

@@ -12,8 +12,8 @@ import pytest
 from recordmill.pipeline.configuration import recognise_layout as module
 from recordmill.pipeline.configuration.recognise_layout import look_at_input
 from recordmill.schemas.settings.source import ListingSettings
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Names
-from recordmill.transforms.inputs.listing.patterns import why_ignored
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Names
+from recordmill.transforms.inputs.patterns import why_ignored
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 

@@ -9,7 +9,7 @@ import yaml
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.recognise_layout import flags_of, recognise
 from recordmill.schemas.errors import UsageError
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.sources import source_names
 
 LAYOUTS = yaml.safe_load(Path(__file__).with_name("layouts.yaml").read_text(encoding="utf-8"))

@@ -24,7 +24,7 @@ from recordmill.transforms.inputs.array_files import (
     parse_npy_header,
     place_of,
 )
-from recordmill.transforms.inputs.listing.named_files import DataFile
+from recordmill.transforms.inputs.named_files import DataFile
 
 
 @given(shape=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=5))

@@ -19,12 +19,7 @@ from recordmill.schemas.rejection import Exclusions, Rejected
 from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.sources import Source
-from recordmill.transforms.records.convert_image import (
-    convert_image,
-    exclude_image,
-    reference_record,
-    reject_image,
-)
+from recordmill.transforms.records.convert_image import convert_image, exclude_image, reference_record, reject_image
 
 SETTINGS = make_settings()
 LABELS = LabelMap({"cat": 0, "dog": 1})

@@ -5,7 +5,7 @@ keys under `source:` as fields. Its file name is the name that users write (`kin
 nowhere else.
 """
 
-from recordmill.transforms.inputs.listing.folder_sketch import Recognised
+from recordmill.transforms.inputs.folder_sketch import Recognised
 from recordmill.transforms.inputs.sources.source import Source, load_source, source_names
 
 __all__ = ["Recognised", "Source", "load_source", "source_names"]

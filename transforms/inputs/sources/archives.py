@@ -22,15 +22,9 @@ from recordmill.schemas.setting_fields import AtLeastOne, added_setting
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.transforms.inputs.archive_members import Limits, Member, bad_archive, list_members
-from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
-from recordmill.transforms.inputs.listing.folder_sketch import (
-    IMAGE_ENDINGS,
-    FolderSketch,
-    Recognised,
-    given_splits,
-    split_of,
-)
-from recordmill.transforms.inputs.listing.patterns import compile_pattern, why_ignored
+from recordmill.transforms.inputs.class_names import LONGEST_NAME
+from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, given_splits, split_of
+from recordmill.transforms.inputs.patterns import compile_pattern, why_ignored
 from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.manifest_columns import FeatureFrom, feature_value

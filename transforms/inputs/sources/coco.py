@@ -17,9 +17,9 @@ from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Status, boxes_of
 from recordmill.schemas.label_map import is_integer_label
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits, split_pattern
-from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, read_json
-from recordmill.transforms.inputs.listing.patterns import check_template, compile_pattern
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits, split_pattern
+from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, read_json
+from recordmill.transforms.inputs.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 
 _YEAR = re.compile(rf"(?:{'|'.join(SPLIT_NAMES)})([0-9]+)")

@@ -10,8 +10,8 @@ import orjson
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
-from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 
 _LABELLED = (

@@ -14,14 +14,14 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import Count
 from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.array_files import interleave, list_ranges
-from recordmill.transforms.inputs.listing.class_names import (
+from recordmill.transforms.inputs.class_names import (
     ClassNamesError,
     NoClassNamesError,
     number_classes,
     read_class_names,
 )
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
-from recordmill.transforms.inputs.listing.named_files import DataFile
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.sources.source import ArraySource
 
 _CIFAR = {"height": 32, "width": 32, "channels": 3}

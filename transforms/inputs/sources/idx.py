@@ -16,9 +16,9 @@ from recordmill.transforms.inputs.array_files import (
     place_of,
     read_stacked_image,
 )
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
-from recordmill.transforms.inputs.listing.named_files import DataFile
-from recordmill.transforms.inputs.listing.patterns import check_template, compile_pattern
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.named_files import DataFile
+from recordmill.transforms.inputs.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.source import ArraySource
 
 

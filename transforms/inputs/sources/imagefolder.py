@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.known_tables import column_names

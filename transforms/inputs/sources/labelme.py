@@ -11,8 +11,8 @@ import orjson
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.image_ref import ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, given_splits
-from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, read_json
+from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, read_json
 from recordmill.transforms.inputs.sources.source import Source
 
 MAX_JSON_BYTES = 512 * 2**20

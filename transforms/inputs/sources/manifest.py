@@ -31,9 +31,9 @@ from recordmill.schemas.image_ref import (
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.storage.packed_files import read_image
-from recordmill.transforms.inputs.listing.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised
-from recordmill.transforms.inputs.listing.named_files import explain_os_error, key_of, locate, resolve_inside
-from recordmill.transforms.inputs.listing.patterns import compile_pattern
+from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised
+from recordmill.transforms.inputs.named_files import explain_os_error, key_of, locate, resolve_inside
+from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import MAX_ROW_BYTES, Row, UnreadableTableError, bad_row
 from recordmill.transforms.inputs.tables.known_tables import PRESETS, recognise_tables

@@ -11,8 +11,8 @@ from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.storage.packed_files import read_image
-from recordmill.transforms.inputs.listing.class_names import number_class_names
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.class_names import number_class_names
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised
 
 
 class Source(SourceSettings, Protocol):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
+from recordmill.transforms.inputs.class_names import LONGEST_NAME
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import (
     TYPES,

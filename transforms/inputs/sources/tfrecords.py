@@ -21,10 +21,10 @@ from recordmill.schemas.setting_fields import AtLeastOne, ClassId
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.storage.packed_files import MAX_RATIO, read_bounded, read_image
 from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
-from recordmill.transforms.inputs.listing.class_names import ClassNamesError, LabelFiles
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch, Recognised, given_splits
-from recordmill.transforms.inputs.listing.named_files import DataFile
-from recordmill.transforms.inputs.listing.patterns import compile_globs, compile_pattern
+from recordmill.transforms.inputs.class_names import ClassNamesError, LabelFiles
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.named_files import DataFile
+from recordmill.transforms.inputs.patterns import compile_globs, compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 
 KeptType = Literal["bytes", "float", "int64", "bytes[]", "float[]", "int64[]"]

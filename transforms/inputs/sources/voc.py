@@ -16,15 +16,9 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice, boxes_of
 from recordmill.schemas.setting_fields import added_setting
-from recordmill.transforms.inputs.listing.folder_sketch import (
-    IMAGE_ENDINGS,
-    FolderSketch,
-    Recognised,
-    split_of,
-    stems_of,
-)
-from recordmill.transforms.inputs.listing.named_files import DataFile, bad_annotations, parse_sibling, read_sibling
-from recordmill.transforms.inputs.listing.patterns import check_template
+from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, split_of, stems_of
+from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, parse_sibling, read_sibling
+from recordmill.transforms.inputs.patterns import check_template
 from recordmill.transforms.inputs.sources.source import Source
 
 FLAGS = ("difficult", "truncated")

@@ -15,8 +15,8 @@ from recordmill.imaging.geometry import Box
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
-from recordmill.transforms.inputs.listing.class_names import number_class_names, split_names, why_unread
-from recordmill.transforms.inputs.listing.folder_sketch import (
+from recordmill.transforms.inputs.class_names import number_class_names, split_names, why_unread
+from recordmill.transforms.inputs.folder_sketch import (
     IMAGE_ENDINGS,
     IMAGE_PATTERNS,
     USUAL_WORDS,
@@ -25,13 +25,7 @@ from recordmill.transforms.inputs.listing.folder_sketch import (
     given_splits,
     split_of,
 )
-from recordmill.transforms.inputs.listing.named_files import (
-    DataFile,
-    NoFileError,
-    bad_annotations,
-    parse_sibling,
-    read_sibling,
-)
+from recordmill.transforms.inputs.named_files import DataFile, NoFileError, bad_annotations, parse_sibling, read_sibling
 from recordmill.transforms.inputs.sources.source import Source
 
 NAMES_FILES = ("data.yaml", "classes.txt")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import orjson
 
-from recordmill.transforms.inputs.listing.folder_sketch import (
+from recordmill.transforms.inputs.folder_sketch import (
     IMAGE_ENDINGS,
     USUAL_WORDS,
     FolderSketch,

@@ -18,7 +18,7 @@ import orjson
 from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Kind
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
-from recordmill.transforms.inputs.listing.class_names import LONGEST_NAME
+from recordmill.transforms.inputs.class_names import LONGEST_NAME
 from recordmill.transforms.inputs.tables.cells import bad_row
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")

@@ -11,11 +11,7 @@ from write_shard import write_shard
 
 from recordmill.reading.dataset import Dataset, Shard
 from recordmill.reading.report import image_statistics
-from recordmill.reading.report.image_statistics import (
-    Column,
-    choose_evenly,
-    gather_values,
-)
+from recordmill.reading.report.image_statistics import Column, choose_evenly, gather_values
 from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, encode_example

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from recordmill import storage
 from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of, count_boxes
 from recordmill.schemas.settings.source import ListingSettings
-from recordmill.transforms.inputs.listing.named_files import DataFile
-from recordmill.transforms.inputs.listing.patterns import why_ignored
+from recordmill.transforms.inputs.named_files import DataFile
+from recordmill.transforms.inputs.patterns import why_ignored
 from recordmill.transforms.inputs.sources.labelme import LabelMe, find_image
 from recordmill.transforms.inputs.sources.source import list_file
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.sources.archives import are_in_one_folder, recognise_archives
 
 

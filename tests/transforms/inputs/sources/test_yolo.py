@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import Input, ListingSettings
-from recordmill.transforms.inputs.listing.patterns import why_ignored
+from recordmill.transforms.inputs.patterns import why_ignored
 from recordmill.transforms.inputs.sources import yolo
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.yolo import Yolo, read_names, read_yolo_lines

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.tables.known_tables import (
     ML_USE,
     FoundColumns,

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from recordmill.schemas.settings.source import ListingSettings
-from recordmill.transforms.inputs.listing.patterns import MAX_LETTERS, compile_pattern, normal_path, why_ignored
+from recordmill.transforms.inputs.patterns import MAX_LETTERS, compile_pattern, normal_path, why_ignored
 
 
 def test_named_groups_are_found():

@@ -6,7 +6,7 @@ import pytest
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
-from recordmill.transforms.inputs.listing.class_names import (
+from recordmill.transforms.inputs.class_names import (
     MAX_TEXT_BYTES,
     ClassNamesError,
     LabelFiles,
@@ -15,7 +15,7 @@ from recordmill.transforms.inputs.listing.class_names import (
     parse_label_file,
     read_class_names,
 )
-from recordmill.transforms.inputs.listing.named_files import DataFile
+from recordmill.transforms.inputs.named_files import DataFile
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, te
 from recordmill import storage
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.named_files import DataFile, explain_os_error
+from recordmill.transforms.inputs.named_files import DataFile, explain_os_error
 
 MAX_TEXT_BYTES = 16 * 2**20
 """The longest file of names that is read."""

@@ -1,6 +1,6 @@
 import pytest
 
-from recordmill.transforms.inputs.listing.folder_sketch import (
+from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Names,
     given_splits,

@@ -6,7 +6,7 @@ import pytest
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.listing.named_files import (
+from recordmill.transforms.inputs.named_files import (
     DataFile,
     NoFileError,
     key_of,

@@ -1,1 +1,0 @@
-"""Names and patterns, paths found in data, and files next to images."""

@@ -21,8 +21,8 @@ BATCH = 256
 
 def verify(level: str, folder: Path) -> Callable[[], int]:
     """Our verifier at a level; a pass fails where anything is wrong."""
+    from recordmill.reading import verify_dataset as module
     from recordmill.reading.dataset import open_dataset
-    from recordmill.reading.verify import verify_dataset as module
 
     workers = module.ShardWorkers(os.cpu_count() or 1)
     atexit.register(workers.__exit__)

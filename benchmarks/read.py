@@ -24,7 +24,7 @@ import recordmill
 from benchmarks import measure, photographs
 from benchmarks.load import make_dataset
 from benchmarks.measure import ROOT, BenchmarkError, Run, spread
-from recordmill.reading.random_access.split_index import write_indexes
+from recordmill.reading.split_index import write_indexes
 from recordmill.storage.tfrecord_file import RecordSink
 
 RECORDS, READS, COUNT = 1_000_000, 10_000, 20_000

@@ -23,17 +23,18 @@ from recordmill.pipeline.configuration.options import positive, write_json
 from recordmill.pipeline.terminal import plain_table, record_progress
 from recordmill.reading.dataset import FORGED, Dataset, open_dataset
 from recordmill.reading.example import parse_intact
-from recordmill.reading.inspect.find_record import (
+from recordmill.reading.follow_run import follow_run
+from recordmill.reading.inspect_dataset import (
     FoundRecord,
+    Summary,
     extract_images,
     find_key,
     find_source,
     read_record,
     read_records,
+    summarize_dataset,
 )
-from recordmill.reading.inspect.follow_run import follow_run
-from recordmill.reading.inspect.summarize_dataset import Summary, summarize_dataset
-from recordmill.reading.random_access.split_index import write_indexes
+from recordmill.reading.split_index import write_indexes
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.side_files import row_to_json
 from recordmill.schemas.errors import LoadError, UsageError

@@ -16,9 +16,9 @@ from recordmill.pipeline.configuration.options import positive
 from recordmill.pipeline.configuration.preflight import normal_path, read_exclusions
 from recordmill.pipeline.terminal import plain_table, record_progress
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.verify.find_excluded import find_excluded
-from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
-from recordmill.reading.verify.verify_shard import LEVELS
+from recordmill.reading.find_excluded import find_excluded
+from recordmill.reading.verify_dataset import Verification, verify_dataset
+from recordmill.reading.verify_shard import LEVELS
 from recordmill.schemas.errors import DONE, FAILED
 from recordmill.schemas.formatting import format_count, format_size, printable
 

@@ -13,14 +13,13 @@ from recordmill.schemas.version import VERSION as __version__
 if TYPE_CHECKING:
     from recordmill.imaging import ImageSettings, PreparedImage, prepare_image
     from recordmill.pipeline.convert import convert
-    from recordmill.reading.dataset import Dataset, open_dataset
+    from recordmill.reading.dataset import Dataset, SplitInfo, describe_split, open_dataset
+    from recordmill.reading.epoch_order import EpochOrder
     from recordmill.reading.example import examples_as_numpy
-    from recordmill.reading.load.load import load
-    from recordmill.reading.load.split_info import SplitInfo, describe_split
-    from recordmill.reading.random_access.epoch_order import EpochOrder
-    from recordmill.reading.random_access.records import OpenedDataset, Records, open
-    from recordmill.reading.random_access.torch_stream import TorchStream
-    from recordmill.reading.verify.verify_dataset import Verification, verify_dataset
+    from recordmill.reading.load import load
+    from recordmill.reading.records import OpenedDataset, Records, open
+    from recordmill.reading.torch_stream import TorchStream
+    from recordmill.reading.verify_dataset import Verification, verify_dataset
     from recordmill.schemas.conventions import Convention, convention_names, load_convention
     from recordmill.schemas.errors import ConversionError, LoadError, RecordmillError
     from recordmill.schemas.features import (
@@ -51,14 +50,13 @@ if TYPE_CHECKING:
 _NAMES = {
     "imaging": ("ImageSettings", "PreparedImage", "prepare_image"),
     "pipeline.convert": ("convert",),
-    "reading.dataset": ("Dataset", "open_dataset"),
+    "reading.dataset": ("Dataset", "SplitInfo", "describe_split", "open_dataset"),
     "reading.example": ("examples_as_numpy",),
-    "reading.load.load": ("load",),
-    "reading.load.split_info": ("SplitInfo", "describe_split"),
-    "reading.random_access.epoch_order": ("EpochOrder",),
-    "reading.random_access.records": ("OpenedDataset", "Records", "open"),
-    "reading.random_access.torch_stream": ("TorchStream",),
-    "reading.verify.verify_dataset": ("Verification", "verify_dataset"),
+    "reading.load": ("load",),
+    "reading.epoch_order": ("EpochOrder",),
+    "reading.records": ("OpenedDataset", "Records", "open"),
+    "reading.torch_stream": ("TorchStream",),
+    "reading.verify_dataset": ("Verification", "verify_dataset"),
     "schemas.conventions": ("Convention", "convention_names", "load_convention"),
     "schemas.errors": ("ConversionError", "LoadError", "RecordmillError"),
     "schemas.features": ("Feature", "describe_features", "encode_example", "parse_example", "tensorflow_features"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from recordmill.imaging.pixels import CHANGES
-from recordmill.reading.verify.verify_shard import KINDS, NOTES
+from recordmill.reading.verify_shard import KINDS, NOTES
 from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.dataset.file_names import PLACEHOLDERS
 from recordmill.schemas.features import RECORD_FIELDS, describe_features

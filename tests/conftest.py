@@ -123,14 +123,14 @@ def choose_runner() -> Callable[[bool], None]:
 def _runner_where_asked(request: pytest.FixtureRequest, choose_runner: Callable[[bool], None]) -> Iterator[None]:
     from eager_children import EagerChild
 
-    from recordmill.reading.verify import child_process
+    from recordmill.reading import verify_processes
 
     always = request.config.getoption("--on-runner")
     is_asked = always or request.node.get_closest_marker("runner") is not None
     choose_runner(is_asked)
     with pytest.MonkeyPatch.context() as patch:
         if not is_asked:
-            patch.setattr(child_process, "ChildProcess", EagerChild)
+            patch.setattr(verify_processes, "ChildProcess", EagerChild)
         yield
     choose_runner(always)
 

@@ -121,7 +121,7 @@ def test_the_processes_of_large_datasets_and_of_the_analysis(run, project, datas
         "from recordmill.pipeline.attempt import _run_analysis\n"
         "from recordmill.reading.dataset import open_dataset\n"
         "from recordmill.reading.example import expect\n"
-        "from recordmill.reading.verify.verify_shard import ShardWorkers\n"
+        "from recordmill.reading.verify_processes import ShardWorkers\n"
         "dataset = open_dataset('dataset')\n"
         "with ShardWorkers(1) as workers:\n"
         "    for shard in dataset.shards:\n"

@@ -14,6 +14,7 @@ from recordmill.schemas.dataset.marker import ImageRecipe
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Example, Feature, Kind
+from recordmill.schemas.settings.images import ImageSettings
 from recordmill.storage.tfrecord_file import Damage
 
 _KINDS: dict[str, Kind] = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
@@ -151,8 +152,6 @@ class Expectations:
 
 def expect(dataset: Dataset) -> Expectations:
     """Derives the expectations for a dataset."""
-    from recordmill.imaging import ImageSettings  # imported here: workers receive expectations, and do not need it
-
     features = {feature.key: feature for feature in dataset.features}
     labels = [key for key, feature in features.items() if feature.field in _LABEL_FIELDS]
     images = [key for key, feature in features.items() if feature.field == "encoded"]
@@ -169,6 +168,26 @@ def expect(dataset: Dataset) -> Expectations:
         images_are_stated=bool(images),
         max_pixels=max(ImageSettings().max_pixels, settings.max_pixels),
     )
+
+
+UNMISTAKABLE = frozenset({"JPEG", "PNG", "GIF", "WEBP", "TIFF"})
+"""Formats that a value's first bytes identify beyond doubt."""
+
+
+def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, bytes]:
+    """The key and the bytes of a record's encoded image; ("", b"") if it has none.
+
+    If a feature is known only by its usual name, its value must begin like an image: raw pixels have the same names.
+    """
+    from recordmill.imaging.acceptance import sniff  # imported here: processes that verify shards do without Pillow
+
+    for key in expected.image_keys:
+        values = example.values(key) or ()
+        if len(values) == 1 and isinstance(values[0], bytes):
+            image = values[0]
+            if expected.images_are_stated or sniff(image) in UNMISTAKABLE:
+                return key, image
+    return "", b""
 
 
 class NameProblems:

@@ -11,7 +11,7 @@ from PIL import Image
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.verify.verify_dataset import verify_dataset
+from recordmill.reading.verify_dataset import verify_dataset
 from recordmill.schemas.features import Example
 
 CONFIGS = Path(__file__).parents[2] / "configs"

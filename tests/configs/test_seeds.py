@@ -20,7 +20,7 @@ CONFIGS = {
 }
 
 BINARIES, VECTORS = "configs/test_binaries.py", "configs/test_feature_vectors.py"
-LOAD = "recordmill/reading/load/test_load.py"
+LOAD = "recordmill/reading/test_load.py"
 TABLES, TUTORIAL = "configs/test_tables.py", "configs/test_tutorial.py"
 NAMES, FOLDERS = "configs/test_filename_labels.py", "configs/test_class_folders.py"
 
@@ -63,7 +63,7 @@ SEEDS = {
             "test_seed_2_the_original_is_run_and_timed_next_to_ours",
         ),
         "a live progress bar": (
-            "pipeline/terminal/test_terminal.py",
+            "pipeline/test_terminal.py",
             "test_seed_2_on_a_terminal_there_is_a_bar_with_rate_and_time_left",
         ),
         "interleave, shuffle, repeat, batch: its author's reader": (
@@ -129,7 +129,7 @@ SEEDS = {
             "test_seed_3_examples_as_numpy_gives_the_same_without_tensorflow",
         ),
         "and imports no TensorFlow": (
-            "recordmill/reading/load/test_examples_as_numpy.py",
+            "recordmill/reading/test_examples_as_numpy.py",
             "test_seed_3_no_tensorflow_is_imported",
         ),
         "the verifier checks both checksums of every record": (

@@ -214,7 +214,7 @@ def test_a_dataset_of_0_1_0_is_kept_verified_and_loaded(case, stored, tmp_path, 
     from recordmill.pipeline.launch import launch
     from recordmill.pipeline.run import build
     from recordmill.reading.dataset import open_dataset
-    from recordmill.reading.verify.verify_dataset import verify_dataset
+    from recordmill.reading.verify_dataset import verify_dataset
 
     flags = prepare(case, tmp_path)
     unpack(stored, case.name, tmp_path)
@@ -235,7 +235,7 @@ def test_a_dataset_of_0_1_0_is_replaced(case, stored, tmp_path, capsys):
     from recordmill.pipeline.launch import launch
     from recordmill.pipeline.run import build
     from recordmill.reading.dataset import open_dataset
-    from recordmill.reading.verify.verify_dataset import verify_dataset
+    from recordmill.reading.verify_dataset import verify_dataset
 
     flags = prepare(case, tmp_path)
     unpack(stored, case.name, tmp_path)
@@ -252,7 +252,7 @@ def test_what_0_1_0_left_unfinished_is_finished(stored, tmp_path, capsys):
     from recordmill.pipeline.launch import launch
     from recordmill.pipeline.run import build
     from recordmill.reading.dataset import open_dataset
-    from recordmill.reading.verify.verify_dataset import verify_dataset
+    from recordmill.reading.verify_dataset import verify_dataset
 
     flags = prepare(UNFINISHED, tmp_path)
     unpack(stored, UNFINISHED.name, tmp_path)

@@ -6,7 +6,7 @@ import pytest
 
 from recordmill.pipeline.inspect import main
 from recordmill.pipeline.verify import main as verify
-from recordmill.reading.inspect.follow_run import RunProgress
+from recordmill.reading.follow_run import RunProgress
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ from rich.console import Console
 
 from recordmill.pipeline.inspect import record_view, show_values, summary_view
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.inspect.find_record import read_record
-from recordmill.reading.inspect.summarize_dataset import summarize_dataset
+from recordmill.reading.inspect_dataset import read_record, summarize_dataset
 
 
 def render(*parts):

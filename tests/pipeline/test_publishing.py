@@ -11,7 +11,7 @@ from cut_switch import cut_switch
 
 from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.verify import main as verify
-from recordmill.reading.load.split_info import describe_split
+from recordmill.reading.dataset import describe_split
 
 TWO = {"shards.count": 2, "splits.fractions": {"train": 0.6, "test": 0.4}}
 

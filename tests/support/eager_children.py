@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from importlib import import_module
 
-from recordmill.reading.verify import child_process
+from recordmill.reading import verify_processes
 
 Reply = Callable[[bytes, Callable[[bytes], None]], None]
 
@@ -21,7 +21,7 @@ class EagerChild:
         served = {**vars(self._module), "serve_answers": replies.append}
         name = self._call.partition("(")[0]
         code = vars(self._module)[name].__code__
-        exec(self._call, {name: type(child_process.serve_answers)(code, served)})
+        exec(self._call, {name: type(verify_processes.serve_answers)(code, served)})
         answers: list[bytes] = []
         replies[0](question, answers.append)
         yield from answers

@@ -19,7 +19,7 @@ from recordmill import storage
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.report.write_report import write_report
-from recordmill.reading.verify.verify_dataset import verify_dataset
+from recordmill.reading.verify_dataset import verify_dataset
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.totals import FinishedShards
 from recordmill.schemas.digests import version_digest_of

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -184,3 +185,136 @@ def publish(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return put
+
+
+ANIMALS = {"cat": 13, "dog": 7, "eel": 4}
+
+
+def draw_animal(seed: object, size: tuple[int, int], mode: str = "RGB") -> bytes:
+    noise = random.Random(f"{seed}").randbytes(6 * 4 * 3)
+    image = Image.frombytes("RGB", (6, 4), noise).resize(size, Image.Resampling.BICUBIC).convert(mode)
+    stream = io.BytesIO()
+    image.save(stream, "JPEG", quality=90)
+    return stream.getvalue()
+
+
+@pytest.fixture(scope="session")
+def tf() -> Any:
+    return pytest.importorskip("tensorflow")
+
+
+@pytest.fixture(scope="session")
+def convert_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Converts a folder with settings, in this process; gives the dataset's folder."""
+
+    def run(source: Path, **settings: Any) -> Path:
+        output = tmp_path_factory.mktemp("dataset") / "out"
+        flags = [f"--set={key.replace('__', '.')}={json.dumps(value)}" for key, value in settings.items()]
+        assert launch([f"--input={source}", f"--output={output}", *flags], build) == 0
+        return output
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def animals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three classes of 24 pictures in all, each 24 pixels wide and 16 high; one of them is grayscale."""
+    folder = tmp_path_factory.mktemp("animals")
+    for name, count in ANIMALS.items():
+        (folder / name).mkdir()
+        for number in range(count):
+            mode = "L" if (name, number) == ("eel", 0) else "RGB"
+            (folder / name / f"{number:02}.jpg").write_bytes(draw_animal((name, number), (24, 16), mode))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def animal_dataset(animals: Path, convert_with: Callable[..., Path]) -> Path:
+    """All 24 in the split train, in three shards."""
+    return convert_with(animals, splits__fractions={"train": 1.0}, shards__count=3)
+
+
+@pytest.fixture(scope="session")
+def uneven_dataset(tmp_path_factory: pytest.TempPathFactory, convert_with: Callable[..., Path]) -> Path:
+    """Six pictures of six sizes, from 20x10 to 25x15 (width by height)."""
+    folder = tmp_path_factory.mktemp("uneven")
+    (folder / "thing").mkdir()
+    for number in range(6):
+        (folder / "thing" / f"{number}.jpg").write_bytes(draw_animal(number, (20 + number, 10 + number)))
+    return convert_with(folder, splits__fractions={"train": 1.0})
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """The user's cache folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "recordmill"
+
+
+@pytest.fixture(scope="session")
+def converted(tmp_path_factory, convert):
+    """24 pictures in train and test, as converted."""
+    return convert(tmp_path_factory.mktemp("converted"), "--set", "shards.count=3")
+
+
+@pytest.fixture
+def folder(converted, tmp_path):
+    """A copy, to be damaged."""
+    return shutil.copytree(converted, tmp_path / "dataset")
+
+
+def rows_of(folder, split):
+    """The rows of a split's records, each with its shard's name."""
+    marker = json.loads((folder / "recordmill.json").read_bytes())
+    for shard in marker["splits"][split]["shards"]:
+        for line in (folder / shard["sidecar"]).read_text(encoding="utf-8").splitlines():
+            if "rejected" not in (row := json.loads(line)):
+                yield {**row, "shard": shard["name"]}
+
+
+def record_of(folder, row):
+    """A record, read as the sidecar says."""
+    begin = row["offset"] + 12
+    return (folder / row["shard"]).read_bytes()[begin : begin + row["length"]]
+
+
+def index_as_documented(folder):
+    """The index that docs/format.md describes."""
+    marker = json.loads((folder / "recordmill.json").read_bytes())
+    seed = marker["plan"]["recipe"]["seed"]
+    shards, entries = b"", b""
+    count = 0
+    for split in sorted(marker["splits"]):
+        for shard in marker["splits"][split]["shards"]:
+            count += 1
+            shards += struct.pack("<Q", shard["records"]) + bytes.fromhex(shard["sha256"])
+        for row in rows_of(folder, split):
+            hashed = hashlib.sha256(f"{seed}\0key\0{row['key']}".encode()).digest()[16:24]
+            entries += struct.pack("<QQ", row["offset"], row["length"]) + hashed[::-1]
+    head = struct.pack("<8sQQ", b"RMINDEX2", count, len(entries) // 24)
+    return head + shards + entries
+
+
+@pytest.fixture
+def dataset_rows():
+    return rows_of
+
+
+@pytest.fixture
+def stored_record():
+    return record_of
+
+
+@pytest.fixture
+def documented_index():
+    return index_as_documented
+
+
+@pytest.fixture(params=["index", "sidecars", "frames"])
+def known_by(request, folder):
+    """The dataset's folder, where records are known by its index, its sidecars, or the frames alone."""
+    if request.param != "index":
+        (folder / "records.index").unlink()
+    if request.param != "sidecars":
+        shutil.move(folder / "sidecars", folder.parent / "sidecars")
+    return folder

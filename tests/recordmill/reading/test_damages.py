@@ -12,7 +12,7 @@ import google_crc32c
 import pytest
 
 from recordmill.reading.dataset import open_dataset
-from recordmill.reading.verify.verify_dataset import verify_dataset
+from recordmill.reading.verify_dataset import verify_dataset
 
 COMPRESSIONS = ("none", "gzip")
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from recordmill.reading.dataset import open_dataset, read_tfds_folder
-from recordmill.reading.verify.verify_dataset import verify_dataset
+from recordmill.reading.verify_dataset import verify_dataset
 from recordmill.schemas.errors import LoadError
 
 

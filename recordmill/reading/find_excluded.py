@@ -1,0 +1,138 @@
+"""Searches all files below a dataset's folder for images that must not be there.
+
+Metadata is not trusted: every record is read, also of other versions below the folder and of unfinished work.
+"""
+
+import hashlib
+import html
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+import orjson
+
+from recordmill import storage
+from recordmill.reading.dataset import FORGED, Dataset
+from recordmill.reading.example import parse_intact
+from recordmill.reading.verify_shard import Finding
+from recordmill.schemas.dataset.file_names import INDEX, MARKER
+from recordmill.schemas.digests import order_of
+from recordmill.schemas.rejection import Exclusions
+from recordmill.storage.tfrecord_file import RecordFile, StoredFile, looks_like_shard
+
+MOST_FINDINGS = 100
+"""The most findings listed per file."""
+
+_TEXTS = (".html", ".idx", ".json", ".jsonl", ".md", ".pbtxt", ".txt", ".yaml")
+
+_LONGEST_TEXT = 4_096
+"""Longer values of features are neither keys nor digests."""
+
+_EMPTY_DIGEST = hashlib.sha256().hexdigest()
+"""Markers also contain it as the digest of empty lists."""
+
+
+def find_excluded(dataset: Dataset, exclusions: Exclusions, folder: str = "") -> Iterator[Finding]:
+    """Yields a finding for each place that still holds something excluded.
+
+    A key is found in records that store it, in sidecars, lists, the index and texts. A digest is found in the same
+    places, and in records whose images have the source's bytes.
+
+    Args:
+        dataset: of any kind; if files were opened, only these are searched.
+        exclusions: the excluded keys and digests.
+        folder: the folder with all versions; empty for the dataset's own.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    folder = folder or dataset.folder
+    paths = [file.path for file in storage.list_below(folder)] if dataset.whole else []
+    for path in sorted(paths) or [shard.path for shard in dataset.shards]:
+        name = path.removeprefix(folder.rstrip("/") + "/")
+        is_shard = looks_like_shard(path) and not path.endswith(_TEXTS)
+        places = list((_search_shard if is_shard else _search_text)(path, exclusions))
+        for what, record, offset in places[:MOST_FINDINGS]:
+            yield Finding("excluded", f"{what}, which must not be there", name, record, offset)
+        if len(places) > MOST_FINDINGS:
+            yield Finding("more", f"{len(places) - MOST_FINDINGS:,} further places", name)
+
+
+_Place = tuple[str, int | None, int | None]
+"""The match, the number of the record, and the offset."""
+
+
+def _search_shard(path: str, exclusions: Exclusions) -> Iterator[_Place]:
+    with StoredFile(path) as stored:
+        for number, (offset, data) in enumerate(RecordFile(stored)):
+            if (example := parse_intact(data)) is None:
+                continue
+            values = [value for _, kind, values in example.items() if kind == "bytes" for value in values]
+            for what in sorted({each for value in values if (each := _match_value(value, exclusions))}):
+                yield f"the record holds {what}", number, offset
+
+
+def _match_value(value: bytes, exclusions: Exclusions) -> str:
+    """The excluded key or digest that a feature's value is or has; empty if there is none."""
+    if len(value) <= _LONGEST_TEXT and (line := _match_text(value.decode("utf-8", "replace"), exclusions)):
+        return line
+    digest = hashlib.sha256(value).hexdigest() if exclusions.digests else ""
+    return f"the image sha256:{digest}" if digest in exclusions.digests else ""
+
+
+def _match_text(text: str, exclusions: Exclusions) -> str:
+    """The listed line that matches a text; empty if there is none."""
+    if text in exclusions.keys:
+        return f"key:{text}"
+    return f"sha256:{text.lower()}" if text.lower() in exclusions.digests else ""
+
+
+def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
+    name = PurePosixPath(path).name
+    if name == INDEX:
+        yield from _search_index(path, exclusions)
+    elif name.endswith(".jsonl"):
+        with storage.open_to_read(path) as lines:
+            for number, line in enumerate(lines):
+                for what in sorted(_search_json(line, exclusions)):
+                    yield f"line {number + 1} holds {what}", None, None
+    else:
+        text = storage.read_range(path).decode("utf-8", "replace")
+        text = html.unescape(text) if name.endswith(".html") else text.replace("\\", "")
+        digests = exclusions.digests - {_EMPTY_DIGEST}
+        names = [*(("key", key) for key in exclusions.keys), *(("sha256", digest) for digest in digests)]
+        for kind, wanted in sorted(names):
+            if wanted in text and re.search(rf"(?<![\w./-]){re.escape(wanted)}(?![\w-]|\.\w)", text):
+                yield f"the file holds {kind}:{wanted}", None, None
+
+
+def _search_json(line: bytes, exclusions: Exclusions) -> set[str]:
+    """The listed lines that match any string in a line of JSON."""
+    found, waiting = set(), []
+    try:
+        waiting.append(orjson.loads(line))
+    except FORGED:
+        return set()
+    while waiting:
+        value: Any = waiting.pop()
+        if isinstance(value, str):
+            found.add(_match_text(value, exclusions))
+        elif isinstance(value, dict | list):
+            waiting.extend(value.values() if isinstance(value, dict) else value)
+    return found - {""}
+
+
+def _search_index(path: str, exclusions: Exclusions) -> Iterator[_Place]:
+    """Keys whose hashes are in an index; the seed of the hashes is in its marker."""
+    try:
+        recipe = orjson.loads(storage.read_range(storage.join(path.rpartition("/")[0], MARKER)))["plan"]["recipe"]
+        content = storage.read_range(path)
+        shards = int.from_bytes(content[8:16], "little")
+        hashes = np.frombuffer(content[24 + 40 * shards :], "<u8").reshape(-1, 3)[:, 2]
+        wanted = {order_of(recipe["seed"], key): key for key in exclusions.keys}
+    except (FileNotFoundError, *FORGED):
+        return
+    for number in np.intersect1d(hashes, np.array([*wanted], np.uint64)).tolist():
+        yield f"the index holds the hash of key:{wanted[number]}", None, None

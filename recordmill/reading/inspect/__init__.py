@@ -1,1 +1,0 @@
-"""Shows the content of a dataset."""

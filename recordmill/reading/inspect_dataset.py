@@ -1,0 +1,415 @@
+"""Summarises a dataset (splits, features, labels, sizes) by its marker, or by reading every record once."""
+
+import hashlib
+import os
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from recordmill import storage
+from recordmill.imaging.acceptance import sniff
+from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.example import Expectations, ParsedExample, Profile, expect, find_image, parse_intact
+from recordmill.reading.records import Records
+from recordmill.reading.split_index import read_index
+from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.side_files import RejectedRow, SidecarRow
+from recordmill.schemas.errors import LoadError
+from recordmill.storage.dataset_files import read_rows
+from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
+
+_MOST_LABELS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSummary:
+    """One feature.
+
+    Attributes:
+        kind: `bytes`, `float`, `int64`; several joined by `or` if records differ; `empty` if no list is set.
+        shape: `[]` for one value, `[4]` for always four, `[0..7]` for a range, `[?]` if the records were not read.
+        records: number of records that have it; None if the records were not read.
+        meaning: one line, if known.
+    """
+
+    kind: str
+    shape: str
+    records: int | None
+    meaning: str = ""
+
+
+@dataclass(slots=True)
+class SplitSummary:
+    """One split.
+
+    Attributes:
+        files: number of files.
+        records: number of intact records.
+        bytes: size of its files.
+        damages: number of places where a frame or an Example was expected and not found.
+        smallest: size of the smallest record in bytes; None if the records were not read, or there are none.
+        largest: size of the largest record in bytes; None in the same cases.
+        labels: records by label: class names, or ids as text.
+    """
+
+    files: int = 0
+    records: int = 0
+    bytes: int = 0
+    damages: int = 0
+    smallest: int | None = None
+    largest: int | None = None
+    labels: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The content of a dataset.
+
+    Attributes:
+        dataset: the dataset.
+        splits: by name.
+        features: by key, sorted.
+        scanned: whether every record was read; otherwise the summary is the marker's.
+        unreadable: listed files that cannot be read.
+    """
+
+    dataset: Dataset
+    splits: dict[str, SplitSummary]
+    features: dict[str, FeatureSummary]
+    scanned: bool
+    unreadable: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        fingerprint = self.dataset.marker.fingerprint if self.dataset.marker else None
+        return {
+            "path": self.dataset.folder,
+            "kind": self.dataset.kind,
+            "convention": self.dataset.marker.convention if self.dataset.marker else "",
+            "fingerprint": fingerprint.dataset if fingerprint else "",
+            "scanned": self.scanned,
+            "splits": {name: asdict(split) for name, split in self.splits.items()},
+            "features": {key: asdict(feature) for key, feature in self.features.items()},
+            "labels": dict(self.dataset.labels),
+            "unreadable": list(self.unreadable),
+        }
+
+
+def summarize_dataset(
+    dataset: Dataset, scan: bool = False, progress: Callable[[int], None] = lambda records: None
+) -> Summary:
+    """Summarises a dataset.
+
+    Args:
+        dataset: of any kind.
+        scan: reads every record even if the marker has everything.
+        progress: called repeatedly with the number of records since the last call.
+    """
+    if dataset.marker and dataset.whole and not scan:
+        return _read_marker(dataset, dataset.marker)
+    label_keys = expect(dataset).label_keys
+    splits = {name: SplitSummary(len(shards)) for name, shards in dataset.splits.items()}
+    profiles: Counter[Profile] = Counter()
+    unreadable = []
+    for shard in dataset.shards:
+        try:
+            _scan_shard(shard, splits[shard.split], profiles, label_keys, progress)
+        except OSError:
+            unreadable.append(shard.name)
+    names = {str(label_id): name for name, label_id in dataset.labels.items()}
+    for split in splits.values():
+        split.labels = {names.get(label, label): count for label, count in sorted(split.labels.items())}
+    meanings = {feature.key: feature.meaning for feature in dataset.features}
+    return Summary(dataset, splits, _describe(profiles, meanings), True, tuple(unreadable))
+
+
+def _read_marker(dataset: Dataset, marker: Marker) -> Summary:
+    splits = {}
+    for name, stated in marker.splits.items():
+        labels = {label: count for label, count in stated.class_counts.items() if label}
+        splits[name] = SplitSummary(len(stated.shards), stated.records, stated.bytes, labels=labels)
+    features = {
+        feature.key: FeatureSummary(feature.kind, "[?]" if feature.many else "[]", None, feature.meaning)
+        for feature in sorted(dataset.features, key=lambda feature: feature.key)
+    }
+    return Summary(dataset, splits, features, False)
+
+
+def _scan_shard(
+    shard: Shard,
+    split: SplitSummary,
+    profiles: Counter[Profile],
+    label_keys: tuple[str, ...],
+    progress: Callable[[int], None],
+) -> None:
+    with StoredFile(shard.path) as stored:
+        split.bytes += stored.size
+        for number, (_, data) in enumerate(RecordFile(stored), start=1):
+            if not number % 256:
+                progress(256)
+            if isinstance(data, Damage) or (example := parse_intact(data)) is None:
+                split.damages += 1
+                continue
+            split.records += 1
+            split.smallest = min(split.smallest or len(data), len(data))
+            split.largest = max(split.largest or 0, len(data))
+            profiles[example.profile] += 1
+            labels = next(filter(None, map(example.values, label_keys)), ())
+            for label in labels:
+                text = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
+                if text in split.labels or len(split.labels) < _MOST_LABELS:
+                    split.labels[text] = split.labels.get(text, 0) + 1
+
+
+def _describe(profiles: Counter[Profile], meanings: dict[str, str]) -> dict[str, FeatureSummary]:
+    """Features by key, from the records' profiles."""
+    kinds: dict[str, Counter[str]] = {}
+    counts: dict[str, list[int]] = {}
+    for profile, times in profiles.items():
+        for key, kind, values in profile:
+            kinds.setdefault(key, Counter())[kind or "empty"] += times
+            counts.setdefault(key, []).append(values)
+    features = {}
+    for key in sorted(kinds):
+        fewest, most = min(counts[key]), max(counts[key])
+        shape = f"[{fewest}..{most}]" if fewest < most else "[]" if most == 1 else f"[{most}]"
+        named = " or ".join(name for name, _ in kinds[key].most_common())
+        features[key] = FeatureSummary(named, shape, kinds[key].total(), meanings.get(key, ""))
+    return features
+
+
+_NAMES = ("image/filename", "image_name", "image/source_id", "filename")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRecord:
+    """One record.
+
+    Attributes:
+        shard: the file that it is in.
+        number: its number in its split, from 0, counted through the split's files.
+        place: its number in its file.
+        offset: the byte at which its frame begins, in the unpacked file.
+        data: the record.
+        row: its row in the sidecar; None if there is none.
+        damage: why it cannot be read; empty if it can.
+    """
+
+    shard: Shard
+    number: int
+    place: int
+    offset: int
+    data: bytes
+    row: SidecarRow | None
+    damage: str = ""
+
+    def values(self) -> dict[str, tuple[str, list[Any]]]:
+        """Kind and values of each feature by key, sorted; `empty` for a feature without a list.
+
+        Raises:
+            DamagedExampleError: it is not an Example.
+        """
+        return {key: (kind or "empty", list(values)) for key, kind, values in ParsedExample(self.data).items()}
+
+    def image(self, expected: Expectations) -> bytes:
+        """Its encoded image; empty if it has none."""
+        example = parse_intact(self.data)
+        return find_image(example, expected)[1] if example else b""
+
+
+def read_records(dataset: Dataset) -> Iterator[FoundRecord]:
+    """Every intact record, split by split, with its row.
+
+    Raises:
+        LoadError: a sidecar is damaged.
+        OSError: a file cannot be read.
+    """
+    for shards in dataset.splits.values():
+        yield from (found for found in _walk(shards) if not found.damage)
+
+
+def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
+    """One record by its number in its split, or in a file: by the dataset's index, otherwise by reading up to it.
+
+    Raises:
+        LoadError: there is no such split, or no such record in it, or it or its sidecar is damaged.
+        OSError: a file cannot be read.
+    """
+    shards = dataset.splits.get(split) or tuple(shard for shard in dataset.shards if shard.name == split)
+    if not shards:
+        known = ", ".join(dataset.splits)
+        raise LoadError(f"there is no split and no file {split!r} with records: the splits are {known}")
+    if (at_once := _read_by_index(dataset, shards, number)) is not None:
+        return at_once
+    count = sum(shard.records or 0 for shard in shards)
+    for found in _walk(shards, number):
+        if found.number < number:
+            count = found.number + 1
+        elif found.damage:
+            where = f"record {found.place:,} of {found.shard.name} at byte {found.offset:,}"
+            raise LoadError(f"{where} is damaged: {found.damage}")
+        else:
+            return found
+    raise LoadError(f"{split} has {count:,} records, numbered from 0: there is no {number:,}")
+
+
+def _has_index(dataset: Dataset) -> bool:
+    return dataset.marker is not None and dataset.marker.plan.settings.compression == "none"
+
+
+def _read_by_index(dataset: Dataset, shards: Sequence[Shard], number: int) -> FoundRecord | None:
+    """The record; None if there is no index, or if reading up to the record describes damage better."""
+    if not _has_index(dataset):
+        return None
+    try:
+        index = read_index(dataset, shards)
+        data = Records(index).raw(number)
+    except LoadError:
+        return None
+    place = bisect_right(index.starts, number) - 1
+    shard, offset = shards[place], int(index.entries[number, 0])
+    row = next((row for row in shard.rows() if row.offset == offset), None)
+    return FoundRecord(shard, number, number - index.starts[place], offset, data, row)
+
+
+def find_key(dataset: Dataset, key: str) -> list[FoundRecord]:
+    """Finds the record of a key, such as `cat/0001.jpg`, by the dataset's index, or without one like `find_source`.
+
+    Raises:
+        LoadError: there is none; the message says why if it was rejected.
+        OSError: a file cannot be read.
+    """
+    if not _has_index(dataset):
+        return find_source(dataset, key)
+    for split, shards in dataset.splits.items():
+        if (number := read_index(dataset, shards).find_key(key)) is not None:
+            return [read_record(dataset, split, number)]
+    raise LoadError(_explain_absence(dataset, key))
+
+
+def _walk(shards: Iterable[Shard], first: int = 0) -> Iterator[FoundRecord]:
+    """Yields the records of files, intact and damaged, but skips files whose records are known to precede `first`."""
+    before = 0
+    for shard in shards:
+        if shard.records is not None and before + shard.records <= first:
+            before += shard.records
+            continue
+        place = -1
+        with StoredFile(shard.path) as stored:
+            rows = {row.offset: row for row in shard.rows()}
+            for place, (offset, data) in enumerate(RecordFile(stored)):
+                content, damage = (b"", data.detail) if isinstance(data, Damage) else (bytes(data), "")
+                yield FoundRecord(shard, before + place, place, offset, content, rows.get(offset), damage)
+        before += place + 1
+
+
+def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
+    """The records that came from a file, by its name or, if it exists, by its bytes.
+
+    Uses sidecars if there are any, otherwise the names in records and the images themselves.
+
+    Args:
+        dataset: of any kind.
+        file: a path, or the end of one: `cat/0001.jpg`.
+
+    Raises:
+        LoadError: there is none; the message says why if it was rejected or left out.
+        OSError: a file cannot be read.
+    """
+    content = storage.read_range(file) if storage.size_of(file) is not None else None
+    digest = hashlib.sha256(content).hexdigest() if content is not None else ""
+    if any(shard.sidecar for shard in dataset.shards):
+        found = list(_find_by_rows(dataset, file, digest))
+    else:
+        found = list(_find_by_records(dataset, file, content))
+    if not found:
+        raise LoadError(_explain_absence(dataset, file))
+    return found
+
+
+def _find_by_rows(dataset: Dataset, file: str, digest: str) -> Iterator[FoundRecord]:
+    for split, shards in dataset.splits.items():
+        for number, row in enumerate(row for shard in shards for row in shard.rows()):
+            if _paths_match(row.key, file) or (digest and row.sha256 == digest):
+                yield read_record(dataset, split, number)
+
+
+def _find_by_records(dataset: Dataset, file: str, content: bytes | None) -> Iterator[FoundRecord]:
+    expected = expect(dataset)
+    names = {os.fsencode(file), os.fsencode(os.path.basename(file))}
+    for found in read_records(dataset):
+        if (example := parse_intact(found.data)) is None:
+            continue
+        named = {value for key in _NAMES for value in example.values(key) or () if isinstance(value, bytes)}
+        if names & named or (content and find_image(example, expected)[1] == content):
+            yield found
+
+
+def _paths_match(key: str, file: str) -> bool:
+    """Whether one path ends with the other."""
+    return key == file or key.endswith(f"/{file}") or file.endswith(f"/{key}")
+
+
+def _explain_absence(dataset: Dataset, file: str) -> str:
+    sidecars = [shard.sidecar for shard in dataset.shards if shard.sidecar]
+    names = dataset.marker.sidecars_without_records if dataset.marker else ()
+    sidecars += [storage.join(dataset.folder, name) for name in names]
+    for row in (row for sidecar in sidecars for row in read_rows(sidecar)):
+        if isinstance(row, RejectedRow) and _paths_match(row.key, file):
+            fate = f"left out: {row.left_out}" if row.rejected is None else f"rejected: {row.rejected}"
+            return f"{row.key} was {fate} ({row.detail})"
+    return f"no record of {dataset.folder} comes from {file}"
+
+
+_EXTENSIONS = {"JPEG": "jpg", "TIFF": "tif", "WEBP": "webp", "PNG": "png", "GIF": "gif", "BMP": "bmp", "PPM": "ppm"}
+_EXTENSIONS |= {"AVIF": "avif", "HEIC": "heic", "JPEG2000": "jp2"}
+
+
+def extract_images(
+    dataset: Dataset, folder: str, chosen: Iterable[FoundRecord] | None = None, limit: int | None = None
+) -> int:
+    """Writes the encoded images of records, unchanged, to `folder/<split>/<number>-<name of the source>.<format>`.
+
+    Args:
+        dataset: the dataset.
+        folder: a local folder, new or empty.
+        chosen: the records; None for all.
+        limit: the maximum number of images; None for all.
+
+    Returns:
+        The number of images written.
+
+    Raises:
+        LoadError: the folder is not empty, or no record has an image.
+        OSError: a file cannot be read or written.
+    """
+    if os.path.isdir(folder) and os.listdir(folder):
+        raise LoadError(f"{folder} holds something already: name a new folder for the images")
+    count, expected = 0, expect(dataset)
+    for found in read_records(dataset) if chosen is None else chosen:
+        if count == limit:
+            break
+        if image := found.image(expected):
+            path = os.path.join(folder, _safe(found.shard.split), _file_name(found, image))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "xb") as file:
+                file.write(image)
+            count += 1
+    if not count:
+        raise LoadError(f"no record of {dataset.folder} that was read has an encoded image")
+    return count
+
+
+def _file_name(found: FoundRecord, image: bytes) -> str:
+    source = os.path.splitext(found.row.key if found.row else "")[0]
+    extension = _EXTENSIONS.get(sniff(image) or "", "bin")
+    name = f"{found.number:06d}-{_safe(source)}" if source else f"{found.number:06d}"
+    return f"{name[:120]}.{extension}"
+
+
+def _safe(text: str) -> str:
+    """A file name that is valid on every file system, and never a path into another folder."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", text).strip(".") or "_"

@@ -1,0 +1,515 @@
+"""`load`: reads a split as a tf.data dataset that is ready for `fit`, and whose errors name the shard.
+
+Serialised Examples become the elements of a training loop. TensorFlow is imported at the first call.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from recordmill.reading.dataset import Shard, SplitInfo, describe_split
+from recordmill.schemas.errors import LoadError
+from recordmill.schemas.features import tensorflow_features
+from recordmill.storage.stores.store import in_parallel
+from recordmill.storage.tfrecord_file import DamagedFileError, read_back
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+Fit = Literal["stretch", "crop", "pad"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImageLayout:
+    """The form of decoded images.
+
+    Attributes:
+        size: height and width that images are resized to; None: as stored.
+        fit: how an image of another aspect ratio fills `size`: `stretch` distorts it, `crop` crops both sides equally,
+            `pad` centres it on black.
+        channels: 3 for red, green and blue, 1 for grayscale, 0 as stored.
+        stored: height and width that all images must have as stored, so that they can be batched; None: any.
+    """
+
+    size: tuple[int, int] | None
+    fit: Fit
+    channels: int
+    stored: tuple[int, int] | None
+
+    def __post_init__(self) -> None:
+        """Raises LoadError if no image can have this form."""
+        if self.size is not None and (len(self.size) != 2 or min(self.size) < 1):
+            raise LoadError(f"image_size is {self.size}: give (height, width) in pixels")
+        if self.fit not in ("stretch", "crop", "pad"):
+            raise LoadError(f"fit is {self.fit!r}: choose stretch, crop or pad")
+        if self.channels not in (0, 1, 3):
+            raise LoadError(f"channels is {self.channels}: give 3 (red, green, blue), 1 (grayscale) or 0 (as stored)")
+
+
+def image_from(values: Mapping[str, Any], info: SplitInfo, key: str, layout: ImageLayout) -> "tf.Tensor":
+    """One record's image, height by width by channels, 0 to 255: uint8 as stored, or float32 if resized (bilinearly).
+
+    Args:
+        values: the record's parsed features.
+        info: its split.
+        key: the image's feature.
+        layout: its form.
+    """
+    import tensorflow as tf
+
+    if info.raw:
+        image = _raw_image(values, info, key, layout)
+    else:
+        image = tf.io.decode_image(values[key], channels=layout.channels, expand_animations=False)
+        image.set_shape((None, None, layout.channels or None))
+    if layout.size is None:
+        return tf.ensure_shape(image, (*layout.stored, image.shape[2])) if layout.stored else image
+    if layout.fit == "pad":
+        return tf.image.resize_with_pad(image, *layout.size)
+    return tf.image.resize(_crop(image, layout.size) if layout.fit == "crop" else image, layout.size)
+
+
+def _raw_image(values: Mapping[str, Any], info: SplitInfo, key: str, layout: ImageLayout) -> "tf.Tensor":
+    """Raw pixels as uint8; their shape is in the record, or the same for all."""
+    import tensorflow as tf
+
+    height, width = info.key_of("height"), info.key_of("width")
+    if height and width:
+        shape = tf.stack([values[height], values[width], -1])
+    elif info.image_size:
+        shape = tf.constant([*info.image_size, -1], tf.int64)
+    else:
+        raise LoadError(
+            f"{info.folder} holds raw pixels of several sizes, and its records do not say which: use decode=False"
+        )
+    image = tf.reshape(tf.io.decode_raw(values[key], tf.uint8), shape)
+    if layout.channels == 0:
+        return image
+    image = tf.broadcast_to(image, tf.concat([tf.shape(image)[:2], [layout.channels]], 0))
+    image.set_shape((None, None, layout.channels))
+    return image
+
+
+def _crop(image: "tf.Tensor", size: tuple[int, int]) -> "tf.Tensor":
+    """The largest centred part with the aspect ratio of `size`."""
+    import tensorflow as tf
+
+    height, width = tf.shape(image)[0], tf.shape(image)[1]
+    kept_height = tf.minimum(height, tf.maximum(width * size[0] // size[1], 1))
+    kept_width = tf.minimum(width, tf.maximum(height * size[1] // size[0], 1))
+    return tf.image.crop_to_bounding_box(
+        image, (height - kept_height) // 2, (width - kept_width) // 2, kept_height, kept_width
+    )
+
+
+Shape = Literal["pair", "dict", "tuple"]
+
+
+@dataclass(frozen=True, slots=True)
+class ElementLayout:
+    """The structure of an element.
+
+    Attributes:
+        shape: `pair`: (image, label), `dict`: values by key, `tuple`: values in the order of `keys`.
+        keys: its features' keys.
+        image: the key of the image to decode; None if none is decoded.
+        multi_hot: the key of the labels that become multi-hot; None if none do.
+        is_ragged: whether elements have features with a varying number of values.
+    """
+
+    shape: Shape
+    keys: tuple[str, ...]
+    image: str | None
+    multi_hot: str | None
+    is_ragged: bool
+
+    @property
+    def label(self) -> str:
+        """The key of a pair's label."""
+        return self.keys[1]
+
+
+def choose_elements(info: SplitInfo, features: Literal["all"] | Sequence[str] | None, decode: bool) -> ElementLayout:
+    """Decides the structure of the elements.
+
+    Args:
+        info: the split.
+        features: keys for a tuple of them, `all` for a dict of all; None for pairs of image and label if the
+            dataset has both, otherwise a dict of all.
+        decode: whether the image is decoded.
+
+    Raises:
+        LoadError: a key is not a feature of the dataset.
+    """
+    image = info.key_of("encoded")
+    label = info.key_of("label") or info.key_of("labels") or info.key_of("label_text")
+    decoded = image if decode else None
+    every = tuple(feature.key for feature in info.features)
+    many = {feature.key for feature in info.features if feature.many}
+    if features is None and image and label:
+        hot = label if decoded and label in many else None
+        return ElementLayout("pair", (image, label), decoded, hot, label in many and not hot)
+    if features is None or features == "all":
+        return ElementLayout("dict", every, decoded, None, bool(many))
+    keys = (features,) if isinstance(features, str) else tuple(features)
+    unknown = [key for key in keys if key not in every]
+    if unknown or not keys:
+        missing = unknown[0] if unknown else ""
+        raise LoadError(f"{info.folder} has no feature {missing!r}: choose from {', '.join(every)}")
+    return ElementLayout("tuple", keys, decoded if decoded in keys else None, None, not many.isdisjoint(keys))
+
+
+def parse_function(info: SplitInfo, layout: ElementLayout, padded: bool) -> "Callable[[tf.Tensor], dict[str, Any]]":
+    """Makes the function that parses a batch of serialised Examples into tensors by key; class names become ids.
+
+    Features with several values become ragged tensors, or are `padded` with zeros to the longest in the batch. Features
+    that the elements do not need are not parsed.
+    """
+    import tensorflow as tf
+
+    needed = set(layout.keys)
+    if layout.image and info.raw:
+        needed |= {key for field in ("height", "width") if (key := info.key_of(field))}
+    description = tensorflow_features(feature for feature in info.features if feature.key in needed)
+    by_name = layout.shape == "pair" and layout.label == info.key_of("label_text")
+    names = tf.constant(list(info.labels), tf.string)
+    ids = tf.constant(list(info.labels.values()), tf.int64)
+    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(names, ids), -1) if by_name else None
+
+    def parse(records: "tf.Tensor") -> dict[str, Any]:
+        parsed = tf.io.parse_example(records, description)
+        many = tf.sparse.to_dense if padded else tf.RaggedTensor.from_sparse
+        values = {key: many(value) if isinstance(value, tf.SparseTensor) else value for key, value in parsed.items()}
+        if table is not None:
+            values[layout.label] = table.lookup(values[layout.label])
+        return values
+
+    return parse
+
+
+def finish_function(
+    info: SplitInfo, layout: ElementLayout, images: ImageLayout
+) -> "Callable[[Mapping[str, Any]], Any]":
+    """Makes the function that turns parsed values (one record's if it decodes an image) into an element."""
+    import tensorflow as tf
+
+    def finish(values: Mapping[str, Any]) -> Any:
+        chosen = {key: values[key] for key in layout.keys}
+        if layout.image:
+            chosen[layout.image] = image_from(values, info, layout.image, images)
+        if layout.multi_hot:
+            one_hot = tf.one_hot(values[layout.multi_hot], info.label_depth, on_value=True, off_value=False)
+            chosen[layout.multi_hot] = tf.cast(tf.reduce_any(one_hot, axis=0), tf.float32)
+        return chosen if layout.shape == "dict" else tuple(chosen[key] for key in layout.keys)
+
+    return finish
+
+
+CYCLE = 16
+"""Number of shards that are interleaved. Fixed, so that the order does not depend on the number of processors."""
+
+_READ_BYTES = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingOrder:
+    """The order of records.
+
+    Attributes:
+        shuffle: whether shards and records are shuffled, differently in each epoch.
+        buffer: size of the shuffle buffer, in records.
+        seed: makes the shuffling reproducible; None for a random order.
+        repeat: number of epochs; -1 repeats forever.
+        deterministic: whether the order must not depend on which shard answers first.
+    """
+
+    shuffle: bool
+    buffer: int
+    seed: int | None
+    repeat: int
+    deterministic: bool
+
+
+def check_shards(shards: Sequence[Shard]) -> None:
+    """Checks that all files exist and have the marker's sizes, without reading them.
+
+    Raises:
+        LoadError: one is missing, cannot be opened, or has another size; the message names it.
+    """
+    if problems := [*filter(None, in_parallel(lambda shard: _find_fault(shard.path, shard.bytes), shards))]:
+        raise LoadError(problems[0])
+
+
+def _find_fault(path: str, size: int) -> str:
+    import tensorflow as tf
+
+    try:
+        found = tf.io.gfile.stat(path).length
+        with tf.io.gfile.GFile(path, "rb") as file:
+            file.read(1)
+    except tf.errors.NotFoundError:
+        return f"the shard {path} is missing: restore it, or convert the dataset again"
+    except tf.errors.OpError as error:
+        return f"the shard {path} cannot be read: {error.message}"
+    return "" if found == size else f"the shard {path} has {found:,} bytes where {size:,} were written: restore it"
+
+
+def read_shards(info: SplitInfo, order: ReadingOrder, num_replicas: int, index: int) -> "tuple[tf.data.Dataset, int]":
+    """The serialised Examples of one replica's share of a split, and their number per epoch.
+
+    Replicas share the shards; if there are fewer shards than replicas, each reads all shards and keeps every
+    `num_replicas`-th record. If a shard is missing or has fewer intact records than the marker says, reading stops
+    with an error that names it.
+    """
+    import tensorflow as tf
+
+    by_record = len(info.shards) < num_replicas
+    shards = info.shards if by_record else info.shards[index::num_replicas]
+    check_shards(shards)
+    files = tf.data.Dataset.from_tensor_slices(
+        (
+            tf.constant([shard.path for shard in shards], tf.string),
+            tf.constant([shard.records for shard in shards], tf.int64),
+            tf.constant([shard.bytes for shard in shards], tf.int64),
+        )
+    )
+    if order.shuffle and not by_record:
+        files = files.shuffle(max(len(shards), 1), seed=order.seed)
+    compression = "GZIP" if info.compression == "gzip" else ""
+    records = files.interleave(
+        lambda path, count, size: _read_shard(path, count, size, compression),
+        cycle_length=CYCLE,
+        num_parallel_calls=tf.data.AUTOTUNE,
+        deterministic=order.deterministic or by_record,
+    )
+    count = sum(shard.records or 0 for shard in shards)
+    if by_record:
+        records = records.shard(num_replicas, index)
+        count = len(range(index, count, num_replicas))
+    if order.shuffle:
+        records = records.shuffle(max(min(order.buffer, count), 1), seed=order.seed)
+    if order.repeat != 1:
+        records = records.repeat(order.repeat)
+    return records, count
+
+
+def _read_shard(path: "tf.Tensor", count: "tf.Tensor", size: "tf.Tensor", compression: str) -> "tf.data.Dataset":
+    """The records of one file, followed by an error that says why if there are not `count` of them.
+
+    TensorFlow's own errors do not name the file, and it does not notice a file truncated between two records.
+    `ignore_errors` stops at the first damage, but retries a file that cannot be opened, so that is checked first.
+    """
+    import tensorflow as tf
+
+    fault = tf.numpy_function(_fault_before, [path, size], tf.string, stateful=True)
+    fault.set_shape([])
+    readable = tf.boolean_mask([path], [tf.equal(fault, "")])
+    records = tf.data.TFRecordDataset(readable, compression, _READ_BYTES).ignore_errors()
+
+    def stop(path: "tf.Tensor", fault: "tf.Tensor") -> "tf.Tensor":
+        reason = tf.numpy_function(_fault_after, [path, fault, compression, count], tf.string, stateful=True)
+        with tf.control_dependencies([tf.debugging.Assert(False, [reason], summarize=1)]):
+            return tf.identity(path)
+
+    return records.concatenate(tf.data.Dataset.from_tensors((path, fault)).map(stop)).take(count)
+
+
+def _fault_before(path: bytes, size: Any) -> bytes:
+    return _find_fault(path.decode(), int(size)).encode()
+
+
+def _fault_after(path: bytes, fault: bytes, compression: bytes, count: Any) -> bytes:
+    """Finds out why a file ended early: reads it again, without TensorFlow, up to the damage."""
+    if fault:
+        return fault
+    name = path.decode()
+    try:
+        found = read_back(name, compression.decode().lower() or "none").records
+    except DamagedFileError as error:
+        return f"the shard {name} is damaged, {error}: restore it, or convert the dataset again".encode()
+    except OSError as error:
+        return f"the shard {name} cannot be read: {error}".encode()
+    if found == count:
+        return f"the shard {name} could not be read to its end, and is sound: try again".encode()
+    return f"the shard {name} holds {found:,} records, fewer than were written: restore it".encode()
+
+
+Uneven = Literal["ragged", "padded"]
+
+_PARSED_AT_ONCE = 64
+_SHUFFLED_BYTES = 2**28
+
+
+@dataclass(frozen=True, slots=True)
+class _Batches:
+    """How elements are batched; they are not if `size` is None."""
+
+    size: int | None
+    drop_remainder: bool
+    uneven: Uneven | None
+    deterministic: bool
+
+    def __post_init__(self) -> None:
+        if self.uneven not in (None, "ragged", "padded"):
+            raise LoadError(f"uneven is {self.uneven!r}: choose ragged or padded")
+
+
+def load(
+    path: str,
+    split: str | Sequence[str] = "train",
+    *,
+    batch_size: int | None = None,
+    image_size: tuple[int, int] | None = None,
+    fit: Fit = "stretch",
+    channels: int = 3,
+    shuffle: bool | int = False,
+    seed: int | None = None,
+    repeat: bool | int = False,
+    deterministic: bool | None = None,
+    drop_remainder: bool = False,
+    features: Literal["all"] | Sequence[str] | None = None,
+    decode: bool = True,
+    uneven: Uneven | None = None,
+    num_replicas: int = 1,
+    index: int = 0,
+    input_context: "tf.distribute.InputContext | None" = None,
+) -> "tf.data.Dataset":
+    """Reads a split, or several as one: shards in parallel, records parsed in batches, images decoded on all cores.
+
+    Args:
+        path: the dataset's folder.
+        split: the split's name; several as a sequence, or joined by `+`.
+        batch_size: records per batch; None for single elements.
+        image_size: height and width to resize to, as float32; None: as stored, uint8. Values are 0 to 255 in both.
+        fit: how an image of another aspect ratio fills `image_size`: `stretch`, `crop` or `pad`.
+        channels: 3, 1 (grayscale) or 0 (as stored).
+        shuffle: True shuffles shards, and records in a buffer of 256 MiB, in each epoch; a number: of as many records.
+        seed: makes shuffling the same on every run.
+        repeat: number of epochs; True repeats forever. Batches span the ends of epochs.
+        deterministic: whether the order must be independent of timing; None: unless shuffled without a seed.
+        drop_remainder: drops the last batch if it is not full.
+        features: None for pairs of image and label if the dataset has both, otherwise dicts of all features; `all` for
+            dicts in any case; keys for tuples of those features.
+        decode: False leaves images as the stored bytes.
+        uneven: batches values that differ in length as `ragged` tensors, or `padded` with zeros.
+        num_replicas: number of readers that share the shards.
+        index: the index of this reader, from 0.
+        input_context: sets both, inside `tf.distribute`; `batch_size` is then the total over all replicas.
+
+    Returns:
+        A prefetched dataset of known cardinality, with the split's `SplitInfo` as its attribute `info`. A pair's label
+        is an id, looked up if names are stored; it is multi-hot, of length `info.label_depth`, if images have several.
+
+    Raises:
+        LoadError: the split cannot be read as requested, or has no images. If a shard turns out to be damaged later,
+            iteration raises `tf.errors.InvalidArgumentError` with its name.
+    """
+    _check_tensorflow()
+    num_replicas, index, batch_size = _share(num_replicas, index, batch_size, input_context)
+    info = _describe(path, split)
+    layout = choose_elements(info, features, decode)
+    order = _order(info, shuffle, seed, repeat, deterministic)
+    batches = _Batches(batch_size, drop_remainder, uneven, order.deterministic)
+    images = ImageLayout(image_size, fit, channels, _required_size(info, layout, image_size, batches))
+    records, count = read_shards(info, order, num_replicas, index)
+    dataset = _make_elements(records, info, layout, images, batches)
+    return _finish(dataset, info, _cardinality(count, order.repeat, batches), num_replicas)
+
+
+def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
+    """Describes the splits to read; an empty one raises, since training on nothing would go unnoticed."""
+    info = describe_split(path, split)
+    if not info.num_examples:
+        raise LoadError(
+            f"the split {info.split} of {info.folder} has no images: choose another; its rejected.jsonl says which "
+            "images could not be taken"
+        )
+    return info
+
+
+def _check_tensorflow() -> None:
+    try:
+        import tensorflow  # noqa: F401  # here, to report its absence in one sentence
+    except ModuleNotFoundError:
+        raise LoadError(
+            "load needs TensorFlow, which is not installed: pip install '.[tensorflow]' in a clone"
+        ) from None
+
+
+def _share(
+    num_replicas: int, index: int, batch_size: int | None, context: "tf.distribute.InputContext | None"
+) -> tuple[int, int, int | None]:
+    """The number of readers, the index of this one, and its batch size."""
+    if batch_size is not None and batch_size < 1:
+        raise LoadError(f"batch_size is {batch_size}: give at least 1, or None for single elements")
+    if context is not None:
+        own = context.get_per_replica_batch_size(batch_size) if batch_size else None
+        return context.num_input_pipelines, context.input_pipeline_id, own
+    if not 0 <= index < num_replicas:
+        raise LoadError(f"index is {index} of num_replicas {num_replicas}: count from 0 to {num_replicas - 1}")
+    return num_replicas, index, batch_size
+
+
+def _order(
+    info: SplitInfo, shuffle: bool | int, seed: int | None, repeat: bool | int, deterministic: bool | None
+) -> ReadingOrder:
+    stored = sum(shard.bytes or 0 for shard in info.shards)
+    buffer = max(_SHUFFLED_BYTES * info.num_examples // max(stored, 1), 1000) if shuffle is True else int(shuffle)
+    epochs = -1 if repeat is True else max(int(repeat), 1)
+    is_fixed = (not shuffle or seed is not None) if deterministic is None else deterministic
+    return ReadingOrder(bool(shuffle), buffer, seed, epochs, is_fixed)
+
+
+def _required_size(
+    info: SplitInfo, layout: ElementLayout, image_size: tuple[int, int] | None, batches: _Batches
+) -> tuple[int, int] | None:
+    """The size that stored images must have, if only images of one size can be batched."""
+    if not layout.image or batches.size is None or image_size or batches.uneven or not info.num_examples:
+        return None
+    if info.image_size is None:
+        raise LoadError(
+            f"images of {info.folder} differ in size: give image_size=(height, width), or uneven='ragged' or 'padded'"
+        )
+    return info.image_size
+
+
+def _make_elements(
+    records: "tf.data.Dataset", info: SplitInfo, layout: ElementLayout, images: ImageLayout, batches: _Batches
+) -> "tf.data.Dataset":
+    """Parses records in batches, which are split only to decode images or to yield single elements."""
+    import tensorflow as tf
+
+    parallel: dict[str, Any] = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": batches.deterministic}
+    size, whole = batches.size, batches.size is not None and not layout.image
+    parsed = records.batch(size if whole else _PARSED_AT_ONCE, drop_remainder=whole and batches.drop_remainder)
+    dataset = parsed.map(parse_function(info, layout, padded=whole and batches.uneven == "padded"), **parallel)
+    finish = finish_function(info, layout, images)
+    if whole:
+        return dataset.map(finish, **parallel)
+    dataset = dataset.unbatch().map(finish, **parallel)
+    if size is None:
+        return dataset
+    uneven = batches.uneven or ("ragged" if layout.is_ragged else None)
+    batch = {None: dataset.batch, "ragged": dataset.ragged_batch, "padded": dataset.padded_batch}[uneven]
+    return batch(size, drop_remainder=batches.drop_remainder)
+
+
+def _finish(dataset: "tf.data.Dataset", info: SplitInfo, cardinality: int, num_replicas: int) -> "tf.data.Dataset":
+    import tensorflow as tf
+
+    policy = tf.data.experimental.AutoShardPolicy
+    options = tf.data.Options()
+    # Already sharded; otherwise TensorFlow would shard by records, since it cannot see which files elements come from.
+    options.experimental_distribute.auto_shard_policy = policy.OFF if num_replicas > 1 else policy.DATA
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality))
+    dataset = dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
+    dataset.info = info
+    return dataset
+
+
+def _cardinality(count: int, repeat: int, batches: _Batches) -> int:
+    """The number of elements or batches; -1 (tf.data's value) if infinite."""
+    if repeat < 0:
+        return -1 if count else 0
+    records, size = count * repeat, batches.size or 1
+    return records // size if batches.drop_remainder else -(-records // size)

@@ -1,0 +1,422 @@
+"""`recordmill.open`: random access to a dataset's records, as `load` yields them or as numpy arrays by key."""
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import zip_longest
+from operator import index as as_number
+from typing import Any, Literal
+
+import numpy as np
+import simplejpeg
+from crc32c import crc32c
+from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
+
+from recordmill import storage
+from recordmill.imaging.acceptance import sniff
+from recordmill.imaging.pillow_decode import load_image, open_image
+from recordmill.reading.dataset import Dataset, Shard, SplitInfo, describe_dataset, open_dataset
+from recordmill.reading.example import (
+    DamagedExampleError,
+    Expectations,
+    ParsedExample,
+    as_array,
+    example_as_numpy,
+    expect,
+    find_image,
+)
+from recordmill.reading.load import ElementLayout, ImageLayout, choose_elements
+from recordmill.reading.split_index import SplitIndex, read_index
+from recordmill.schemas.errors import LoadError
+from recordmill.schemas.features import Feature, FeatureValueError, parse_example
+from recordmill.schemas.rejection import Rejected
+from recordmill.storage.stores.local_file import read_open
+from recordmill.storage.stores.store import in_parallel
+from recordmill.storage.tfrecord_file import FRAMING_BYTES, masked
+
+Form = Literal["image", "numpy", "raw"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImageForm:
+    """Turns a record of a Recordmill dataset into what `load` yields without batching, as numpy arrays and scalars."""
+
+    info: SplitInfo
+    layout: ElementLayout
+    features: tuple[Feature, ...]
+    channels: int
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether elements are pairs of a decoded image and a label."""
+        return self.layout.shape == "pair" and not self.info.raw
+
+    def __call__(self, record: bytes, buffer: NDArray[np.uint8] | None = None) -> Any:
+        """A pair of image and label, a dict, or a tuple; see `decode` for `buffer`."""
+        values = parse_example(self.features, record)
+        arrays = {each.key: _as_scalars(each, values[each.key]) for each in self.features}
+        if (key := self.layout.image) is not None:
+            arrays[key] = self._raw_pixels(values, key) if self.info.raw else decode(values[key], self.channels, buffer)
+        if (key := self.layout.multi_hot) is not None:
+            label = np.zeros(self.info.label_depth, np.float32)
+            label[[each for each in values[key] if 0 <= each < len(label)]] = 1
+            arrays[key] = label
+        elif self.layout.shape == "pair" and self.layout.label == self.info.key_of("label_text"):
+            arrays[self.layout.label] = np.int64(self.info.labels.get(values[self.layout.label].decode(), -1))
+        chosen = {key: arrays[key] for key in self.layout.keys}
+        return chosen if self.layout.shape == "dict" else tuple(chosen.values())
+
+    def _raw_pixels(self, values: Mapping[str, Any], key: str) -> NDArray[np.uint8]:
+        height, width = self.info.key_of("height"), self.info.key_of("width")
+        size = (values[height], values[width]) if height and width else self.info.image_size
+        if size is None:
+            raise LoadError(
+                f"{self.info.folder} holds raw pixels of several sizes, and its records do not say which: read "
+                "form='numpy'"
+            )
+        pixels = np.frombuffer(values[key], np.uint8).reshape(*size, -1)
+        return np.broadcast_to(pixels, (*size, self.channels or pixels.shape[2])).copy()
+
+
+def _decode_guessed(expected: Expectations, channels: int, record: bytes) -> dict[str, NDArray[Any]]:
+    """A record without metadata as arrays by key; its image has the shape (height, width, channels)."""
+    key, image = find_image(ParsedExample(record), expected)
+    arrays = example_as_numpy(record)
+    return {**arrays, key: decode(image, channels)} if key else arrays
+
+
+def choose_form(
+    dataset: Dataset, split: str, form: Form, features: Literal["all"] | Sequence[str] | None, channels: int
+) -> Callable[[bytes], Any] | None:
+    """The function that turns a split's records into elements; None leaves them as serialised Examples.
+
+    Raises:
+        LoadError: there is no such form, or the records cannot have it.
+    """
+    if form not in ("image", "numpy", "raw"):
+        raise LoadError(f"form is {form!r}: choose image, numpy or raw")
+    if form != "image" and features is not None:
+        raise LoadError(f"features is {features!r}, and form={form!r} gives all: use form='image'")
+    if form != "image":
+        return example_as_numpy if form == "numpy" else None
+    ImageLayout(None, "stretch", channels, None)
+    if dataset.marker is None:
+        if features not in (None, "all"):
+            raise LoadError(f"features is {features!r}, and files without metadata give all: remove it")
+        return partial(_decode_guessed, expect(dataset), channels)
+    info = describe_dataset(dataset, split)
+    layout = choose_elements(info, features, decode=True)
+    needed = {*layout.keys, *((info.key_of("height"), info.key_of("width")) if info.raw else ())}
+    own = tuple(feature for feature in info.features if feature.key in needed)
+    return ImageForm(replace(info, shards=info.shards[:1]), layout, own, channels)
+
+
+def decode(data: bytes, channels: int, buffer: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+    """Decodes an image like `tf.io.decode_image`, which ignores rotation, colour profile and transparency.
+
+    Args:
+        data: the file.
+        channels: 3, 1 (grayscale) or 0 (as stored).
+        buffer: if a JPEG has this shape, its pixels are decoded into it, and it is returned.
+
+    Raises:
+        Rejected: it cannot be decoded.
+    """
+    if channels and data.startswith(b"\xff\xd8"):
+        try:
+            fits = buffer is not None and simplejpeg.decode_jpeg_header(data)[:2] == buffer.shape[:2]
+            space = "GRAY" if channels == 1 else "RGB"
+            pixels = simplejpeg.decode_jpeg(data, space, strict=True, buffer=buffer if fits else None)
+            return buffer if fits and buffer is not None else pixels
+        except ValueError:  # Pillow reads more JPEGs, and its errors name the fault
+            pass
+    kind = sniff(data) or "JPEG"
+    image = load_image(open_image(data, kind), kind).image
+    pixels = np.array(image.convert({1: "L", 3: "RGB"}[channels]) if channels else image)
+    return pixels if pixels.ndim == 3 else pixels[:, :, None]
+
+
+def _as_scalars(feature: Feature, value: Any) -> Any:
+    if feature.many:
+        return as_array(feature.kind, value)
+    return value if feature.kind == "bytes" else as_array(feature.kind, [value])[0]
+
+
+_MOST_BYTES = 2**23
+_GAP_BYTES = 2**16  # transferring this much takes less time than another request to a store
+_MOST_OPEN = 256
+
+Damaged = Literal["raise", "skip"]
+
+
+class Records:
+    """The records of a split, by number from 0 and by the key of their source.
+
+    It can be pickled, and any number of threads and processes, forked or spawned, can use it at the same time. It is a
+    map-style dataset for PyTorch, and a random-access source for Grain.
+
+    Attributes:
+        places: where the records are.
+        skipped: one sentence for each damaged record that this process left out.
+    """
+
+    def __init__(
+        self,
+        places: SplitIndex,
+        form: Callable[[bytes], Any] | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        damaged: Damaged = "raise",
+    ) -> None:
+        """Reads no records yet; see `open` for the arguments.
+
+        Args:
+            places: where the records are.
+            form: turns a serialised Example into an element; None leaves it.
+            transform: turns each element into another.
+            damaged: `raise`, or `skip` damaged records when several are read.
+        """
+        if damaged not in ("raise", "skip"):
+            raise LoadError(f"damaged is {damaged!r}: choose raise or skip")
+        self.places = places
+        self.skipped: list[str] = []
+        self._form, self._transform, self._damaged = form, transform, damaged
+        self._files: dict[int, _OpenFile] = {}
+        self._entries = memoryview(self.places.entries.reshape(-1))  # type: ignore[arg-type]  # faster than numpy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.places, self._form, self._transform, self._damaged)
+
+    def __len__(self) -> int:
+        return self.places.starts[-1]
+
+    def __getitem__(self, number: int | slice) -> Any:
+        """One element, or a list of several; negative numbers count from the end.
+
+        Raises:
+            LoadError: there is no such record, or it is damaged.
+            OSError: it cannot be read.
+        """
+        if isinstance(number, slice):
+            return self.__getitems__(range(*number.indices(len(self))))
+        record = self.raw(number)
+        return record if self._form is self._transform is None else self._finish(number, record)
+
+    def __getitems__(self, numbers: Iterable[int], buffers: Iterable[Any] = ()) -> list[Any]:
+        """The elements of several records; neighbours are read together, and ranges of a store concurrently.
+
+        Args:
+            numbers: of the records.
+            buffers: arrays to decode the images of the first records into, if `takes_buffers`.
+        """
+        ordered = [self._check_number(number) for number in numbers]
+        pieces = list(self._join(sorted({*ordered})))
+        is_remote = pieces and not storage.is_local(self.places.shards[0].path)
+        read = in_parallel(self._read_piece, pieces) if is_remote else map(self._read_piece, pieces)
+        found = {number: data for piece in read for number, data in piece}
+        pairs = zip_longest(ordered, buffers)
+        return [element for number, buffer in pairs for element in self._finish_all(number, found[number], buffer)]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yields all elements in the order of their numbers."""
+        for piece in self._join(range(len(self))):
+            for number, data in self._read_piece(piece):
+                yield from self._finish_all(number, data)
+
+    @property
+    def takes_buffers(self) -> bool:
+        """Whether elements are pairs of image and label whose images can be decoded into the caller's arrays."""
+        return self._transform is None and isinstance(self._form, ImageForm) and self._form.is_pair
+
+    def by_key(self, key: str) -> Any:
+        """The element made from a source, such as `cat/0001.jpg`.
+
+        Raises:
+            LoadError: there is none, or the keys are unknown.
+            OSError: it cannot be read.
+        """
+        if (number := self.places.find_key(key)) is None:
+            folder = os.path.dirname(self.places.shards[0].path)
+            raise LoadError(f"no record of this split in {folder} comes from {key!r}: name a key of its sidecars")
+        return self[number]
+
+    def raw(self, number: int) -> bytes:
+        """One record as a serialised Example, with its checksums verified."""
+        place = as_number(number)
+        if not 0 <= place < self.places.starts[-1]:
+            place = self._check_number(place)
+        shard = bisect_right(self.places.starts, place) - 1
+        offset, length = self._entries[3 * place], self._entries[3 * place + 1]
+        file = self._files.get(shard) or self._open(shard)
+        record = _unframe(file.read(offset, length + FRAMING_BYTES), length)
+        if record is None:
+            raise self._damage(place)
+        return record
+
+    def _check_number(self, number: int) -> int:
+        count = self.places.starts[-1]
+        if not -count <= number < count:
+            raise LoadError(f"there is no record {number:,}: this split has {count:,} records, numbered from 0")
+        return as_number(number) % count
+
+    def _damage(self, number: int, why: str = "its frame, or a checksum, does not match") -> LoadError:
+        shard = bisect_right(self.places.starts, number) - 1
+        where = f"record {number - self.places.starts[shard]:,} of {self.places.shards[shard].path}"
+        return LoadError(f"{where}, at byte {int(self._entries[3 * number]):,}, is damaged: {why}")
+
+    def _finish(self, number: int, record: bytes, buffer: Any = None) -> Any:
+        try:
+            args = (record,) if buffer is None else (record, buffer)
+            element = self._form(*args) if self._form else record
+        except (DecodeError, DamagedExampleError, FeatureValueError, Rejected) as error:
+            raise self._damage(self._check_number(number), f"{error}") from None
+        return self._transform(element) if self._transform else element
+
+    def _finish_all(self, number: int, record: bytes | LoadError, buffer: Any = None) -> Iterator[Any]:
+        try:
+            if isinstance(record, LoadError):
+                raise record
+            element = self._finish(number, record, buffer)
+        except LoadError as error:
+            if self._damaged == "raise":
+                raise
+            self.skipped.append(str(error))
+        else:
+            yield element
+
+    def _join(self, numbers: Iterable[int]) -> Iterator[list[int]]:
+        """Groups ascending record numbers into pieces whose bytes are read in one range."""
+        piece: list[int] = []
+        begin = end = next_shard = 0
+        for number in numbers:
+            offset = self._entries[3 * number]
+            if piece and (number >= next_shard or offset - end > _GAP_BYTES or offset - begin > _MOST_BYTES):
+                yield piece
+                piece = []
+            if not piece:
+                begin, next_shard = offset, self.places.starts[bisect_right(self.places.starts, number)]
+            piece.append(number)
+            end = offset + self._entries[3 * number + 1] + FRAMING_BYTES
+        if piece:
+            yield piece
+
+    def _read_piece(self, numbers: list[int]) -> list[tuple[int, bytes | LoadError]]:
+        shard = bisect_right(self.places.starts, numbers[0]) - 1
+        begin, last = self._entries[3 * numbers[0]], numbers[-1]
+        end = self._entries[3 * last] + self._entries[3 * last + 1] + FRAMING_BYTES
+        data = (self._files.get(shard) or self._open(shard)).read(begin, end - begin)
+        read: list[tuple[int, bytes | LoadError]] = []
+        for number in numbers:
+            at, length = self._entries[3 * number] - begin, self._entries[3 * number + 1]
+            record = _unframe(data[at : at + length + FRAMING_BYTES], length)
+            read.append((number, self._damage(number) if record is None else record))
+        return read
+
+    def _open(self, shard: int) -> "_OpenFile":
+        if len(self._files) >= _MOST_OPEN:
+            self._files.clear()  # a file that another thread is reading is closed after that
+        return self._files.setdefault(shard, _OpenFile(self.places.shards[shard]))
+
+
+class _OpenFile:
+    """An open shard without a file position, so any number of threads and forked processes can read it concurrently."""
+
+    __slots__ = ("_file", "_path")
+
+    def __init__(self, shard: Shard) -> None:
+        self._path, self._file = shard.path, -1
+        if storage.is_local(shard.path):
+            try:
+                self._file = os.open(shard.path, os.O_RDONLY)
+            except FileNotFoundError:
+                raise LoadError(
+                    f"the shard {shard.path} is missing: restore it, or convert the dataset again"
+                ) from None
+            size = os.fstat(self._file).st_size
+            if shard.bytes not in (None, size):
+                raise LoadError(
+                    f"the shard {shard.path} has {size:,} bytes where {shard.bytes:,} were written: restore it"
+                )
+
+    def read(self, offset: int, length: int) -> bytes:
+        if self._file < 0:
+            return storage.read_range(self._path, offset, length)
+        return read_open(self._file, offset, length)
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # at Python's exit, `os` may be gone
+        if self._file >= 0:
+            close(self._file)
+
+
+def _unframe(frame: bytes, length: int) -> bytes | None:
+    """The record in a frame; None if the frame is not of this length, or a checksum does not match."""
+    record, checksum = frame[12:-4], int.from_bytes(frame[-4:], "little")
+    is_whole = len(record) == length and frame[:12] == _header(length)
+    return record if is_whole and masked(crc32c(record)) == checksum else None
+
+
+@lru_cache(maxsize=2**16)
+def _header(length: int) -> bytes:
+    """The first 12 bytes of a frame: the record's length and its checksum."""
+    packed = length.to_bytes(8, "little")
+    return packed + masked(crc32c(packed)).to_bytes(4, "little")
+
+
+class OpenedDataset(Mapping[str, Records]):
+    """The splits of a dataset by name; several names joined by `+` are read as one split."""
+
+    def __init__(self, dataset: Dataset, make: Callable[[Dataset, str], Records]) -> None:
+        self._dataset, self._make = dataset, make
+
+    def __getitem__(self, split: str) -> Records:
+        """Reads the split's index.
+
+        Raises:
+            LoadError: there is no such split, or its index does not match it.
+        """
+        return self._make(self._dataset, split)
+
+    def __contains__(self, split: object) -> bool:
+        return split in self._dataset.splits
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._dataset.splits)
+
+    def __len__(self) -> int:
+        return len(self._dataset.splits)
+
+
+def open(
+    path: str,
+    *,
+    form: Form = "image",
+    features: Literal["all"] | Sequence[str] | None = None,
+    channels: int = 3,
+    transform: Callable[[Any], Any] | None = None,
+    damaged: Damaged = "raise",
+) -> OpenedDataset:
+    """Opens a dataset for random access: `recordmill.open(path)["train"][0]`.
+
+    Args:
+        path: a dataset's folder, a TFRecord file, or a pattern, not compressed. Files of a Recordmill dataset have no
+            `image` form without its folder.
+        form: `image`: what `load` yields without batching, as numpy arrays: pairs of decoded image and label if the
+            dataset has both, otherwise dicts; `numpy`: dicts of all features as arrays; `raw`: serialised Examples.
+        features: with `image`, as for `load`: `all` for dicts of all features, keys for tuples of those.
+        channels: of decoded images: 3, 1 (grayscale) or 0 (as stored).
+        transform: turns each element into another. It must be picklable if other processes are to use it.
+        damaged: `raise` an error on a damaged record, or `skip` and count it when several records are read.
+
+    Raises:
+        LoadError: there is no dataset, or it cannot be read this way.
+    """
+
+    def make(dataset: Dataset, split: str) -> Records:
+        shards = dataset.shards_of(split)
+        return Records(
+            read_index(dataset, shards), choose_form(dataset, split, form, features, channels), transform, damaged
+        )
+
+    return OpenedDataset(open_dataset(str(path)), make)

@@ -1,0 +1,455 @@
+"""Verifies a dataset, or any folder of TFRecord files: first each shard, concurrently, then all of them as a whole.
+
+The marker must not contradict its files, its sidecars or itself. Sidecars have a row for every reference that was
+converted or rejected, so the marker's counts can be recomputed. The plan id is a digest of the settings, and the marker
+repeats facts that follow from them.
+
+On request, images must have no metadata: Exif, positions, XMP, comments, data after their end. A dataset's companion
+files must be unchanged, and name the same classes.
+"""
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
+from typing import Any
+
+import orjson
+
+from recordmill import storage
+from recordmill.imaging.acceptance import sniff, sniff_other
+from recordmill.imaging.strip_metadata import UnstrippableError, find_metadata
+from recordmill.reading.dataset import FORGED, SHARD_NUMBER, Dataset, Shard, find_shards
+from recordmill.reading.example import UNMISTAKABLE, Expectations, ParsedExample, expect
+from recordmill.reading.verify_processes import ImageDecoders, ShardWorkers, check_pixels
+from recordmill.reading.verify_shard import Finding, Level, ShardCheck, verify_shard
+from recordmill.schemas.dataset.file_names import DUPLICATES, FOR_PEOPLE, LABELS, MARKER, SIDE_FILES, SIDECARS
+from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
+from recordmill.schemas.dataset.marker import (
+    DuplicateCounts,
+    Fingerprint,
+    LookAlikes,
+    Marker,
+    SameBytes,
+    SplitEntry,
+    plan_id_of,
+)
+from recordmill.schemas.dataset.totals import RowTotals, count_dropped
+from recordmill.schemas.label_map import LabelMap, tfds_names
+from recordmill.schemas.rejection import WHILE_CONVERTED
+from recordmill.schemas.settings.images import STRIPPABLE
+from recordmill.storage.dataset_files import read_rows
+from recordmill.storage.stores.store import in_parallel
+
+_MOST_REPORTED = 100
+
+
+def check_marker(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Iterator[Finding]:
+    """Yields a finding for each contradiction.
+
+    Args:
+        dataset: a dataset of Recordmill.
+        marker: its marker.
+        checks: the checks of all its shards.
+    """
+    wrong = [f"it contradicts itself: {each}" for each in _contradictions(marker)]
+    if (totals := _count(dataset, marker, checks)) is not None:
+        counted = differences(to_json(marker), to_json(_recount(marker, totals, checks)))
+        sums = _compare_sums(marker, totals)
+        wrong += [f"the sidecars say otherwise: {each}" for each in (*counted, *sums)]
+    if (listed := _count_duplicates(dataset, marker)) is not None:
+        counted = differences(to_json(marker.duplicates), to_json(listed), "duplicates")
+        wrong += [f"{DUPLICATES} says otherwise: {each}" for each in counted]
+    for detail in wrong[:_MOST_REPORTED]:
+        yield Finding("marker", detail, MARKER)
+    if len(wrong) > _MOST_REPORTED:
+        yield Finding("more", f"{len(wrong) - _MOST_REPORTED:,} further contradictions", MARKER)
+
+
+def _contradictions(marker: Marker) -> Iterator[str]:
+    """Contradictions between the parts of a marker."""
+    recipe, ledger, settings = marker.plan.recipe, marker.ledger, marker.plan.settings
+    convention = recipe.get("convention")
+    stored = to_json(marker)
+    for key, here, implied in (
+        ("plan.id", marker.plan.id, plan_id_of(recipe)),
+        ("features", stored["features"], recipe.get("feature_schema")),
+        ("labels", hash_json(marker.labels), recipe.get("label_ids")),
+        ("name", marker.name, recipe.get("name")),
+        ("convention", marker.convention, "own" if isinstance(convention, dict) else convention),
+    ):
+        if implied is not None and here != implied:
+            yield f"{key} does not match its settings"
+    if others := marker.splits.keys() - {*(settings.split_order or marker.splits)}:
+        yield f"the split {min(others)} is not in its settings"
+    if ledger.listed != ledger.accounted:
+        yield "the ledger's numbers do not add up to the number listed"
+    if settings.listing.references not in (None, ledger.accounted - sum(ledger.ignored.values())):
+        yield "the ledger's numbers do not match the listing"
+    labels = Counter(marker.labels_of_images)
+    if labels["listed"] * 2 != labels.total():
+        yield "labels_of_images does not add up to the number listed"
+    digests = marker.run.digests or {}
+    needed = (*SIDE_FILES, *filter(None, (marker.index, marker.run.file_versions)))
+    for name in sorted({*needed, *digests} - {*marker.files}):
+        yield f"files lacks {name}"
+    for name in sorted({*marker.files} - {*digests}) if digests else ():
+        yield f"run.digests lacks {name}"
+
+
+def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> RowTotals | None:
+    """The totals of all sidecars; None if one does not match the marker, which is reported elsewhere."""
+    if any(check.totals is None for check in checks):
+        return None
+    totals = _totals_of(checks)
+    try:
+        for name in marker.sidecars_without_records:
+            totals.merge(RowTotals.of(read_rows(storage.join(dataset.folder, name)), ""))
+    except (OSError, *FORGED):
+        return None
+    return totals
+
+
+def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) -> Marker:
+    """The marker with counts from the sidecars."""
+    by_split = {name: _totals_of([check for check in checks if check.shard.split == name]) for name in marker.splits}
+    splits = {
+        name: SplitEntry.of(by_split[name], split.shards, bool(totals.instances))
+        for name, split in marker.splits.items()
+    }
+    named = totals.records + totals.rejected.total() - totals.rejected_when_listed
+    named += sum(marker.ledger.left_out.values())
+    listed = {reason: count for reason, count in marker.ledger.left_out.items() if reason not in WHILE_CONVERTED}
+    left_out = {**listed, **totals.left_out}
+    return replace(
+        marker,
+        splits=splits,
+        fingerprint=marker.fingerprint and Fingerprint.of(by_split),
+        named=marker.named and replace(marker.named, images=named),
+        ledger=replace(marker.ledger, written=totals.records, rejected=dict(totals.rejected), left_out=left_out),
+        boxes=dict(totals.boxes) or None,
+        changes=dict(totals.changes),
+        input_bytes=totals.input_bytes,
+        output_bytes=sum(split.bytes for split in splits.values()),
+    )
+
+
+def _totals_of(checks: Sequence[ShardCheck]) -> RowTotals:
+    totals = RowTotals()
+    for each in filter(None, (check.totals for check in checks)):
+        totals.merge(each)
+    return totals
+
+
+def _compare_sums(marker: Marker, totals: RowTotals) -> Iterator[str]:
+    """Compares only sums: the rows count dropped boxes and images without boxes, but do not have all details."""
+    without = marker.images_without_boxes
+    if without is None:
+        return
+    if without.total != totals.bare:
+        yield f"images_without_boxes: {without.total} -> {totals.bare}"
+    for key, listed, boxes in (
+        ("dropped_boxes", marker.dropped_boxes or {}, totals.boxes_of_records),
+        ("images_without_boxes.dropped", without.dropped, totals.boxes_of_bare),
+    ):
+        sums = {reason: sum(counts.values()) for reason, counts in listed.items()}
+        yield from differences(sums, count_dropped(boxes), key)
+
+
+def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | None:
+    """The totals of `duplicates.jsonl`; None if it cannot be read, which is reported elsewhere."""
+    totals = {"same_bytes": SameBytes(), "look_alike": SameBytes(), "closest_apart": SameBytes()}
+    try:
+        with storage.open_to_read(storage.join(dataset.folder, DUPLICATES)) as lines:
+            for line in map(orjson.loads, lines):
+                totals[line["kind"]].add(line.get("count", 2), line["splits"], line["classes"])
+    except (OSError, *FORGED):
+        return None
+    if not marker.plan.settings.images.near_duplicates:
+        return DuplicateCounts(totals["same_bytes"], None)
+    found = marker.duplicates.look_alike
+    bits, complete = (found.bits, found.complete) if found else (0, False)
+    return DuplicateCounts(totals["same_bytes"], LookAlikes.of(totals["look_alike"], bits, complete))
+
+
+class MetadataCheck:
+    """Looks for metadata in all features that hold encoded images.
+
+    Attributes:
+        images: number of images that were read, by any thread.
+    """
+
+    def __init__(self, expected: Expectations) -> None:
+        """Checks the image features of a dataset, and all others whose values begin like an image."""
+        self._keys = expected.image_keys if expected.images_are_stated else ()
+        self._raw = not expected.image_keys
+        self.images = 0
+
+    def __call__(self, example: ParsedExample) -> Iterator[tuple[str, str]]:
+        """Yields the kind and the text of each problem with a record's images."""
+        for key, kind, values in example.items():
+            for data in values if kind == "bytes" else ():
+                file_format = sniff(data) or sniff_other(data)
+                if file_format in UNMISTAKABLE or (key in self._keys and data):
+                    self.images += 1
+                    if problem := _find_problem(data, file_format):
+                        yield "metadata", f"the image in {key} {problem}"
+
+    def conclude(self) -> Iterator[Finding]:
+        """Yields a finding if no record has an image, so that nothing was proved."""
+        if not self.images and not self._raw:
+            yield Finding("metadata", "no record has an encoded image, so metadata cannot be ruled out")
+
+
+def _find_problem(data: bytes, file_format: str | None) -> str:
+    if file_format not in STRIPPABLE:
+        return f"is {file_format or 'of an unknown format'}: metadata in this format cannot be ruled out"
+    try:
+        found = find_metadata(data, file_format)
+    except UnstrippableError as error:
+        return f"cannot be read to its end: {error}"
+    return f"has metadata: {', '.join(found)}" if found else ""
+
+
+def check_side_files(dataset: Dataset, marker: Marker) -> list[Finding]:
+    """The problems with the marker's companion files: first the missing ones, then the others, in its order.
+
+    A list of classes that contradicts the marker's labels is reported with the first line that differs. Other files are
+    checked by their digests, if the marker has them (`run.digests`).
+    """
+    found = in_parallel(lambda name: _check_side_file(dataset, marker, name), marker.files)
+    return sorted(filter(None, found), key=lambda finding: finding.kind != "missing")
+
+
+def _check_side_file(dataset: Dataset, marker: Marker, name: str) -> Finding | None:
+    path = storage.join(dataset.folder, name)
+    digest = (marker.run.digests or {}).get(name)
+    if storage.size_of(path) is None:
+        return Finding("missing", "the file is missing", name)
+    try:
+        if (forms := _label_maps(name, dataset.labels)) and (problem := _compare(storage.read_range(path), forms)):
+            return Finding("names", problem, name)
+        if digest is None or storage.digest_of(path) == digest:
+            return None
+    except OSError as error:
+        return Finding("unreadable", f"the file cannot be read: {(error.strerror or str(error)).lower()}", name)
+    if name in FOR_PEOPLE:
+        return Finding("edited", "the file was edited after the dataset was made", name)
+    changed = "the file has another sha256 than when the dataset was made: it was changed or damaged"
+    return Finding("sha256", changed, name)
+
+
+def _label_maps(name: str, labels: Mapping[str, int]) -> list[str]:
+    """The valid contents of a file that lists the classes; empty for other files."""
+    label_map = LabelMap(dict(labels))
+    if name == LABELS:
+        return [label_map.as_text("id:name"), label_map.as_text("name")]
+    if name == "label_map.pbtxt":
+        return [label_map.as_pbtxt()]
+    if name.endswith(f".{LABELS}"):
+        return ["".join(f"{each}\n" for each in tfds_names(labels))]
+    return []
+
+
+def _compare(content: bytes, forms: list[str]) -> str:
+    """Describes the first line that differs from the closest form; empty if one matches."""
+    text = content.decode("utf-8", "replace")
+    if text in forms:
+        return ""
+    lines = text.removesuffix("\n").split("\n") if text else []
+    pairs = [list(zip_longest(lines, form.removesuffix("\n").split("\n") if form else [])) for form in forms]
+    best = max(pairs, key=lambda form: sum(there == wanted for there, wanted in form))
+    number, (there, wanted) = next((item for item in enumerate(best, 1) if item[1][0] != item[1][1]), (0, ("", "")))
+    if not number:
+        return "the last line has no line end"
+    is_there = "is missing" if there is None else f"is {there!r:.80}"
+    says = "nothing more" if wanted is None else f"{wanted!r:.80}"
+    return f"line {number} {is_there} and recordmill.json says {says}"
+
+
+_SHOWN_DUPLICATES = 100
+_WORTH_PROCESSES = 2**28  # bytes; less is read in the time that processes take to start
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The result of verifying.
+
+    Attributes:
+        dataset: the verified dataset.
+        level: how thoroughly.
+        checks: file by file, in the dataset's order.
+        findings: those about each file, then those about the whole dataset.
+    """
+
+    dataset: Dataset
+    level: Level
+    checks: tuple[ShardCheck, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def records(self) -> int:
+        """The number of intact frames."""
+        return sum(check.records for check in self.checks)
+
+    @property
+    def bytes(self) -> int:
+        """The size of the files."""
+        return sum(check.bytes for check in self.checks)
+
+    @property
+    def failed(self) -> int:
+        """The number of findings that are not notes."""
+        return sum(not finding.is_note for finding in self.findings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "path": self.dataset.folder,
+            "kind": self.dataset.kind,
+            "level": self.level,
+            "files": len(self.checks),
+            "records": self.records,
+            "bytes": self.bytes,
+            "damages": self.failed,
+            "notes": len(self.findings) - self.failed,
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+
+def verify_dataset(
+    dataset: Dataset,
+    level: Level = "files",
+    threads: int = 0,
+    progress: Callable[[int], None] = lambda records: None,
+    no_metadata: bool = False,
+) -> Verification:
+    """Reads a dataset and compares it with its metadata.
+
+    Args:
+        dataset: of any kind.
+        level: `frames`: framing, both checksums, that every record is an Example, features' kinds, counts. `files`:
+            also sizes, digests, sidecars, companion files, missing and stale files, labels and class names,
+            images in several splits; the frames of a shard are not checked if its digest is the one in the marker
+            (`verify_shard`). `pixels`: also decodes every image.
+        threads: number of files to check at once; 0 for one per processor.
+        progress: called from any thread with the number of records since the last call.
+        no_metadata: whether images must have no metadata; if so, all records are read, at any level.
+
+    Returns:
+        The result; no content of a file makes this raise.
+    """
+    expected = expect(dataset)
+    count = min(threads or os.cpu_count() or 1, max(len(dataset.shards), 1))
+    metadata = MetadataCheck(expected) if no_metadata else None
+    size = sum(storage.size_of(shard.path) or 0 for shard in dataset.shards if _suits_process(shard, level))
+    use_processes = count > 1 and size >= _WORTH_PROCESSES and not metadata
+    with (
+        ShardWorkers(count) as workers,
+        ImageDecoders(expected.max_pixels, count) as decoders,
+        ThreadPoolExecutor(count) as pool,
+    ):
+
+        def check_images(example: ParsedExample) -> Iterator[tuple[str, str]]:
+            if level == "pixels":
+                yield check_pixels(expected, decoders, example)
+            if metadata:
+                yield from metadata(example)
+
+        def check(shard: Shard) -> ShardCheck:
+            if use_processes and _suits_process(shard, level):
+                return workers.verify(shard, expected, level, progress)
+            has_checks = level == "pixels" or metadata
+            return verify_shard(shard, expected, level, check_images if has_checks else None, progress)
+
+        checks = tuple(pool.map(check, dataset.shards))
+    findings = [finding for each in checks for finding in each.findings]
+    findings += metadata.conclude() if metadata else ()
+    if not dataset.features:
+        findings += _compare_kinds(checks)
+    if level != "frames" and dataset.whole:
+        if marker := dataset.marker:
+            findings += [*check_marker(dataset, marker, checks), *check_side_files(dataset, marker)]
+        findings += [
+            *_find_missing(dataset),
+            *_find_unlisted(dataset),
+            *_find_duplicates(checks, marker.unit if marker else "image"),
+        ]
+    return Verification(dataset, level, checks, tuple(findings))
+
+
+def _suits_process(shard: Shard, level: Level) -> bool:
+    """Whether a process saves time: for local files whose records are checked one by one, without decoding images."""
+    return storage.is_local(shard.path) and (level == "frames" or (level == "files" and not shard.sha256))
+
+
+def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
+    """Features whose kind differs from that in earlier files."""
+    first: dict[str, tuple[str, str]] = {}
+    for check in checks:
+        for key, (kind, record) in check.kinds.items():
+            known, shard = first.setdefault(key, (kind, check.shard.name))
+            if known != kind:
+                detail = f"feature {key} is {kind} here and {known} in {shard}"
+                yield Finding("feature", detail, check.shard.name, record)
+
+
+def _find_missing(dataset: Dataset) -> Iterator[Finding]:
+    """Shards that are missing according to the numbers in other shards' names."""
+    if dataset.kind != "files":
+        return
+    sets: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # by pattern, then by the count in it
+    for shard in dataset.shards:
+        if match := SHARD_NUMBER.search(shard.name):
+            sets[SHARD_NUMBER.sub("*", shard.name)][int(match["count"])].add(int(match["number"]))
+    for stem, numbers in sets.items():
+        count = max(numbers)
+        there = numbers[count]
+        first = 0 if 0 in there else 1
+        for number in sorted(set(range(first, first + count)) - there)[:_SHOWN_DUPLICATES]:
+            yield Finding("missing", f"shard {number} of {count} is missing", stem)
+        for other in sorted(numbers.keys() - {count}):
+            detail = f"{len(numbers[other])} files of a set of {other} are next to the set of {count}"
+            yield Finding("stale", f"{detail}: readers that use a glob read both", stem)
+
+
+def _find_unlisted(dataset: Dataset) -> Iterator[Finding]:
+    """Files that look like shards or sidecars, but that the dataset does not list."""
+    if dataset.kind == "files":
+        return
+    listed = {shard.name for shard in dataset.shards}
+    for shard in find_shards(dataset.folder):
+        if shard.name not in listed and not _is_in_a_dataset(dataset.folder, shard.name):
+            detail = "the dataset does not list this file: readers that use a glob read it too"
+            yield Finding("stale", detail, shard.name)
+    if dataset.marker:
+        sidecars = storage.join(dataset.folder, SIDECARS)
+        known = {shard.sidecar for shard in dataset.shards}
+        known |= {storage.join(dataset.folder, name) for name in dataset.marker.files}
+        for name in storage.folder_names(sidecars):
+            if storage.join(sidecars, name) not in known:
+                yield Finding("stale", "the dataset does not list this file among its sidecars", f"{SIDECARS}/{name}")
+
+
+def _is_in_a_dataset(folder: str, name: str) -> bool:
+    """Whether a file is in a subfolder that is a dataset of its own."""
+    parts = name.split("/")[:-1]
+    return any(storage.exists(storage.join(folder, *parts[: end + 1], MARKER)) for end in range(len(parts)))
+
+
+def _find_duplicates(checks: tuple[ShardCheck, ...], unit: str) -> Iterator[Finding]:
+    """Sources with the same bytes in several splits."""
+    places: dict[str, list[tuple[ShardCheck, str]]] = defaultdict(list)
+    seen = Counter(digest for check in checks for digest in check.keys_by_digest)
+    for check in checks:
+        for digest, key in check.keys_by_digest.items():
+            if seen[digest] > 1:
+                places[digest].append((check, key))
+    crossing = [found for found in places.values() if len({check.shard.split for check, _ in found}) > 1]
+    for found in crossing[:_SHOWN_DUPLICATES]:
+        places_of = " and ".join(f"{key} in {check.shard.split}" for check, key in found)
+        yield Finding("duplicate", f"one {unit} in several splits: {places_of}", found[0][0].shard.name)
+    if len(crossing) > _SHOWN_DUPLICATES:
+        yield Finding("duplicate", f"{len(crossing) - _SHOWN_DUPLICATES:,} further {unit}s are in several splits")

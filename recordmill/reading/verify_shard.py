@@ -1,0 +1,364 @@
+"""The verifier's findings; each is one line."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from google.protobuf.message import DecodeError
+
+from recordmill import storage
+from recordmill.reading.dataset import FORGED, Shard
+from recordmill.reading.example import DamagedExampleError, Expectations, NameProblems, ParsedExample, Profile
+from recordmill.schemas.dataset.side_files import SidecarRow
+from recordmill.schemas.dataset.totals import RowTotals
+from recordmill.schemas.digests import digest_record, find_images
+from recordmill.storage.dataset_files import parse_rows
+from recordmill.storage.tfrecord_file import FRAMING_BYTES, Damage, RecordFile, StoredFile
+
+KINDS: dict[str, str] = {
+    "length": "a record's length does not match its checksum",
+    "data": "a record's data do not match their checksum",
+    "cut": "the file ends inside a record, or a record claims more bytes than there are",
+    "zeros": "only zeros up to the end of the file",
+    "gzip": "the gzip stream around the records is damaged, truncated, or followed by other data",
+    "members": "several concatenated gzip streams",
+    "name": "the file is named `.gz` but is not compressed, or vice versa",
+    "empty": "the file has no records",
+    "example": "a record is not a `tf.train.Example`",
+    "feature": "a feature is missing, or has another kind or number of values than declared",
+    "count": "the file has more or fewer records than the dataset says",
+    "missing": "a file is missing that the dataset lists, or that the numbers in other files' names imply",
+    "unreadable": "a file cannot be read",
+    "stale": "a file looks like a shard, but belongs to another set or to none",
+    "size": "a file has more or fewer bytes than the dataset says",
+    "sha256": "a file or an encoded image does not match its digest",
+    "edited": "a file for people (`README.md`, `croissant.json`, `report.html`) was edited",
+    "sidecar": "a sidecar's rows do not match the records",
+    "label": "a label is not one of the dataset's ids",
+    "names": "a class has another name or id in a list of classes, a sidecar or a record than in `recordmill.json`",
+    "marker": "`recordmill.json` contradicts the files, the sidecars or its own settings",
+    "duplicate": "one image is in several splits",
+    "pixels": "an image cannot be decoded, or has another size than its record says",
+    "excluded": "an image that `--absent` names is still there",
+    "metadata": "an image has metadata, or may have some, and `--no-metadata` was given",
+    "more": "further findings in a file that has too many to list",
+}
+"""Every kind of finding."""
+
+NOTES = frozenset({"members", "edited", "duplicate"})
+"""Kinds reported, but not as failures: readers tolerate them, people may edit the file, or the input has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One problem.
+
+    Attributes:
+        kind: one of `KINDS`.
+        detail: the problem, in a few words.
+        shard: the file's name below the dataset's folder.
+        record: the record's number in its file, from 0; after damage, only a count unless a sidecar has the number.
+        offset: the byte at which its frame begins, in the unpacked file.
+        source: the key of the source file, if a sidecar has it.
+    """
+
+    kind: str
+    detail: str
+    shard: str = ""
+    record: int | None = None
+    offset: int | None = None
+    source: str = ""
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it is reported, but not as a failure."""
+        return self.kind in NOTES
+
+    def __str__(self) -> str:
+        """The line: shard, record, byte, source, and problem."""
+        place = self.shard
+        if self.record is not None:
+            place += f", record {self.record:,}"
+        if self.offset is not None:
+            place += f" at byte {self.offset:,}"
+        if self.source:
+            place += f" ({self.source})"
+        return f"{place}: {self.detail}" if place else self.detail
+
+
+Level = Literal["frames", "files", "pixels"]
+LEVELS: tuple[Level, ...] = ("frames", "files", "pixels")
+
+MOST_FINDINGS = 1_000
+"""The most findings reported per file; further ones are only counted."""
+
+_REPORTED_EVERY = 256  # records
+
+ImageCheck = Callable[[ParsedExample], Iterable[tuple[str, str]]]
+"""Yields the kind and the text of each problem with a record's images."""
+
+
+@dataclass(slots=True)
+class ShardCheck:
+    """The result for one file.
+
+    Attributes:
+        shard: the file.
+        level: how thoroughly it was checked.
+        records: number of intact frames.
+        damages: number of places where a frame was expected and not found.
+        bytes: size of the file.
+        kinds: the kind of each feature by key, with the number of the first record that has it.
+        findings: the problems, in the file's order.
+        hidden: number of findings beyond `MOST_FINDINGS`.
+        totals: totals of the sidecar's rows, for Recordmill's shards above level `frames`; None if the sidecar does not
+            have the digest in the marker.
+        keys_by_digest: keys by the source's sha256, for Recordmill's shards above level `frames`.
+    """
+
+    shard: Shard
+    level: Level = "frames"
+    records: int = 0
+    damages: int = 0
+    bytes: int = 0
+    kinds: dict[str, tuple[str, int]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    hidden: int = 0
+    totals: RowTotals | None = None
+    keys_by_digest: dict[str, str] = field(default_factory=dict)
+
+    def add(
+        self, kind: str, detail: str, record: int | None = None, offset: int | None = None, source: str = ""
+    ) -> None:
+        """Adds one finding."""
+        if len(self.findings) < MOST_FINDINGS:
+            self.findings.append(Finding(kind, detail, self.shard.name, record, offset, source))
+        else:
+            self.hidden += 1
+
+
+class _Reader:
+    """Checks one file, and reads its sidecar when it is first needed.
+
+    Attributes:
+        totals: totals of the sidecar's rows, including those of rejected references; None if the rows are malformed.
+        sidecar_sha256: hex digest of the sidecar; the empty string until it is read, or if it cannot be read.
+    """
+
+    def __init__(self, stored: StoredFile, check: ShardCheck, expected: Expectations) -> None:
+        self._stored, self._check, self._expected = stored, check, expected
+        self._records = RecordFile(stored)
+        self._images = find_images((key, each.field) for key, each in expected.features.items())
+        self._by_offset: dict[int, int] = {}
+        self.sidecar_sha256 = ""
+        self.totals: RowTotals | None = None
+
+    @cached_property
+    def rows(self) -> list[SidecarRow]:
+        """The records' rows, in order; if the sidecar cannot be read, there are none, and a finding is added."""
+        if not (sidecar := self._check.shard.sidecar):
+            return []
+        try:
+            content = storage.read_range(sidecar)
+            everything = list(parse_rows(content.splitlines()))
+            rows = [row for row in everything if isinstance(row, SidecarRow)]
+            self._by_offset = {row.offset: number for number, row in enumerate(rows)}
+        except FileNotFoundError:
+            self._check.add("missing", f"the sidecar is missing ({sidecar})")
+            return []
+        except (OSError, *FORGED) as error:
+            self._check.add("sidecar", f"the sidecar cannot be read: {error} ({sidecar})")
+            return []
+        with suppress(*FORGED):
+            self.totals = RowTotals.of(everything, self._check.shard.split)
+        self.sidecar_sha256 = hashlib.sha256(content).hexdigest()
+        return rows
+
+    def is_as_written(self) -> bool:
+        """Whether the file and its sidecar are, byte for byte, those that were read back after writing.
+
+        The number of records, the classes and their ids are in the marker, not in the shard; the sidecar's rows must
+        match them, too.
+        """
+        shard, ids = self._check.shard, self._expected.label_ids
+        if not shard.sha256 or self._stored.size != shard.bytes or self._stored.sha256() != shard.sha256:
+            return False
+        rows = self.rows
+        if self.sidecar_sha256 != shard.sidecar_sha256 or len(rows) != shard.records:
+            return False
+        if ids and not {label for row in rows if isinstance(label := row.label, int)} <= ids:
+            return False
+        return not any(map(self._expected.judge_row, rows))
+
+    def check_records(self, check_images: ImageCheck | None, progress: Callable[[int], None]) -> None:
+        """Checks every record, then the whole file against the metadata."""
+        check, expected = self._check, self._expected
+        classes = expected if check.level != "frames" else replace(expected, label_ids=frozenset(), class_ids={})
+        names = NameProblems()
+        judged: dict[Profile, str] = {}
+        offsets: list[int] = []
+        end = 0
+
+        for number, (offset, data) in enumerate(self._records):
+            if isinstance(data, Damage):
+                check.damages += 1
+                self._report([(data.kind, data.detail)], number, offset)
+                continue
+            offsets.append(offset)
+            end = offset + len(data) + FRAMING_BYTES
+            self._report([("sidecar", self._compare_with_row(offset, data))], number, offset)
+            try:
+                example = ParsedExample(data)
+            except DamagedExampleError as error:
+                self._report([("example", str(error))], number, offset)
+                continue
+            profile = example.profile
+            if profile not in judged:
+                judged[profile] = expected.judge(profile) or _compare_kinds(profile, check, number)
+            self._report([("feature", judged[profile]), ("label", classes.judge_labels(example))], number, offset)
+            if check_images:
+                self._report(check_images(example), number, offset)
+            for problem in classes.judge_names(example):
+                names.add(problem, number, offset)
+            if not len(offsets) % _REPORTED_EVERY:
+                progress(_REPORTED_EVERY)
+        for problem, place in names:
+            self._report([("names", problem)], *place)
+        progress(len(offsets) % _REPORTED_EVERY)
+        check.records = len(offsets)
+        self.judge_file()
+        self._compare_count(end)
+        if check.level != "frames":
+            self._compare_with_marker(offsets)
+            self._compare_names()
+
+    def _report(self, problems: Iterable[tuple[str, str]], number: int, offset: int) -> None:
+        for kind, problem in problems:
+            if problem:
+                self._check.add(kind, problem, *self._place(offset, number))
+
+    def _place(self, offset: int, counted: int) -> tuple[int, int, str]:
+        """The number of the record at an offset (`counted` if no row has it), the offset, and its source's key."""
+        rows = self.rows
+        number = self._by_offset.get(offset)
+        return (counted, offset, "") if number is None else (number, offset, str(rows[number].key))
+
+    def _compare_with_row(self, offset: int, record: memoryview) -> str:
+        """The problem if a record does not match its row, above level `frames`; else the empty string."""
+        rows = self.rows if self._check.level != "frames" else []
+        number = self._by_offset.get(offset) if rows else None
+        row = None if number is None else rows[number]
+        if row is None or row.record is None:
+            return ""
+        with suppress(DecodeError, ValueError):
+            if digest_record(bytes(record), self._images if row.rest else {}) == row.record:
+                return ""
+        return "the record is not the one that its row in the sidecar describes"
+
+    def judge_file(self) -> None:
+        """Checks properties of the whole file."""
+        check, members = self._check, self._records.members
+        packed, name = self._records.compression == "gzip", check.shard.name
+        if not check.bytes:
+            check.add("empty", "the file is empty: 0 bytes")
+        elif not check.records and not check.findings:
+            check.add("empty", "the file has no records")
+        if check.bytes and packed != name.lower().endswith((".gz", ".gzip")):
+            is_packed, named = ("", "its name does not say so") if packed else ("not ", "its name says gzip")
+            check.add("name", f"the file is {is_packed}gzip and {named}: readers that trust the name fail")
+        if members > 1:
+            check.add("members", f"{members} concatenated gzip streams, all read")
+
+    def _compare_count(self, end: int) -> None:
+        """Compares the counts; a file truncated after a record ends where the first missing one began."""
+        check = self._check
+        expected, there = check.shard.records, check.records
+        if expected is not None and expected not in (there, there + check.damages):
+            place = self._place(end, there) if there < expected and not check.damages else ()
+            check.add("count", f"expected {expected:,} records, found {there:,}", *place)
+
+    def _compare_with_marker(self, offsets: list[int]) -> None:
+        """Compares the sizes and digests of the file and its sidecar; damage is not reported twice."""
+        check, shard = self._check, self._check.shard
+        if not check.damages:
+            if shard.bytes is not None and shard.bytes != self._stored.size:
+                check.add("size", f"expected {shard.bytes:,} bytes, found {self._stored.size:,}")
+            elif shard.sha256 and (digest := self._stored.sha256()) != shard.sha256:
+                check.add("sha256", f"the file has the sha256 {digest}, another than recordmill.json says")
+        rows = self.rows
+        if self.sidecar_sha256 and self.sidecar_sha256 != shard.sidecar_sha256:
+            check.add("sha256", f"the sidecar has another sha256 than recordmill.json says ({shard.sidecar})")
+        elif self.sidecar_sha256 and not check.damages and [row.offset for row in rows] != offsets:
+            check.add("sidecar", f"the sidecar's {len(rows):,} rows do not match the records ({shard.sidecar})")
+
+    def _compare_names(self) -> None:
+        """Compares the classes of the sidecar's rows with the marker's, unless the records have the same problem."""
+        if not any(finding.kind in ("label", "names") for finding in self._check.findings):
+            names = NameProblems()
+            for number, row in enumerate(self.rows):
+                names.add(self._expected.judge_row(row), number, row.offset, str(row.key))
+            for problem, place in names:
+                self._check.add("names", problem, *place)
+
+
+def verify_shard(
+    shard: Shard,
+    expected: Expectations,
+    level: Level,
+    check_images: ImageCheck | None = None,
+    progress: Callable[[int], None] = lambda records: None,
+) -> ShardCheck:
+    """Reads one file from its first byte to its last.
+
+    At level `files`, the records of a Recordmill shard are not checked one by one if the shard and its sidecar have
+    the SHA-256 in the marker: their frames and checksums were read back when the shard was written. If a digest
+    differs or is missing, all records are checked to find the damaged ones.
+
+    Args:
+        shard: the file and its metadata.
+        expected: the expectations for its records.
+        level: how thoroughly to check; see `verify_dataset`.
+        check_images: decodes images (at level `pixels`) or looks for metadata. If given, all records are read.
+        progress: called repeatedly with the number of records since the last call.
+
+    Returns:
+        The findings; no content of a file makes this raise.
+    """
+    check = ShardCheck(shard, level)
+    try:
+        with StoredFile(shard.path, digest=level != "frames" and bool(shard.sha256)) as stored:
+            check.bytes = stored.size
+            reader = _Reader(stored, check, expected)
+            if level == "files" and check_images is None and reader.is_as_written():
+                check.records = len(reader.rows)
+                progress(check.records)
+                reader.judge_file()
+            else:
+                reader.check_records(check_images, progress)
+            if level != "frames":
+                check.keys_by_digest = {row.sha256: row.key for row in reader.rows if row.sha256}
+                if reader.sidecar_sha256 and reader.sidecar_sha256 == shard.sidecar_sha256:
+                    check.totals = reader.totals
+                    if check.totals is None:
+                        check.add("sidecar", f"the sidecar's rows are malformed ({shard.sidecar})")
+    except FileNotFoundError:
+        check.add("missing", "the file is missing")
+    except OSError as error:
+        check.add("unreadable", f"the file cannot be read: {(error.strerror or str(error)).lower()}")
+    if check.hidden:
+        check.findings.append(Finding("more", f"{check.hidden:,} further findings in this file", shard.name))
+    return check
+
+
+def _compare_kinds(profile: Profile, check: ShardCheck, number: int) -> str:
+    """Finds a key whose kind differs from earlier records; a feature without values may have any."""
+    for key, kind, _ in profile:
+        if kind is None:
+            continue
+        first, there = check.kinds.setdefault(key, (kind, number))
+        if first != kind:
+            return f"feature {key} is {kind} and is {first} in record {there:,}"
+    return ""

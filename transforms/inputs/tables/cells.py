@@ -99,7 +99,7 @@ def _parse_decimal(text: str) -> float | None:
 
 
 def _only(kind: type) -> Callable[[Any], Any]:
-    """Converts cells of exactly this type: a truth value is no integer."""
+    """Converts cells of exactly this type: a truth value is not an integer."""
     return lambda cell: cell if type(cell) is kind else None
 
 

@@ -189,9 +189,8 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
     """
     for what, path in (("output", output), *(("input", each.path) for each in inputs)):
         _check_client(what, path)
+    check_local_inputs(inputs)
     for path in (each.path for each in inputs):
-        if storage.is_local(path):
-            _check_local_input(path)
         if _is_inside(output, path):
             raise RecordmillError(
                 f"the output {output} is inside the input {path} and would become part of it: "
@@ -239,11 +238,17 @@ def check_summary(path: str | None, output: str | None) -> None:
         raise RecordmillError(f"the summary {path} cannot be written: there is no folder {folder}")
 
 
-def _check_local_input(path: str) -> None:
-    if not os.path.exists(path):
-        raise RecordmillError(f"the input {path} does not exist: check the path")
-    if not os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)):
-        raise RecordmillError(f"the input {path} cannot be read: check its permissions")
+def check_local_inputs(inputs: Sequence[Input]) -> None:
+    """Checks that inputs on this machine exist and can be read.
+
+    Raises:
+        RecordmillError: one does not, or cannot.
+    """
+    for path in (each.path for each in inputs if storage.is_local(each.path)):
+        if not os.path.exists(path):
+            raise RecordmillError(f"the input {path} does not exist: check the path")
+        if not os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)):
+            raise RecordmillError(f"the input {path} cannot be read: check its permissions")
 
 
 def _check_local_output(output: str) -> None:

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from recordmill import storage
 from recordmill.pipeline.configuration.config import COMMENT, iter_overrides
+from recordmill.pipeline.configuration.preflight import check_local_inputs
 from recordmill.pipeline.configuration.setting_errors import as_yaml
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import format_count, printable, show_names
@@ -97,7 +98,9 @@ class LayoutFinder:
 
         Raises:
             UsageError: the user must choose between layouts, or give more settings.
+            RecordmillError: an input does not exist, so that its files cannot say which settings there are.
         """
+        check_local_inputs(self._inputs)
         source = _part(written, "source")
         kinds = [source["kind"]] if "kind" in source else _kinds_with(source)
         found: list[tuple[Input, Recognised]] = []

@@ -14,6 +14,12 @@ def test_a_missing_input(convert, earlier, tmp_path):
     assert convert(missing).answer == (1, f"the input {missing} does not exist: check the path")
 
 
+def test_a_missing_input_is_named_before_settings_that_only_its_files_explain(convert, tmp_path):
+    missing = tmp_path / "missing"
+    answer = convert(missing, settings={"source.columns.uri": "path"}).answer
+    assert answer == (1, f"the input {missing} does not exist: check the path")
+
+
 def test_no_output(photos, spawn):
     process = spawn(f"--input={photos}")
     stdout, stderr = process.communicate()

@@ -374,7 +374,7 @@ def test_an_input_that_cannot_be_looked_at_is_left_to_the_job(monkeypatch, fill_
         raise PermissionError(13, "denied")
 
     monkeypatch.setattr("recordmill.pipeline.configuration.recognise_layout.look_at_input", refuse)
-    assert fill_in({}, {"seed": 1})[0] == {"seed": 1}
+    assert fill_in({"in/1.jpg": b""}, {"seed": 1})[0] == {"seed": 1}
 
 
 def test_one_folder_around_split_folders_is_named(fill_in):

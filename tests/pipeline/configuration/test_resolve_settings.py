@@ -76,7 +76,7 @@ def test_impossible_settings_raise_and_name_their_key(build, message):
 
 
 def test_a_format_that_cannot_be_decoded_here_is_refused(monkeypatch):
-    monkeypatch.setattr("recordmill.imaging.pixels.find_spec", lambda name: None)
+    monkeypatch.setattr("recordmill.imaging.pillow_decode.find_spec", lambda name: None)
     message = "images.formats: HEIC needs pillow-heif, which is not installed: pip install '.[heic]' in a clone"
     with pytest.raises(ValueError, match=re.escape(message)):
         make_settings(images=ImageSettings(formats=("JPEG", "HEIC")))

@@ -179,9 +179,13 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         yield "also written", f"{output}/recordmill.json (metadata), labels.txt, config.yaml, sidecars/{listed}"
 
 
+def _show_minutes(minutes: float) -> str:
+    return f"{60 * minutes:.1f} s" if minutes < 1 else f"{minutes:,.1f} minutes"
+
+
 _PRICED: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "cpu_seconds": ("CPU", "{:,.1f} s".format),
-    "minutes": ("time on this machine", "{:,.2f} minutes".format),
+    "minutes": ("time on this machine", _show_minutes),
     "memory": ("memory", format_size),
     "bytes_read": ("read", format_size),
     "bytes_shuffled": ("shuffled", format_size),

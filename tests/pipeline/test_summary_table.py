@@ -133,9 +133,19 @@ def test_a_plan_names_its_price():
         line for line in shown(Outcome("planned", "", 0, "", {"price": {"predicted": PRICE}})) if "price" in line
     ]
     assert line == (
-        "price CPU: about 12.3 s, time on this machine: about 0.25 minutes, memory: about 400.0 MiB, "
+        "price CPU: about 12.3 s, time on this machine: about 15.0 s, memory: about 400.0 MiB, "
         "read: about 3.0 GiB, shuffled: about 1.0 MiB, written: about 1.0 GiB"
     )
+
+
+@pytest.mark.parametrize(
+    ("minutes", "shown_as"),
+    [(0.001, "0.1 s"), (0.06, "3.6 s"), (0.999, "59.9 s"), (1, "1.0 minutes"), (90, "90.0 minutes"), (1e4, "10,000.0")],
+)
+def test_short_times_are_in_seconds(minutes, shown_as):
+    price = {"predicted": {**PRICE, "minutes": minutes}}
+    (line,) = [line for line in shown(Outcome("planned", "", 0, "", {"price": price})) if "price" in line]
+    assert f"time on this machine: about {shown_as}" in line
 
 
 def test_a_run_shows_how_wrong_its_price_was():

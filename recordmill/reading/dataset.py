@@ -42,7 +42,7 @@ from recordmill.storage.tfrecord_file import (
     looks_like_shard,
 )
 
-FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError)
+FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, OverflowError, TypeError, ValueError)
 """Errors that reading a row may raise if Recordmill did not write it."""
 
 

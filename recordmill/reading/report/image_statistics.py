@@ -154,6 +154,8 @@ def _count_sizes(found: ImageStatistics, rows: list[SidecarRow]) -> None:
         return
     widths = np.array([row.width for row in rows], np.int64)
     heights = np.array([row.height for row in rows], np.int64)
+    if min(widths.min(), heights.min()) < 1:
+        raise ValueError("a row of a sidecar has a side of less than one pixel")
     found.images += len(rows)
     found.channels.update(row.channels or 0 for row in rows)
     for size, count in Counter(zip(widths.tolist(), heights.tolist(), strict=True)).items():
@@ -161,7 +163,7 @@ def _count_sizes(found: ImageStatistics, rows: list[SidecarRow]) -> None:
             found.sizes[size] += count
     np.add.at(found.sides, (_bin(widths, SIDE_BINS), _bin(heights, SIDE_BINS)), 1)
     found.aspects += np.bincount(bin_aspects(widths / heights), minlength=ASPECT_BINS)
-    sizes = np.array([row.bytes for row in rows], np.float64)
+    sizes = np.array([row.bytes for row in rows], np.int64)
     found.file_bytes += np.bincount(_bin(sizes, BYTE_BINS, 2), minlength=BYTE_BINS)
     pixels = widths * heights
     found.pixels += int(pixels.sum())
@@ -316,7 +318,9 @@ def gather_values(dataset: Dataset) -> StoredValues:
             column.add(example.values(column.feature.key) or ())
         if has_boxes:
             left, top, right, bottom = read_boxes(example, keys).T
-            np.add.at(found.areas, _bin((bottom - top) * (right - left) * 2.0**AREA_BINS, AREA_BINS, 1), 1)
+            with np.errstate(invalid="ignore", over="ignore"):
+                areas = (bottom - top) * (right - left)
+            np.add.at(found.areas, _bin(areas[np.isfinite(areas)] * 2.0**AREA_BINS, AREA_BINS, 1), 1)
         found.records += 1
     return found
 

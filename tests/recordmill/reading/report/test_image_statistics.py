@@ -1,4 +1,5 @@
 import json
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sidecar_lines import rejected, written
 
-from recordmill.reading.dataset import Shard
+from recordmill.reading.dataset import FORGED, Shard
 from recordmill.reading.report import image_statistics as statistics
 from recordmill.reading.report.image_statistics import ASPECT_BINS, BINS_PER_DOUBLING, bin_aspects, gather_statistics
 
@@ -53,6 +54,14 @@ def test_the_totals_are_exact(sidecar, monkeypatch, chunk):
         ("test", "d"): ("test", "d"),
         ("train", "b"): ("train", "b"),
     }
+
+
+@pytest.mark.parametrize(
+    "forged", [{"height": -3}, {"width": 0.5}, {"height": 2**63}, {"bytes": None}, {"bytes": 2**63}, {"width": "w"}]
+)
+def test_a_forged_row_is_an_error_instead_of_a_warning(sidecar, forged):
+    with warnings.catch_warnings(action="error"), pytest.raises(FORGED):
+        gather_statistics([sidecar([written("a", width=8, height=6) | forged])], {})
 
 
 def test_images_are_counted_by_their_boxes(sidecar):

@@ -1,4 +1,5 @@
 import re
+import warnings
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -84,6 +85,15 @@ def test_boxes_by_their_share_of_the_image(staged, convention):
     assert {int(at): int(found.areas[at]) for at in np.flatnonzero(found.areas)} == {0: 1, 18: 1, 19: 1}
     assert found.records == 2
     assert gather_values(replace(dataset, marker=make_marker())).records == 0
+
+
+def test_boxes_that_are_not_numbers_are_left_out_without_a_warning(staged):
+    far, nan = float("inf"), float("nan")
+    sides = {"ymin": [0.0, far, 0.0, 0.0], "xmin": [nan, 0.0, 0.0, 0.0], "ymax": [1.0, far, far, 1.0]}
+    settings = make_settings(convention="tf_object_detection")
+    dataset = staged(settings, [[{**sides, "xmax": [1.0, 1.0, 0.0, 1.0]}]], boxes={"listed": 4})
+    with warnings.catch_warnings(action="error"):
+        assert int(gather_values(dataset).areas.sum()) == 1
 
 
 def test_boxes_without_one_of_their_sides_are_left_out(staged):

@@ -168,7 +168,8 @@ class Geometry:
 def read_geometry(data: bytes, image: PreparedImage, settings: ImageSettings) -> Geometry:
     """The geometry of a prepared image.
 
-    A JPEG's header is read again; any other file is loaded again, since its metadata may follow the pixels.
+    A JPEG's header is read again. Any other file is loaded, unless it was for this image: its metadata may follow the
+    pixels.
 
     Args:
         data: the source's bytes.
@@ -178,12 +179,11 @@ def read_geometry(data: bytes, image: PreparedImage, settings: ImageSettings) ->
     file_format = accepted_format(data, settings)
     if file_format == "JPEG":
         header = read_jpeg_header(data)
-        size, orientation = (header.width, header.height), header.orientation
+        source = header.width, header.height, header.orientation
     else:
-        loaded = load_image(open_image(data, file_format), file_format)
-        size, orientation = loaded.image.size, loaded.orientation
+        source = image.source or load_image(open_image(data, file_format), file_format).source
     resize = settings.resize if "resized" in image.changes else None
-    return Geometry(size, orientation, "rotated" in image.changes, resize, (image.width, image.height))
+    return Geometry(source[:2], source[2], "rotated" in image.changes, resize, (image.width, image.height))
 
 
 def turn_box(box: Box, orientation: int) -> Box:

@@ -180,6 +180,11 @@ class Loaded:
     icc_profile: bytes | None
     changes: frozenset[str]
 
+    @property
+    def source(self) -> tuple[int, int, int]:
+        """Width, height and orientation."""
+        return (*self.image.size, self.orientation)
+
 
 def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
     """Reads the header; `.size`, `.mode` and `.info` are known then, and no pixels are allocated.

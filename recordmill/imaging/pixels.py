@@ -255,6 +255,7 @@ class PreparedImage:
         raster: the decoded pixels after all changes except re-encoding; None if they were not requested.
         sha256: of `encoded`, in hex, if it is known; else the empty string.
         has_position: whether the metadata in `encoded` has a GPS position.
+        source: width, height and orientation of the file as Pillow loaded it; None if it was not loaded.
     """
 
     encoded: bytes
@@ -269,3 +270,4 @@ class PreparedImage:
     raster: Raster | None = field(default=None, compare=False, repr=False)
     sha256: str = field(default="", compare=False)
     has_position: bool = False
+    source: tuple[int, int, int] | None = field(default=None, compare=False)

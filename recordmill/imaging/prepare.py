@@ -219,22 +219,27 @@ class _Preparation:
         raster = to_raster(image)
         passes = settings.reencoding == "when_needed" and stored_format(settings) == file_format == "PNG"
         fits = not changes and _decodes_alike(loaded, file_format) and channels == len(image.getbands())
+        copied = None
         if passes and fits and is_sound_png(data):
             shape = (image.height, image.width, channels)
-            if copied := self._copy(data, file_format, shape, 1, _has_position(data, file_format, opened)):
-                return self._measure(copied, raster, raster, pixels)
-        return self._encode(raster, changes, header, pixels)
+            copied = self._copy(data, file_format, shape, 1, _has_position(data, file_format, opened))
+        if copied:
+            prepared = self._measure(copied, raster, raster, pixels)
+        else:
+            prepared = self._encode(raster, changes, header, pixels)
+        prepared.source = loaded.source
+        return prepared
 
     def _copy_with_pillow(self, data: bytes, file_format: str, opened: ImageFile.ImageFile) -> PreparedImage:
         """The stored form of an opened image with `reencode: never`."""
         settings, (width, height), channels = self.settings, opened.size, count_encoded_channels(opened)
         late = file_format == "PNG" and settings.metadata == "orientation"  # a PNG may have it after the pixels
-        shown = read = pixels = None
+        shown = read = pixels = source = None
         if settings.check == "header" and not self.keep_pixels and not late:
             orientation = read_orientation(opened)
         else:
             loaded = load_image(opened, file_format)
-            orientation = loaded.orientation
+            orientation, source = loaded.orientation, loaded.source
             pixels = digest_pixels(loaded.image, orientation)
             if file_format == "PNG" and not is_sound_png(data):
                 problem = "PNG: damaged, although Pillow decodes it, and reencode is never"
@@ -246,6 +251,7 @@ class _Preparation:
         located = _has_position(data, file_format, opened)
         copied = self._copy(data, file_format, (height, width, channels), orientation, located)
         assert copied is not None  # it raises with `reencode: never`
+        copied.source = source
         return self._measure(copied, shown, read, pixels)
 
     def _transform(self, image: Image.Image, orientation: int, target: Size) -> tuple[Image.Image, set[str]]:

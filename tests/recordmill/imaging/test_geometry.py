@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from recordmill.imaging import ImageSettings, Resize, prepare_image
+from recordmill.imaging import geometry as geometry_module
 from recordmill.imaging.geometry import read_geometry
 
 WIDTH, HEIGHT = 240, 160
@@ -85,3 +86,13 @@ def test_an_area_shrinks_as_the_pixels_do(resize, scale):
     data = draw(1, "JPEG")
     settings = ImageSettings(resize=resize)
     assert read_geometry(data, prepare_image(data, settings), settings).area_scale == pytest.approx(scale)
+
+
+@pytest.mark.parametrize("reencode", ["when_needed", "never"])
+def test_an_image_is_not_decoded_again_for_its_boxes(reencode, monkeypatch):
+    data = draw(6, "PNG")
+    settings = ImageSettings(reencode=reencode)
+    image = prepare_image(data, settings)
+    expected = read_geometry(data, replace(image, source=None), settings)
+    monkeypatch.setattr(geometry_module, "load_image", None)
+    assert read_geometry(data, image, settings) == expected

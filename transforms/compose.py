@@ -19,8 +19,7 @@ from recordmill.schemas.digests import digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage.tfrecord_file import read_back
 from recordmill.transforms.convert_shards import GatherReports
 from recordmill.transforms.plan_shards import ShuffleReferences

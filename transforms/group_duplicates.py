@@ -25,8 +25,7 @@ from recordmill.schemas.formatting import show_names
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import RecordCoder, ReferenceBatch
 from recordmill.schemas.rejection import Exclusions, Rejected
-from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.publishing.duplicates import are_distinctive, find_near_pairs
 from recordmill.transforms.records.convert_image import reencode_image

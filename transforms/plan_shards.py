@@ -27,8 +27,7 @@ from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
-from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
-from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, Recipe, explain_unstored_boxes
 from recordmill.storage.tfrecord_file import FRAMING_BYTES
 from recordmill.transforms.planning.plan import (
     Plan,

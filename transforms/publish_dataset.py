@@ -17,8 +17,7 @@ from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, S
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals
 from recordmill.schemas.errors import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, Outcome
 from recordmill.schemas.formatting import format_count, show_names
-from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage.dataset_files import (
     find_marker,
     find_pointer,

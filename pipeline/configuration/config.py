@@ -22,8 +22,7 @@ from recordmill.pipeline.configuration.setting_errors import (
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.features import INT64_MAX
 from recordmill.schemas.settings.custom_convention import CustomConvention
-from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.inputs.sources import load_source, source_names
 
 AUTO = "auto"

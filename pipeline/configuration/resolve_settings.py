@@ -21,8 +21,13 @@ from recordmill.schemas.image_ref import CARRIED, ImageRef
 from recordmill.schemas.rejection import Exclusions
 from recordmill.schemas.setting_fields import leave_out_added
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
-from recordmill.schemas.settings.dataset import DatasetSettings, Recipe, as_yaml_dict
-from recordmill.schemas.settings.example_layout import ExampleLayout, explain_unstored_boxes
+from recordmill.schemas.settings.dataset import (
+    DatasetSettings,
+    ExampleLayout,
+    Recipe,
+    as_yaml_dict,
+    explain_unstored_boxes,
+)
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.storage.dataset_files import find_marker, version_names

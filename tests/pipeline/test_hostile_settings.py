@@ -19,8 +19,7 @@ from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.custom_convention import CustomConvention
-from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.inputs.sources import load_source, source_names
 
 

@@ -18,7 +18,7 @@ from recordmill.imaging import ImageSettings
 from recordmill.schemas.features import parse_example
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.transforms import convert_shards
 from recordmill.transforms.convert_shards import ConvertShards, _ConvertShard
 from recordmill.transforms.planning.plan import Plan, ReusableDataset

@@ -25,8 +25,7 @@ from recordmill.schemas.dataset.totals import FinishedShards
 from recordmill.schemas.digests import version_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.settings.dataset import RejectionLimits, ShardSettings, SplitSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import ExampleLayout, RejectionLimits, ShardSettings, SplitSettings
 from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms import publish_dataset
 from recordmill.transforms.claim_output import settle_action

@@ -20,8 +20,7 @@ from recordmill.schemas.errors import Price
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.label_map import LabelMap, build_label_map, is_integer_label
-from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, Recipe
 from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, split_of
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders

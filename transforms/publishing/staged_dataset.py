@@ -56,8 +56,7 @@ from recordmill.schemas.dataset.side_files import RejectedFile, RejectedRow, Rem
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals, RowTotals, ShardReport
 from recordmill.schemas.errors import ComparedPrice
 from recordmill.schemas.features import Feature, feature_schema
-from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage import check_targets, digest_of, force_to_disk, map_each, move_files
 from recordmill.storage.dataset_files import (
     DamagedMarkerError,

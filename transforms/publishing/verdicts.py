@@ -27,8 +27,7 @@ from recordmill.schemas.features import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.formatting import format_count, most_frequent, show_names
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import OF_WHOLE_FILES, WHILE_CONVERTED
-from recordmill.schemas.settings.dataset import Contract, DatasetSettings, ImageLimits, LossLimits
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import Contract, DatasetSettings, ExampleLayout, ImageLimits, LossLimits
 from recordmill.transforms.planning.summary import MOST_NUMBERED, Summary
 
 _REMEDIES = {

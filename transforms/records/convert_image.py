@@ -20,8 +20,7 @@ from recordmill.schemas.digests import digest_parts
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, Pixels, count_boxes
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import Exclusions, LeftOut, Rejected
-from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
 from recordmill.transforms.records.earlier_datasets import EarlierRecord
 from recordmill.transforms.records.image_functions import check_kept, compute_features, make_hooks

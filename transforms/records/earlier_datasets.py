@@ -44,7 +44,7 @@ from recordmill.schemas.errors import LoadError
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import LeftOut, Rejected
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
 from recordmill.storage.tfrecord_file import HEADER_BYTES, GzipBytes, StoredFile
 from recordmill.transforms.planning.plan import ReusableDataset

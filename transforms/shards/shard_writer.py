@@ -14,8 +14,7 @@ from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.digests import order_of, source_digest_of
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage.dataset_files import find_marker, shard_path, staging_folder
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.runs import RunSettings

@@ -10,8 +10,7 @@ from recordmill.schemas.features import RECORD_FIELDS, encode_example, parse_exa
 from recordmill.schemas.image_ref import ImageRef, boxes_of
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature, FeatureFunction
-from recordmill.schemas.settings.dataset import DatasetSettings, ShardSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, ShardSettings
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels

@@ -8,8 +8,7 @@ from make_settings import make_settings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature, FeatureFunction
-from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import ExampleLayout, ShardSettings, SplitSettings
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.source import Input
 from recordmill.transforms.inputs.sources import Source

@@ -2,8 +2,7 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import ExampleLayout, ShardSettings, SplitSettings
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 
 ONE_SPLIT = SplitSettings(fractions={"train": 1.0})

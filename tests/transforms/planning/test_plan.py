@@ -18,13 +18,13 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.custom_convention import FeatureFunction
 from recordmill.schemas.settings.dataset import (
     BoxSettings,
+    ExampleLayout,
     KeepSettings,
     RejectionLimits,
     ShardSettings,
     SplitSettings,
     as_yaml_dict,
 )
-from recordmill.schemas.settings.example_layout import ExampleLayout
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.planning import plan as plan_module

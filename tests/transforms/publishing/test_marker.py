@@ -11,8 +11,7 @@ from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
 from recordmill.schemas.dataset.totals import AnnotationTotals, FinishedShards, RowTotals, ShardReport
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import ExampleLayout, ShardSettings, SplitSettings
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary

@@ -16,7 +16,7 @@ from recordmill.schemas.features import Example, Feature, parse_example
 from recordmill.schemas.image_ref import Content, ImageRef, boxes_of
 from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
 from recordmill.schemas.rejection import Exclusions, Rejected
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.records.convert_image import convert_image, exclude_image, reference_record, reject_image

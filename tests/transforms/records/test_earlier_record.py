@@ -6,7 +6,7 @@ from recordmill.schemas.dataset.record_index import UNKNOWN
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.transforms.records.earlier_datasets import EarlierRecord, ReferenceDigests, find_decisive
 
 BOXES = '{"boxes":[[0,0,1,1]]}'

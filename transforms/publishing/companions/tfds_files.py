@@ -16,8 +16,7 @@ from recordmill.schemas.dataset.json_values import as_json
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import tfds_names
-from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage.tfrecord_file import FRAMING_BYTES
 from recordmill.transforms.publishing.staged_dataset import StagedDataset
 

@@ -16,7 +16,7 @@ from recordmill.reading.report.image_statistics import Column, choose_evenly, ga
 from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, encode_example
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.cells import ColumnSettings
 from recordmill.transforms.records.convert_image import ConvertedImage

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from make_settings import make_settings
 
 from recordmill.schemas.features import Feature
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.transforms.publishing.companions.describe_dataset import describe_schema
 
 

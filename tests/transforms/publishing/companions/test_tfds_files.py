@@ -6,7 +6,7 @@ from make_settings import make_settings
 
 from recordmill.schemas.dataset.totals import ImageTotals
 from recordmill.schemas.features import Feature
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.transforms.publishing.companions.tfds_files import (
     describe_tfds,

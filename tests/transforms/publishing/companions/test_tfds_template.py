@@ -1,8 +1,7 @@
 import pytest
 from make_settings import make_settings
 
-from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
-from recordmill.schemas.settings.example_layout import ExampleLayout
+from recordmill.schemas.settings.dataset import ExampleLayout, ShardSettings, SplitSettings
 from recordmill.transforms.publishing.companions.tfds_files import find_template
 
 

@@ -238,6 +238,7 @@ def _find_strangers(state: OutputState) -> list[str]:
 
 def settle_action(plan: Plan, run: RunSettings) -> Plan:
     """Returns the plan with its action; if that is `convert`, the run has claimed the output."""
+    plan = replace(plan, output=run.output, previous=run.output)
     if plan.action == "convert":
         # No run resumes what Beam writes, so it is staged under the run's own name.
         plan = _settle_in_output(replace(plan, plan_id=run.run_id) if run.writer == "beam" else plan, run)
@@ -251,24 +252,23 @@ def _settle_in_output(plan: Plan, run: RunSettings) -> Plan:
         if run.versions and (why := find_obstacle_to_versions(run.output)):
             return replace(plan, action="refuse", sentence=why)
         plan = _choose_version(plan, run) if run.versions else plan
-        run = run.at(plan.version)
         state, action, sentence = _claim_and_decide(plan, run)
-        previous = find_marker(plan.previous) if run.versions else state.marker
+        previous = find_marker(plan.previous) if action == "convert" else None
     except (OSError, ValueError) as error:
         with suppress(OSError):
-            release_claim(run.output, plan.plan_id, run.run_id)
+            release_claim(plan.output, plan.plan_id, run.run_id)
         if isinstance(error, OSError):
-            return replace(plan, action="fail", sentence=describe_output_error(error, run.output))
-        what = f"{run.output} holds a dataset whose publishing was cut and cannot be completed"
+            return replace(plan, action="fail", sentence=describe_output_error(error, plan.output))
+        what = f"{plan.output} holds a dataset whose publishing was cut and cannot be completed"
         advice = "delete it with --discard, or choose another output"
         return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
     if action == "keep" and state.marker and (outdated := _find_outdated(state.marker, plan)):
         plan.notes.append(f"{outdated}: --overwrite rebuilds it")
-    if action == "convert" and previous is not None:
+    if previous is not None:
         plan.run_notes.extend(_note_renumbered(previous.labels, plan.label_map.ids))
     if run.preview and action in ("convert", "finish"):
         replaced = ", in place of the one that is there" if state.marker is not None else ""
-        sentence = f"nothing was written; without --plan the dataset would be in {run.output}{replaced}"
+        sentence = f"nothing was written; without --plan the dataset would be in {plan.output}{replaced}"
         action = "preview"
     return replace(plan, action=action, sentence=sentence, found_run=state.marker.run.id if state.marker else "")
 
@@ -287,9 +287,10 @@ def _choose_version(plan: Plan, run: RunSettings) -> Plan:
         elif find_marker(storage.join(run.output, name)) is not None:
             complete.append((number, name))
     number, name = complete[-1]
-    if not name or _decide(plan, run.at(name))[1] == "convert":
-        name = version_name(plan.plan_id, number + 1)
-    return replace(plan, version=name, previous=current_folder(run.output))
+    plan = replace(plan, previous=current_folder(run.output)).at(run.output, name)
+    if not name or _decide(plan, run)[1] == "convert":
+        plan = plan.at(run.output, version_name(plan.plan_id, number + 1))
+    return plan
 
 
 def _tidy(folder: str) -> Iterator[str]:
@@ -312,10 +313,10 @@ def _claim_and_decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action
     """
     if run.preview:
         return _decide(plan, run)
-    marker = find_marker(run.output)
+    marker = find_marker(plan.output)
     claimed = run.overwrite or marker is None or marker.plan.id != plan.plan_id
     if claimed:
-        claim_output(run.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
+        claim_output(plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
     state, action, sentence = _decide(plan, run)
     if state.cut and not state.busy:  # files of an interrupted publication may be half in the output
         plan.run_notes.extend(_finish_cut(state))
@@ -325,7 +326,7 @@ def _claim_and_decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action
     if claimed and action in ("convert", "keep"):
         plan.run_notes.extend(clear_leftovers(state))
     if claimed and action != "convert":
-        release_claim(run.output, plan.plan_id, run.run_id)
+        release_claim(plan.output, plan.plan_id, run.run_id)
     return state, action, sentence
 
 
@@ -337,7 +338,7 @@ def _finish_cut(state: OutputState) -> Iterator[str]:
 
 def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
     """Reads the output and decides what to do there."""
-    state = read_output(run.output, plan.plan_id, plan.recipe["file_names"])
+    state = read_output(plan.output, plan.plan_id, plan.recipe["file_names"])
     action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
     if action == "keep" and (marker := state.marker):
         outdated = run.overwrite and _find_outdated(marker, plan)

@@ -113,7 +113,7 @@ class _ConvertShard(beam.DoFn):
         # Chosen here, because the launcher may have another number of processors than the worker.
         threads = run.threads or (1 if self._settings.decodes_nothing else available_processors())
         in_line = run.threads < 2 if with_workers else self._settings.decodes_nothing and not run.threads
-        writer = ShardWriter(self._settings, plan, run.at(plan.version), threads, in_line)
+        writer = ShardWriter(self._settings, plan, run, threads, in_line)
         if with_workers:
             threads = run.threads or max(1, threads // run.processes)
             there = replace(writer, threads=threads, in_line=threads == 1)

@@ -11,11 +11,11 @@ import apache_beam as beam
 from apache_beam.pvalue import AsIter
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import DUPLICATES, LABELS, OUTCOME, REJECTED, REPORT, VERSIONS
+from recordmill.schemas.dataset.file_names import LABELS, OUTCOME, REJECTED, REPORT, VERSIONS
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals
-from recordmill.schemas.errors import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, Outcome
+from recordmill.schemas.errors import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, Outcome, Status
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage.dataset_files import (
@@ -25,7 +25,6 @@ from recordmill.storage.dataset_files import (
     point_to,
     read_marker,
     split_version,
-    staging_folder,
     version_name,
 )
 from recordmill.transforms.convert_shards import GatherReports
@@ -93,71 +92,33 @@ def publish(
         copies: the images whose bytes occur several times, by shard.
     """
     PROGRESS.enter("publishing")
-    unversioned, run = run, run.at(plan.version)
-    try:
-        _claim_version(plan, unversioned)
-        if plan.action == "convert":
-            plan = replace(plan, run_notes=[*plan.run_notes, *_note_damaged(finished)])
-            outcome = _join_others(plan, settings, run) or _publish_converted(finished, copies, plan, settings, run)
-        else:
-            outcome = _end_without_converting(plan, settings, run)
-    except (LedgerError, ValueError) as error:
-        outcome = _failed(str(error), plan, run)
-    except OSError as error:
-        outcome = _failed(storage.explain_output_error(error, run.output), plan, run)
-    if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
-        # If files were missing, another run may have moved them into place.
-        outcome = _join_others(plan, settings, run) or outcome
-    outcome = add_acted(outcome, settings)
-    if plan.price and outcome.status in ("planned", "published"):
-        outcome = replace(outcome, numbers={**outcome.numbers, "price": {"predicted": to_json(plan.price)}})
-    if plan.action == "convert" and outcome.status == "failed":
-        with suppress(OSError):  # the disk may be full
-            release_claim(run.output, plan.plan_id, run.run_id)
-            staging = staging_folder(run.output, plan.plan_id)
-            storage.make_folder(staging)
-            storage.write_file(storage.join(staging, OUTCOME), as_json(to_json(outcome)))
-    if run.writer == "beam":
-        release_claims(run.output, run.run_id)
-        outcome = replace(outcome, plan_id="")
-    version = str(outcome.numbers.get("version", plan.version))
-    run = unversioned.at(version)
+    # Notes are added, and in this process the plan may be shared with other steps.
+    plan = replace(plan, notes=[*plan.notes], run_notes=[*plan.run_notes])
+    outcome = _clean_up(_carry_out(finished, copies, plan, settings, run), plan, run)
+    version = outcome.numbers.get("version", plan.version)
+    folder = plan.at(run.output, version).output
     if settings.report and outcome.status in ("published", "kept"):
-        outcome = _add_report(outcome, run, write_report)
+        outcome = _add_report(outcome, folder, None if run.preview else write_report)
     if version and outcome.status in ("published", "kept") and not run.preview:
-        outcome = _make_current(outcome, unversioned.output, version)
+        outcome = _make_current(outcome, run.output, version)
         with suppress(OSError):  # the next run deletes it
-            remove_staging(run.output, plan.plan_id, run.run_id)
+            remove_staging(folder, plan.plan_id, run.run_id)
     outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
     storage.write_file(run.outcome_file, as_json({**to_json(outcome), "run_id": run.run_id}))
     return outcome
 
 
-def _claim_version(plan: Plan, run: RunSettings) -> None:
-    """Claims the version that will become the current one: until then, only this keeps other runs from deleting it."""
-    if not plan.version or run.preview or plan.action not in ("convert", "finish", "keep"):
-        return
-    pointer = find_pointer(run.output)
-    if pointer is None or pointer.current != plan.version:
-        claim_output(run.at(plan.version).output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
-
-
-def _claim_to_release(plan: Plan, run: RunSettings) -> str:
-    """The run whose claim ends with the publication; with versions none, since the pointer must be set first."""
-    return "" if plan.version else run.run_id
-
-
-def _add_report(outcome: Outcome, run: RunSettings, write_report: WriteReport) -> Outcome:
+def _add_report(outcome: Outcome, folder: str, write_report: WriteReport | None) -> Outcome:
     """Makes the report of the dataset in place if that is new or has none; a failure becomes a note."""
     try:
-        if outcome.status == "published" or not holds_report(run.output):
-            if run.preview:
+        if outcome.status == "published" or not holds_report(folder):
+            if write_report is None:
                 return outcome
-            write_report(run.output)
+            write_report(folder)
     except Exception as error:  # noqa: BLE001  # the dataset is complete without it
-        problem = storage.explain_output_error(error, run.output) if isinstance(error, OSError) else str(error)
+        problem = storage.explain_output_error(error, folder) if isinstance(error, OSError) else str(error)
         why = " ".join(problem.split()) or type(error).__name__
-        note = f"{REPORT} was not made ({why}): recordmill inspect {run.output} --report makes it"
+        note = f"{REPORT} was not made ({why}): recordmill inspect {folder} --report makes it"
         return replace(outcome, notes=(*outcome.notes, note))
     return replace(outcome, numbers={**outcome.numbers, "report": REPORT})
 
@@ -167,25 +128,84 @@ def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
     try:
         pointed = point_to(output, version)
     except OSError as error:
-        problem = storage.explain_output_error(error, output)
-        sentence = f"{problem}; {output}/{version} is complete, and not the current version"
+        sentence = f"{storage.explain_output_error(error, output)}; {output}/{version} is complete, and not the current version"
         return replace(outcome, status="failed", sentence=sentence, exit_code=FAILED)
     notes = (f"{version} is the current version again",) if pointed and outcome.status == "kept" else ()
     return replace(outcome, numbers={**outcome.numbers, "version": version}, notes=(*outcome.notes, *notes))
 
 
+def _carry_out(
+    finished: FinishedShards, copies: Iterable[Copies], plan: Plan, settings: DatasetSettings, run: RunSettings
+) -> Outcome:
+    """Carries out the plan; a user's problems, and a ledger that does not add up, become a failed outcome."""
+    try:
+        _claim_version(plan, run)
+        if plan.action == "convert":
+            plan.run_notes.extend(_note_damaged(finished))
+            outcome = _join_others(plan, settings, run) or _publish_converted(finished, copies, plan, settings, run)
+        else:
+            outcome = _end_without_converting(plan, settings, run)
+    except (LedgerError, ValueError) as error:
+        outcome = _fail(str(error), plan, run)
+    except OSError as error:
+        outcome = _fail(storage.explain_output_error(error, plan.output), plan, run)
+    if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
+        # If files were missing, another run may have moved them into place.
+        outcome = _join_others(plan, settings, run) or outcome
+    outcome = add_acted(outcome, settings)
+    if plan.price and outcome.status in ("planned", "published"):
+        return replace(outcome, numbers={**outcome.numbers, "price": {"predicted": to_json(plan.price)}})
+    return outcome
+
+
+def _clean_up(outcome: Outcome, plan: Plan, run: RunSettings) -> Outcome:
+    """Leaves the outcome of a failed conversion in staging, and nothing of what Beam has written."""
+    if plan.action == "convert" and outcome.status == "failed":
+        with suppress(OSError):  # the disk may be full
+            release_claim(plan.output, plan.plan_id, run.run_id)
+            storage.make_folder(plan.staging)
+            storage.write_file(storage.join(plan.staging, OUTCOME), as_json(to_json(outcome)))
+    if run.writer != "beam":
+        return outcome
+    release_claims(plan.output, run.run_id)
+    return replace(outcome, plan_id="")
+
+
+def _end(plan: Plan, status: Status, sentence: str, exit_code: int, numbers: dict[str, Any] | None = None) -> Outcome:
+    return Outcome(status, sentence, exit_code, plan.plan_id, numbers or {}, tuple(plan.notes))
+
+
+def _fail(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
+    if run.writer != "beam":
+        sentence = f"{sentence}; finished shards are in {plan.staging}"
+    return _end(plan, "failed", sentence, FAILED)
+
+
+def _claim_to_release(plan: Plan, run: RunSettings) -> str:
+    """The run whose claim ends with the publication; with versions none, since the pointer must be set first."""
+    return "" if plan.version else run.run_id
+
+
+def _claim_version(plan: Plan, run: RunSettings) -> None:
+    """Claims the version that will become the current one: until then, only this keeps others from deleting it."""
+    if not plan.version or run.preview or plan.action not in ("convert", "finish", "keep"):
+        return
+    pointer = find_pointer(run.output)
+    if pointer is None or pointer.current != plan.version:
+        claim_output(plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
+
+
 def _end_without_converting(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     """Handles plans that need no conversion."""
-    notes = tuple(plan.notes)
     if plan.action == "preview":
         return _preview(plan, settings)
     if plan.action == "keep":
         return _keep(plan.sentence, plan, settings, run)
     if plan.action == "finish":
-        marker = publish_staged(run.output, plan.plan_id, _claim_to_release(plan, run))
+        marker = publish_staged(plan.output, plan.plan_id, _claim_to_release(plan, run))
         notes = (*marker.notes, *(marker.run.notes or ()))
         return Outcome("published", plan.sentence, DONE, plan.plan_id, marker.numbers(), notes)
-    return Outcome("refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED, plan.plan_id, notes=notes)
+    return _end(plan, "refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED)
 
 
 def _preview(plan: Plan, settings: DatasetSettings) -> Outcome:
@@ -194,13 +214,11 @@ def _preview(plan: Plan, settings: DatasetSettings) -> Outcome:
     numbers = preview_numbers(plan, settings)
     boxes = predict_boxes(plan.summary, plan.label_map) if settings.boxes.invalid != "reject" else FinishedShards()
     if problem := check_limits(ledger, [], settings, examples) or check_boxes(boxes, settings, plan.label_map):
-        sentence = f"as it stands the run would fail: {problem}"
-        return Outcome("planned", sentence, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
-    notes = plan.notes
+        return _end(plan, "planned", f"as it stands the run would fail: {problem}", TOO_MANY_REJECTED, numbers)
     if unknown := ledger.rejected.get("unknown_label"):
         whose = f"whose label is not in labels.classes would be rejected, such as {examples['unknown_label']}"
-        notes = [*notes, f"{format_count(unknown, settings.unit)} {whose}"]
-    return Outcome("planned", plan.sentence, DONE, plan.plan_id, numbers, tuple(notes))
+        plan.notes.append(f"{format_count(unknown, settings.unit)} {whose}")
+    return _end(plan, "planned", plan.sentence, DONE, numbers)
 
 
 def _publish_converted(
@@ -208,43 +226,41 @@ def _publish_converted(
 ) -> Outcome:
     """Checks the finished shards and publishes them."""
     if problem := finished.find_problem():
-        return _failed(problem, plan, run)
+        return _fail(problem, plan, run)
     ledger = balance_ledger(plan.summary, finished)
     if failure := _compare_with_limits(finished, ledger, plan, settings, run):
         return failure
     plan = replace(plan, notes=[*plan.notes, *note_losses(finished, plan, settings)])
-    sentence = f"{format_count(ledger.written, settings.unit)} {'is' if ledger.written == 1 else 'are'} in {run.output}"
+    images = format_count(ledger.written, settings.unit)
+    sentence = f"{images} {'is' if ledger.written == 1 else 'are'} in {plan.output}"
     if run.writer == "beam":
-        numbers = _move_written(finished, ledger, plan, settings, run)
-        return Outcome("written", sentence, DONE, numbers=numbers, notes=tuple(plan.notes))
+        return _end(plan, "written", sentence, DONE, _move_written(finished, ledger, plan, settings))
     reports = sorted(finished.reports, key=attrgetter("place"))
-    shards = name_shards(reports, settings)
-    folder = staging_folder(run.output, plan.plan_id)
-    images = ImageTotals.of(report.images for report in reports)
-    finds_closest = "images.near_duplicates" in settings.kept_together
-    duplicates = list_duplicates(storage.join(folder, DUPLICATES), folder, reports, copies, finds_closest)
-    previous = plan.previous or run.output
-    moved, replaced = "", find_marker(previous)
+    replaced, moved = find_marker(plan.previous), ""
+    duplicates = list_duplicates(plan.staging, reports, copies, "images.near_duplicates" in settings.kept_together)
     if replaced is not None and replaced.plan.id != plan.plan_id:
-        moved = compare_splits(previous, replaced, folder, reports, settings.unit)
+        moved = compare_splits(plan.previous, replaced, plan.staging, reports, settings.unit)
+    shards = name_shards(reports, settings)
     marker = build_marker(plan, shards, ledger, settings, finished, duplicates)
     before = find_marker(run.against) if run.against else replaced
     if failure := _compare_with_contract(marker, before, plan, settings):
         return failure
-    remarks = find_remarks(marker, images, settings)
+    totals = ImageTotals.of(report.images for report in reports)
+    remarks = find_remarks(marker, totals, settings)
     marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
-    dataset = StagedDataset(marker, settings, shards, reports, folder, images, remarks)
+    dataset = StagedDataset(marker, settings, shards, reports, plan.staging, totals, remarks)
     notes = [*filter(None, [moved, note_renamed(replaced, marker)]), *_describe_reuse(finished, plan)]
     stage_dataset(dataset, describe_dataset(dataset), plan, run, (*plan.run_notes, *notes))
     if same := _keep_same_version(plan, run):
         return same
-    published = publish_staged(run.output, plan.plan_id, _claim_to_release(plan, run))
+    published = publish_staged(plan.output, plan.plan_id, _claim_to_release(plan, run))
+    plan.notes.extend(notes)
     if settings.expect.compares and before is None:
-        notes.append("no previous dataset was found: expect compared nothing with one")
+        plan.notes.append("no previous dataset was found: expect compared nothing with one")
     if unused := len(run.exclusions) - len({line for report in reports for line in report.excluded}):
         fit = "fits" if unused == 1 else "fit"
-        notes.append(f"{format_count(unused, 'line')} of {settings.exclude} {fit} nothing")  # not in the marker
-    return Outcome("published", sentence, DONE, plan.plan_id, published.numbers(), (*plan.notes, *notes))
+        plan.notes.append(f"{format_count(unused, 'line')} of {settings.exclude} {fit} nothing")  # not in the marker
+    return _end(plan, "published", sentence, DONE, published.numbers())
 
 
 def _compare_with_limits(
@@ -252,7 +268,7 @@ def _compare_with_limits(
 ) -> Outcome | None:
     """The outcome if the run has rejected or dropped too much; else None. Writes the list of rejected things."""
     examples = {reason: each.text for reason, each in finished.rejected_examples.items()}
-    examples |= list_rejected(finished.reports, plan, run)
+    examples |= list_rejected(finished.reports, plan.staging, run.inputs)
     lost = lost_classes(plan.summary, finished.rows.classes, plan.label_map)
     problem = (
         check_limits(ledger, lost, settings, examples, lost_splits(plan.summary, finished))
@@ -262,29 +278,89 @@ def _compare_with_limits(
     if not problem:
         return None
     boxes = balance_boxes(plan.summary, finished)
-    lost = lost[:5]  # stdout's line stays short
-    numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost}
+    # The line on stdout stays short.
+    numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost[:5]}
     if ledger.rejected and run.writer != "beam":
-        rejected = storage.join(staging_folder(run.output, plan.plan_id), REJECTED)
-        problem = f"{problem}: {rejected} lists what was rejected"
-    return Outcome("failed", problem, TOO_MANY_REJECTED, plan.plan_id, numbers, tuple(plan.notes))
+        problem = f"{problem}: {storage.join(plan.staging, REJECTED)} lists what was rejected"
+    return _end(plan, "failed", problem, TOO_MANY_REJECTED, numbers)
+
+
+def _compare_with_contract(
+    marker: Marker, before: Marker | None, plan: Plan, settings: DatasetSettings
+) -> Outcome | None:
+    """The outcome of a run whose dataset does not meet `expect`; None if it does."""
+    if not (breaches := find_breaches(marker, before, settings.expect)):
+        return None
+    breaches.append("nothing was published: correct the input, or change expect and run again")
+    return _end(plan, "failed", "\n".join(breaches), NOT_AS_EXPECTED, {"ledger": to_json(marker.ledger)})
 
 
 def _keep_same_version(plan: Plan, run: RunSettings) -> Outcome | None:
     """Keeps the previous version of the same plan if the staged dataset has the same files; None if they differ."""
     plan_id, number = split_version(plan.version) or ("", 1)
     name = version_name(plan_id, number - 1) if number > 1 else ""
-    folder = storage.join(run.output.removesuffix(plan.version), name)
-    old, (new, _) = find_marker(folder) if name else None, read_pending(run.output, plan.plan_id)
+    folder = storage.join(run.output, name)
+    old, (new, _) = find_marker(folder) if name else None, read_pending(plan.output, plan.plan_id)
     if old is None or replace(new, run=old.run) != old or _comparable_digests(new) != _comparable_digests(old):
         return None
     if find_fault(folder, old):
         return None
-    remove_staging(run.output, plan.plan_id, run.run_id)
-    if not storage.folder_names(run.output):  # else another run of the same plan is at work there
-        storage.remove_folder(run.output)
-    sentence = f"{folder} already holds this dataset: converting it again gave the same files, so no version was added"
-    return Outcome("kept", sentence, DONE, plan.plan_id, {**old.numbers(), "version": name}, tuple(plan.notes))
+    remove_staging(plan.output, plan.plan_id, run.run_id)
+    if not storage.folder_names(plan.output):  # else another run of the same plan is at work there
+        storage.remove_folder(plan.output)
+    same = "already holds this dataset: converting it again gave the same files, so no version was added"
+    return _end(plan, "kept", f"{folder} {same}", DONE, {**old.numbers(), "version": name})
+
+
+def _move_written(finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
+    """Moves the files that Beam wrote into the output, all of them or none; returns the run's numbers."""
+    shards = name_shards(finished.reports, settings)
+    marker = build_marker(plan, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None))
+    check_names(marker)
+    labels = plan.label_map.as_text(ExampleLayout(settings).convention.label_lines)
+    storage.write_file(storage.join(plan.staging, LABELS), labels.encode())
+    files = {
+        f"{each.report.split}-{each.report.index:05d}-of-{settings.shards.count:05d}.tfrecord": each.entry.name
+        for each in shards
+    } | {LABELS: LABELS}
+    moves = {storage.join(plan.staging, name): storage.join(plan.output, to) for name, to in files.items()}
+    try:
+        storage.move_files(moves.items())
+    except OSError:
+        storage.remove_files(moves.values())
+        raise
+    return {key: value for key, value in marker.numbers().items() if key != "duplicates"}
+
+
+def _join_others(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome | None:
+    """Keeps the dataset if another run of the plan has published it meanwhile, or is publishing it; else None.
+
+    A dataset that is complete in staging is put in place together with that run: either may do any step. The output
+    is read last, because files that are gone from staging are in place by then.
+    """
+    with suppress(OSError, ValueError):  # if it cannot be published, the other run reports that
+        publish_staged(plan.output, plan.plan_id, _claim_to_release(plan, run))
+    marker = find_marker(plan.output)
+    if marker is None or marker.plan.id != plan.plan_id or marker.run.id == plan.found_run:
+        return None
+    if find_fault(plan.output, marker):
+        return None
+    return _keep(f"another run has meanwhile put this dataset in {plan.output}", plan, settings, run)
+
+
+def _keep(sentence: str, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
+    """Keeps the dataset in the output; deletes what an interrupted clean-up or a second run has left in staging.
+
+    The limits apply as if it had been converted now: they may have changed, and an earlier version may be chosen
+    again.
+    """
+    marker, failure = read_marker(plan.output), None
+    if problem := check_limits(marker.ledger, [], settings, {}):
+        failure = _end(plan, "failed", problem, TOO_MANY_REJECTED, {"ledger": to_json(marker.ledger)})
+    failure = failure or _compare_with_contract(marker, find_marker(run.against or plan.previous), plan, settings)
+    if not run.preview:
+        remove_staging(plan.output, plan.plan_id, run.run_id if failure else _claim_to_release(plan, run))
+    return failure or _end(plan, "kept", sentence, DONE, marker.numbers())
 
 
 def _comparable_digests(marker: Marker) -> dict[str, str]:
@@ -346,77 +422,6 @@ def note_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings)
         yield note
 
 
-def _move_written(
-    finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings, run: RunSettings
-) -> dict[str, Any]:
-    """Moves the files that Beam wrote into the output, all of them or none; returns the run's numbers."""
-    shards, folder = name_shards(finished.reports, settings), staging_folder(run.output, plan.plan_id)
-    marker = build_marker(plan, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None))
-    check_names(marker)
-    labels = plan.label_map.as_text(ExampleLayout(settings).convention.label_lines)
-    storage.write_file(storage.join(folder, LABELS), labels.encode())
-    files = {
-        f"{each.report.split}-{each.report.index:05d}-of-{settings.shards.count:05d}.tfrecord": each.entry.name
-        for each in shards
-    } | {LABELS: LABELS}
-    moves = {storage.join(folder, name): storage.join(run.output, target) for name, target in files.items()}
-    try:
-        storage.move_files(moves.items())
-    except OSError:
-        storage.remove_files(moves.values())
-        raise
-    return {key: value for key, value in marker.numbers().items() if key != "duplicates"}
-
-
-def _join_others(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome | None:
-    """Keeps the dataset if another run of the same plan has published it meanwhile, or is publishing it; else None.
-
-    A dataset that is complete in staging is put in place together with that run: either may do any step. The output is
-    read last, because files that are gone from staging are in place by then.
-    """
-    with suppress(OSError, ValueError):  # if it cannot be published, the other run reports that
-        publish_staged(run.output, plan.plan_id, _claim_to_release(plan, run))
-    marker = find_marker(run.output)
-    if marker is None or marker.plan.id != plan.plan_id or marker.run.id == plan.found_run:
-        return None
-    if find_fault(run.output, marker):
-        return None
-    return _keep(f"another run has meanwhile put this dataset in {run.output}", plan, settings, run)
-
-
-def _keep(sentence: str, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
-    """Keeps the dataset in the output; deletes what an interrupted clean-up or a second run has left in staging.
-
-    The limits apply as if it had been converted now: they may have changed, and an earlier version may be chosen again.
-    """
-    marker, notes = read_marker(run.output), tuple(plan.notes)
-    failure = None
-    if problem := check_limits(marker.ledger, [], settings, {}):
-        failure = Outcome("failed", problem, TOO_MANY_REJECTED, plan.plan_id, {"ledger": to_json(marker.ledger)}, notes)
-    before = find_marker(run.against or plan.previous or run.output)
-    failure = failure or _compare_with_contract(marker, before, plan, settings)
-    if not run.preview:
-        remove_staging(run.output, plan.plan_id, run.run_id if failure else _claim_to_release(plan, run))
-    return failure or Outcome("kept", sentence, DONE, plan.plan_id, marker.numbers(), notes)
-
-
-def _compare_with_contract(
-    marker: Marker, before: Marker | None, plan: Plan, settings: DatasetSettings
-) -> Outcome | None:
-    """The outcome of a run whose dataset does not meet `expect`; None if it does."""
-    if not (breaches := find_breaches(marker, before, settings.expect)):
-        return None
-    breaches.append("nothing was published: correct the input, or change expect and run again")
-    numbers = {"ledger": to_json(marker.ledger)}
-    return Outcome("failed", "\n".join(breaches), NOT_AS_EXPECTED, plan.plan_id, numbers, tuple(plan.notes))
-
-
-def _failed(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
-    if run.writer != "beam":
-        sentence = f"{sentence}; finished shards are in {staging_folder(run.output, plan.plan_id)}"
-    return Outcome("failed", sentence, FAILED, plan.plan_id, notes=tuple(plan.notes))
-
-
 @dataclass
 class PublishDataset(beam.PTransform):
     """Publishes the shards of a PCollection of reports, or the files that `--writer=beam` has written.
@@ -435,7 +440,7 @@ class PublishDataset(beam.PTransform):
 
     def expand(self, reports: beam.PCollection[Any]) -> beam.PCollection[Outcome]:
         """PCollection[ShardReport or FinishedShards] -> PCollection[Outcome] of exactly one element in any case."""
-        copies = () if self.run.writer == "beam" else AsIter(reports | FindCopies(self.run.output, self.plan))
+        copies = () if self.run.writer == "beam" else AsIter(reports | FindCopies(self.plan))
         publishing = beam.Map(publish, self.plan, self.settings, self.run, self.write_report, copies)
         return (
             reports

@@ -132,7 +132,7 @@ def test_the_work_of_a_second_run_stays_if_the_first_one_finds_the_same_files(tw
     keep_same = publish_dataset._keep_same_version
 
     def begin_another(plan, run):
-        claim_output(run.output, plan.plan_id, "other")
+        claim_output(plan.output, plan.plan_id, "other")
         return keep_same(plan, run)
 
     monkeypatch.setattr(publish_dataset, "_keep_same_version", begin_another)

@@ -48,7 +48,7 @@ def convert(shards, run):
         Path(path).write_bytes(pickle.dumps(sorted(found, key=lambda report: (report.split, report.index))))
 
     with new_pipeline() as root:
-        plan = AsSingleton(root | "Plan" >> beam.Create([PLAN]))
+        plan = AsSingleton(root | "Plan" >> beam.Create([replace(PLAN, output=run.output, previous=run.output)]))
         assert_that(root | beam.Create(list(map(batched, shards))) | ConvertShards(SETTINGS, run, plan), keep)
     return pickle.loads(Path(path).read_bytes())
 
@@ -183,11 +183,11 @@ def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
 
     def write(threads):
         """Writes the shards; gives how many pools of threads were begun."""
-        step = _ConvertShard(settings, replace(run, output=str(tmp_path / f"out{threads}"), threads=threads))
+        step = _ConvertShard(settings, replace(run, threads=threads))
         step.setup()
         step.start_bundle()
         for shard in shards:
-            step.process(batched(shard), PLAN)
+            step.process(batched(shard), replace(PLAN, output=str(tmp_path / f"out{threads}")))
         assert [report.value.references for report in step.finish_bundle()] == [40, 10, 10]
         begun = len(step._writer.readers._pools)
         step.teardown()

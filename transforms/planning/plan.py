@@ -9,10 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import orjson
 
+from recordmill import storage
 from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.json_values import hash_json, to_json
 from recordmill.schemas.dataset.marker import PLAN_VERSION, About, plan_id_of
@@ -21,6 +22,7 @@ from recordmill.schemas.features import feature_schema
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.label_map import LabelMap, build_label_map, is_integer_label
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, Recipe
+from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, split_of
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
@@ -180,8 +182,9 @@ class Plan:
         about: a description of the dataset for people.
         estimated_bytes: expected size of the files, by split.
         found_run: the id of the run that made the dataset found in the output, if any.
-        version: the name of the dataset's folder below the output; empty for the output itself.
-        previous: the folder of the dataset that this one replaces; empty for the output.
+        output: the folder of the dataset, once it is chosen: the run's output, or a version's folder below it.
+        version: the name of the version's folder; empty without versions.
+        previous: the folder of the dataset that this one replaces.
         reuse: earlier datasets whose images may be stored again.
         run_notes: messages about this run alone, not about the dataset.
         price: the expected cost of the run; None if predicting it was not worth it.
@@ -200,6 +203,7 @@ class Plan:
     about: About = field(default_factory=About)
     estimated_bytes: dict[str, int] = field(default_factory=dict)
     found_run: str = ""
+    output: str = ""
     version: str = ""
     previous: str = ""
     reuse: tuple[ReusableDataset, ...] = ()
@@ -207,9 +211,18 @@ class Plan:
     price: Price | None = field(default=None, compare=False)
 
     @property
+    def staging(self) -> str:
+        """The folder to which its files are written until they are published."""
+        return staging_folder(self.output, self.plan_id)
+
+    @property
     def shard_count(self) -> int:
         """The number of shards in all splits, including those that turn out to be empty."""
         return sum(map(len, self.starts.values()))
+
+    def at(self, output: str, version: str) -> Self:
+        """The same for the folder of a version below an output; for the output itself if the version is empty."""
+        return replace(self, output=storage.join(output, version) if version else output, version=version)
 
 
 def make_plan(

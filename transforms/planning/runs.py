@@ -7,9 +7,9 @@ import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import orjson
 
@@ -27,7 +27,7 @@ class RunSettings:
 
     Attributes:
         run_id: identifies the run.
-        output: the output folder.
+        output: the output folder; with versions, datasets have folders of their own below it.
         outcome_file: where the job writes how it ended.
         inputs: folders by input name (empty for the only input, without a name).
         against: the folder of the dataset with which `expect` compares.
@@ -62,10 +62,6 @@ class RunSettings:
     fewest_for_processes: int = 0
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
-
-    def at(self, version: str) -> Self:
-        """The same with the folder of a version as the output; unchanged if the version is the empty string."""
-        return replace(self, output=storage.join(self.output, version)) if version else self
 
 
 _MOST_TRIES = 10

@@ -24,12 +24,13 @@ from apache_beam import coders
 from numpy.typing import NDArray
 
 from recordmill import storage
+from recordmill.schemas.dataset.file_names import DUPLICATES
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes
 from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup, Kind, SidecarRow
 from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.formatting import format_count
-from recordmill.storage.dataset_files import read_rows, shard_path, staging_folder
+from recordmill.storage.dataset_files import read_rows, shard_path
 from recordmill.storage.temporary_files import SortedRows
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.shards.shard_files import Column, Digests, as_numbers, read_column
@@ -175,11 +176,9 @@ class FindCopies(beam.PTransform):
     """Finds the images of a PCollection of reports whose bytes occur several times.
 
     Attributes:
-        output: the folder of the dataset, or of its versions.
         plan: the `Plan`, as a side input.
     """
 
-    output: str
     plan: Any
 
     def expand(self, reports: beam.PCollection[ShardReport]) -> beam.PCollection[Copies]:
@@ -190,22 +189,19 @@ class FindCopies(beam.PTransform):
             | "GroupByDigest" >> beam.GroupByKey()
             | "FindRepeated" >> beam.FlatMapTuple(lambda _, parts: find_repeated(parts))
             | "GroupCopies" >> beam.GroupByKey()
-            | "FetchCopies" >> beam.Map(self._fetch_copies, self.plan).with_output_types(Copies)
+            | "FetchCopies" >> beam.Map(_fetch_copies, self.plan).with_output_types(Copies)
         )
 
-    def _fetch_copies(self, repeated: tuple[Place, Iterable[bytes]], plan: Plan) -> Copies:
-        """Reads the rows of a shard whose digests occur several times."""
-        place, digests = repeated
-        folder = storage.join(self.output, plan.version) if plan.version else self.output
-        sidecar = shard_path(staging_folder(folder, plan.plan_id), *place, "jsonl")
-        wanted = np.sort(np.concatenate([as_numbers(each) for each in digests]))
-        try:
-            rows = [
-                (row.sha256, orjson.dumps((row.key, place[0], row.class_name))) for _, row in _get_rows(sidecar, wanted)
-            ]
-        except FileNotFoundError:
-            return Copies(place, [], is_gone=True)
-        return Copies(place, rows)
+
+def _fetch_copies(repeated: tuple[Place, Iterable[bytes]], plan: Plan) -> Copies:
+    """Reads the rows of a shard whose digests occur several times."""
+    place, digests = repeated
+    wanted = np.sort(np.concatenate([as_numbers(each) for each in digests]))
+    rows = _get_rows(shard_path(plan.staging, *place, "jsonl"), wanted)
+    try:
+        return Copies(place, [(row.sha256, orjson.dumps((row.key, place[0], row.class_name))) for _, row in rows])
+    except FileNotFoundError:
+        return Copies(place, [], is_gone=True)
 
 
 def distribute_digests(report: ShardReport, plan: Plan) -> Iterator[tuple[int, tuple[Place, bytes]]]:
@@ -229,12 +225,11 @@ def find_repeated(parts: Iterable[tuple[Place, bytes]]) -> Iterator[tuple[Place,
 
 
 def list_duplicates(
-    path: str, staging: str, reports: Sequence[ShardReport], copies: Iterable[Copies], finds_closest: bool
+    staging: str, reports: Sequence[ShardReport], copies: Iterable[Copies], finds_closest: bool
 ) -> DuplicateCounts:
-    """Writes the list of all duplicates: one line per group, sorted by SHA-256, then one per pair, closest first.
+    """Writes `duplicates.jsonl` in staging: one line per group, sorted by SHA-256, then one per pair, closest first.
 
     Args:
-        path: the file to write.
         staging: the folder of the shards.
         reports: of all shards, in their order.
         copies: the results of `FindCopies`, in any order.
@@ -246,6 +241,7 @@ def list_duplicates(
     Raises:
         OSError: a shard's files cannot be read, or the list cannot be written.
     """
+    path = storage.join(staging, DUPLICATES)
     temporary = storage.temporary_name(path)
     with storage.open_to_write(temporary) as lines:
 

@@ -227,14 +227,18 @@ class StagedDataset:
         return read_column(self.folder, report.split, report.index, report.records, column)
 
 
-def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> dict[str, str]:
+def list_rejected(reports: list[ShardReport], staging: str, inputs: Mapping[str, str]) -> dict[str, str]:
     """Writes `rejected.jsonl` in staging from the sidecars: one line per rejected thing, in the order of the shards.
+
+    Args:
+        reports: of all shards.
+        staging: the folder of the shards.
+        inputs: folders by input name.
 
     Returns:
         The first of each reason, in words: its key and, in brackets, what is wrong with it.
     """
     first: dict[str, str] = {}
-    staging = staging_folder(run.output, plan.plan_id)
     storage.make_folder(staging)
     path = storage.join(staging, REJECTED)
     temporary = storage.temporary_name(path)
@@ -245,7 +249,7 @@ def list_rejected(reports: list[ShardReport], plan: Plan, run: RunSettings) -> d
             for row in read_rows(shard_path(staging, report.split, report.index, "jsonl")):
                 if isinstance(row, RejectedRow) and row.rejected is not None:
                     first.setdefault(row.rejected, " ".join(f"{row.key} ({row.detail})".split()))
-                    line = to_json(_rejected_file(row, run.inputs))
+                    line = to_json(_rejected_file(row, inputs))
                     lines.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     storage.move_file(temporary, path)
     return first
@@ -297,11 +301,11 @@ def stage_dataset(
         files.append(name)
     marker = replace(dataset.marker, files=tuple(files))
     check_names(marker)
-    check_targets(storage.join(run.output, target) for _, target in moves if "/" not in target)
+    check_targets(storage.join(plan.output, target) for _, target in moves if "/" not in target)
     staged = {target: storage.join(staging, source) for source, target in moves}
     digests = map_each(digest_of, (staged[name] for name in marker.files))
     entry = _describe_run(dataset, plan, run, notes, dict(zip(marker.files, digests, strict=True)))
-    switch = Switch(tuple(map(tuple, moves)), _old_files(run.output))
+    switch = Switch(tuple(map(tuple, moves)), _old_files(plan.output))
     pending = {**to_json(replace(marker, run=entry)), "switch": to_json(switch)}
     force_to_disk(storage.join(staging, source) for source, _ in moves)
     storage.write_file(storage.join(staging, MARKER), as_json(pending))

@@ -15,7 +15,7 @@ from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.digests import order_of, source_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.storage.dataset_files import find_marker, shard_path, staging_folder
+from recordmill.storage.dataset_files import find_marker, shard_path
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, copy_earlier, exclude_image
@@ -96,7 +96,7 @@ class ShardWriter:
     Attributes:
         settings: what the dataset is.
         plan: its plan.
-        run: where and how this run works; `output` is the dataset's own folder.
+        run: where and how this run works.
         threads: how many images are decoded at once.
         in_line: whether the thread that writes a shard of local files also reads and converts them. Other threads would
             only compete for the interpreter if nothing is decoded, or if other processes use the processors.
@@ -119,16 +119,12 @@ class ShardWriter:
     def _digests(self) -> ReferenceDigests:
         return ReferenceDigests(self.plan.recipe, self._layout, self.plan.label_map)
 
-    @property
-    def _previous(self) -> str:
-        """The folder of the dataset that this one replaces."""
-        return self.plan.previous or self.run.output
-
     @cached_property
     def _previous_shards(self) -> dict[str, str]:
         """Paths of the previous dataset's shards by digest; empty in a store, where copying them would save nothing."""
-        marker = find_marker(self._previous) if storage.is_local(self._previous) else None
-        return {each.sha256: storage.join(self._previous, each.name) for each in marker.shards} if marker else {}
+        previous = self.plan.previous
+        marker = find_marker(previous) if storage.is_local(previous) else None
+        return {each.sha256: storage.join(previous, each.name) for each in marker.shards} if marker else {}
 
     @cached_property
     def readers(self) -> DecodePool:
@@ -149,7 +145,7 @@ class ShardWriter:
         refs = order_references(unordered, self.settings.seed)
         if problem := find_duplicate_key(refs, self.settings.unit):
             return failed_report(split, index, len(refs), problem)
-        staging = staging_folder(self.run.output, self.plan.plan_id)
+        staging = self.plan.staging
         mark = fingerprint(refs)
         if finished := find_finished(staging, split, index, mark):
             self.count_done(len(refs))
@@ -165,12 +161,12 @@ class ShardWriter:
         except (FunctionError, WorkerDiedError) as error:
             problem = str(error)
         except OSError as error:  # in the output; errors in images are InputErrors
-            problem = storage.explain_output_error(error, self.run.output)
+            problem = storage.explain_output_error(error, self.plan.output)
         return failed_report(split, index, len(refs), problem)
 
     def _keep_untouched(self, shard: WrittenShard, refs: list[ImageRef], split: str) -> bool:
         """Keeps a shard's file in the previous dataset if the same would be written again; returns whether it did."""
-        previous, reuse, digest = self._previous, self.plan.reuse, partial(self._digests.digest, split=split)
+        previous, reuse, digest = self.plan.previous, self.plan.reuse, partial(self._digests.digest, split=split)
         if [(each.folder, each.same_files) for each in reuse] != [(previous, True)]:
             return False
         found = find_untouched(reuse[0], refs, self.settings.seed, digest)
@@ -187,7 +183,7 @@ class ShardWriter:
         try:
             return shard.finish(self._previous_shards)
         except OSError as error:
-            report, problem = shard.report, storage.explain_output_error(error, self.run.output)
+            report, problem = shard.report, storage.explain_output_error(error, self.plan.output)
             return failed_report(report.split, report.index, report.rows.references, problem)
 
     def convert_run(self, refs: Sequence[ImageRef], split: str) -> list[ConvertedImage]:

@@ -42,9 +42,6 @@ def image(key, content, label="cat", hashed=None):
 REJECTED = {"key": "x", "bytes": 5, "sha256": hashlib.sha256(b"one").hexdigest(), "rejected": "truncated", "class": "x"}
 
 
-PLAN = SimpleNamespace(plan_id="0", summary=SimpleNamespace(references=10), version="")
-
-
 def write(output, rows_by_split):
     """Writes shards in staging; gives their reports."""
     reports, numbers, staging = [], Counter(), output / ".staging-0"
@@ -64,9 +61,10 @@ def write(output, rows_by_split):
 def find_copies(output, reports):
     found = []
     with new_pipeline() as root:
-        plan = AsSingleton(root | "Plan" >> beam.Create([PLAN]))
+        plan = SimpleNamespace(staging=str(output / ".staging-0"), summary=SimpleNamespace(references=10))
+        plan = AsSingleton(root | "Plan" >> beam.Create([plan]))
         assert_that(
-            root | beam.Create(reports[::-1]) | FindCopies(str(output), plan),
+            root | beam.Create(reports[::-1]) | FindCopies(plan),
             found.extend,
         )
     return found
@@ -77,9 +75,9 @@ def listed(tmp_path):
     """`listed(("train", rows), ...)`: what was found, and the lines of the file."""
 
     def run(*rows_by_split, apart=False):
-        reports, path = write(tmp_path, rows_by_split), tmp_path / "duplicates.jsonl"
+        reports, path = write(tmp_path, rows_by_split), tmp_path / ".staging-0" / "duplicates.jsonl"
         copies = find_copies(tmp_path, reports)
-        found = list_duplicates(str(path), str(tmp_path / ".staging-0"), reports, copies, apart)
+        found = list_duplicates(str(tmp_path / ".staging-0"), reports, copies, apart)
         assert not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
         return found, [json.loads(line) for line in path.read_text().splitlines()]
 

@@ -26,7 +26,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are u
 @pytest.fixture
 def writer(tmp_path):
     run = RunSettings(run_id="r", output=str(tmp_path / "out"), outcome_file="")
-    return ShardWriter(make_settings(), Plan("id", label_map=LabelMap({"cat": 0, "dog": 1})), run, 1, True)
+    plan = Plan("id", label_map=LabelMap({"cat": 0, "dog": 1}), output=run.output, previous=run.output)
+    return ShardWriter(make_settings(), plan, run, 1, True)
 
 
 @contextmanager
@@ -58,10 +59,10 @@ def test_a_worker_writes_the_shard_that_this_process_would_write(writer, picture
     refs = pictures(9)
     with begin(writer, fork=fork) as workers:
         there = workers.submit("train", 3, refs).result(timeout=60)
-    other = replace(writer, run=replace(writer.run, output=str(tmp_path / "here")))
+    other = replace(writer, plan=replace(writer.plan, output=str(tmp_path / "here")))
     here = other.finish(other.write("train", 3, refs))
     assert replace(there, milliseconds=0) == replace(here, milliseconds=0)
-    assert tree(writer.run.output) == tree(other.run.output)
+    assert tree(writer.run.output) == tree(other.plan.output)
 
 
 @pytest.mark.parametrize("fork", [True, False])

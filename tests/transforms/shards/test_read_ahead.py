@@ -1,5 +1,6 @@
 import threading
 import time
+from concurrent.futures import Future
 
 import pytest
 from hypothesis import given
@@ -74,6 +75,32 @@ def test_the_number_of_waiting_batches_is_bounded_too():
         consumed += 1
     pool.close()
     assert most <= (2 * 2 + 3) * read_ahead.BATCH_ITEMS
+
+
+class _RunHere:
+    """An executor without threads, so that nothing depends on time."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def submit(self, work, *arguments):
+        done = Future()
+        done.set_result(work(*arguments))
+        return done
+
+
+def test_results_that_were_consumed_make_room_for_others(monkeypatch):
+    monkeypatch.setattr(read_ahead, "ThreadPoolExecutor", _RunHere)
+    monkeypatch.setattr(read_ahead, "WINDOW_BYTES", 4)
+    begun, ahead = [], []
+
+    def begin(number):
+        begun.append(number)
+        return number
+
+    for number in ReadAhead(4, batch_items=1).map(begin, range(10), lambda _: 1, lambda _: 1):
+        ahead.append(len(begun) - number - 1)
+    assert ahead == [3, 3, 3, 3, 3, 3, 3, 2, 1, 0]
 
 
 def test_an_error_comes_at_its_place_and_the_rest_is_dropped(ahead):

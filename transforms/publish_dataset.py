@@ -308,8 +308,8 @@ def _keep_same_version(plan: Plan, run: RunSettings) -> Outcome | None:
     remove_staging(plan.output, plan.plan_id, run.run_id)
     if not storage.folder_names(plan.output):  # else another run of the same plan is at work there
         storage.remove_folder(plan.output)
-    same = "already holds this dataset: converting it again gave the same files, so no version was added"
-    return _end(plan, "kept", f"{folder} {same}", DONE, {**old.numbers(), "version": name})
+    sentence = f"{folder} already holds this dataset: converting it again gave the same files, so no version was added"
+    return _end(plan, "kept", sentence, DONE, {**old.numbers(), "version": name})
 
 
 def _move_written(finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Contract:
         rejected: largest share of images that may be rejected.
         lost_boxes: largest share of boxes that may end up in no record.
         lost_labels: largest share of labels that may end up in no record, for images that may have several.
-        duplicates_across_splits: how many images may have byte-identical copies in another split.
+        duplicates_across_splits: how many groups of byte-identical images may be in several splits.
         class_drift: largest share of images that may belong to other classes than in the previous dataset: half the sum
             of the differences between the shares of each class.
     """

@@ -382,7 +382,8 @@ def _check_shares(marker: Marker, contract: Contract) -> Iterator[str]:
             yield f"{lost:,} of {format_count(listed, what)} {were}, and expect.{key} is {limit:.2%}"
     crossing, most = marker.duplicates.same_bytes.across_splits, contract.duplicates_across_splits
     if most is not None and crossing > most:
-        what = f"{format_count(crossing, marker.unit)} {'has' if crossing == 1 else 'have'} copies in another split"
+        groups = f"{format_count(crossing, 'group')} of identical {marker.unit}s"
+        what = f"{groups} {'is' if crossing == 1 else 'are'} in several splits"
         yield f"{what}, and expect.duplicates_across_splits is {most:,}"
 
 

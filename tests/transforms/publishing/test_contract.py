@@ -114,7 +114,7 @@ def test_shares_above_their_limits():
         "2 of 100 images were rejected (2.00%), and expect.rejected is 1.00%",
         "3 of 40 boxes were lost (7.50%), and expect.lost_boxes is 5.00%",
         "2 of 10 labels were lost (20.00%), and expect.lost_labels is 10.00%",
-        "2 images have copies in another split, and expect.duplicates_across_splits is 1",
+        "2 groups of identical images are in several splits, and expect.duplicates_across_splits is 1",
     ]
 
 

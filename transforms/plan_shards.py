@@ -35,6 +35,7 @@ from recordmill.transforms.planning.plan import (
     class_numbers,
     describe_settings,
     make_plan,
+    note_only_class,
 )
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
@@ -248,6 +249,8 @@ def plan_dataset(
         except FunctionError as error:
             summary = replace(summary, problems=[str(error)], problems_found=1)
     plan = make_plan(summary, selection, settings, recipe, growth)
+    if run.recognised:
+        notes += note_only_class(summary, settings)
     if sample and plan.action == "convert" and (run.preview or summary.references >= PRICED_FROM):
         processes = run.processes if summary.references >= run.fewest_for_processes else 1
         if has_reencoded(sample) and settings.images.subsampling == "auto":

@@ -192,14 +192,22 @@ def test_fractions_below_one_leave_the_rest_out(convert, class_folders, tmp_path
     assert 30 <= ledger["written"] <= 70
 
 
-ONE_CLASS = "all images have the class cat: if this folder is not a class, set source.class_from=none"
+def test_a_folder_that_was_taken_for_the_only_class_is_a_note_unless_the_user_says_so(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 4})
+    note = "all images have the class cat: if this folder is not a class, set source.class_from=none"
+    recognised = convert(root, output=tmp_path / "recognised")
+    assert note in recognised.line["notes"]
+    assert recognised.marker["notes"] == []
+    configured = convert(root, "--config=configs/class_folders.yaml", output=tmp_path / "configured")
+    assert note not in configured.line["notes"]
+    assert configured.line["plan_id"] == recognised.line["plan_id"]
 
 
 def test_a_split_that_would_be_empty_is_filled_and_said(convert, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 4})
     done = convert(root, settings={"splits.fractions": {"train": 0.999, "test": 0.001}})
     assert {name: split["records"] for name, split in done.marker["splits"].items()} == {"train": 3, "test": 1}
-    assert done.marker["notes"] == [ONE_CLASS, "split test would have been empty: it was given the nearest images"]
+    assert done.marker["notes"] == ["split test would have been empty: it was given the nearest images"]
 
 
 def test_a_given_split_without_images_is_a_note(convert, class_folders, tmp_path):
@@ -207,7 +215,7 @@ def test_a_given_split_without_images_is_a_note(convert, class_folders, tmp_path
     done = convert(tmp_path / "photos", settings={"splits.from_folders": {"train": "train", "test": "test"}})
     assert (done.code, done.errors) == (0, [])
     assert {name: split["records"] for name, split in done.marker["splits"].items()} == {"test": 2}
-    assert done.marker["notes"] == [ONE_CLASS, "no image was found for split train, which splits.from_folders names"]
+    assert done.marker["notes"] == ["no image was found for split train, which splits.from_folders names"]
 
 
 def test_a_given_split_whose_rows_were_all_rejected_says_so(convert, class_folders, tmp_path):
@@ -351,7 +359,7 @@ def test_a_range_that_becomes_empty_has_no_shard(convert, class_folders, tmp_pat
     assert [path.name for path in again.shards()] == [f"train-0000{n}-of-00003.tfrecord" for n in range(3)]
     assert any(note.endswith("have other names: train from 4 to 3") for note in again.line["notes"])
     fewer = "split train is written in 3 shards, not 4: the other ranges of hashes are empty"
-    assert again.marker["notes"] == [ONE_CLASS, fewer]
+    assert again.marker["notes"] == [fewer]
 
 
 def test_a_range_that_becomes_empty_while_another_is_filled_is_noted(convert, picture, tmp_path):

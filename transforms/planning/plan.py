@@ -35,7 +35,7 @@ def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMa
     return [
         *_note_empty_classes(summary, settings, label_map),
         *_note_raised(label_map, settings),
-        *(list(_note_folders(summary, settings)) or _note_only_class(summary, settings)),
+        *_note_folders(summary, settings),
         *_note_unused_splits(summary, settings),
         *_note_similar_names(label_map),
         *_note_numbers(label_map, settings),
@@ -97,11 +97,13 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         yield f"the images of class {label} are in folders of their own, {shown}{more}: {advice}"
 
 
-def _note_only_class(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
-    """Notes that a single folder was taken for a class."""
+def note_only_class(summary: Summary, settings: DatasetSettings) -> list[str]:
+    """Notes that a single folder was taken for a class, unless a note on the folders below it says more."""
     source, labels = settings.source, summary.labels - {""}
-    if isinstance(source, ClassFolders) and source.gives_labels and len(labels) == 1 and not settings.labels.classes:
-        yield f"all images have the class {min(labels)}: if this folder is not a class, set source.class_from=none"
+    is_only = isinstance(source, ClassFolders) and source.gives_labels and len(labels) == 1
+    if not is_only or settings.labels.classes or any(_note_folders(summary, settings)):
+        return []
+    return [f"all images have the class {min(labels)}: if this folder is not a class, set source.class_from=none"]
 
 
 def _note_unused_splits(summary: Summary, settings: DatasetSettings) -> Iterator[str]:

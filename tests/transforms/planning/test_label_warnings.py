@@ -8,20 +8,24 @@ from recordmill.schemas.label_map import LabelSettings, build_label_map
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.inputs.sources import load_source
 from recordmill.transforms.inputs.tables.manifest_columns import Columns
-from recordmill.transforms.planning.plan import note_classes
+from recordmill.transforms.planning.plan import note_classes, note_only_class
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
 BASE = make_settings()
 
 
-def notes_of(keys, labels=None, source=BASE.source, depth=0):
-    """The notes on images whose label is the folder at a depth."""
-    settings = replace(BASE, source=source, labels=labels or LabelSettings())
+def summary_of(keys, depth=0):
     summary = Summary()
     for key in keys:
         ref = ImageRef(key, f"/x/{key}", 9, label=key.split("/")[depth])
         summary.add(ReferenceBatch([ref]), ImageSplitter(0, BASE.splits, SplitCutoffs()))
+    return summary
+
+
+def notes_of(keys, labels=None, source=BASE.source, depth=0):
+    """The notes on images whose label is the folder at a depth."""
+    settings, summary = replace(BASE, source=source, labels=labels or LabelSettings()), summary_of(keys, depth)
     return note_classes(summary, settings, build_label_map(summary.labels, settings.labels, 0, {}))
 
 
@@ -86,8 +90,14 @@ def test_several_classes_get_no_warning():
     ids=["no folders", "one folder", "files"],
 )
 def test_a_single_class_may_be_a_folder_of_all_images(keys):
-    assert notes_of(keys) == only("cat")
-    assert notes_of(keys, LabelSettings(classes=("cat",))) == []
+    assert notes_of(keys) == []
+    assert note_only_class(summary_of(keys), BASE) == only("cat")
+    settings = replace(BASE, labels=LabelSettings(classes=("cat",)))
+    assert note_only_class(summary_of(keys), settings) == []
+
+
+def test_folders_below_the_only_class_say_more_than_that_there_is_one():
+    assert note_only_class(summary_of(NESTED), BASE) == []
 
 
 def test_folders_below_one_of_several_classes_get_a_warning():
@@ -121,7 +131,8 @@ def test_folders_below_the_only_class_of_an_archive_get_a_warning():
 
 def test_images_next_to_the_folders_are_of_their_class():
     beside = [f"fotos/{number}.jpg" for number in range(80)]
-    assert notes_of([*NESTED, *beside]) == only("fotos")
+    assert notes_of([*NESTED, *beside]) == []
+    assert note_only_class(summary_of([*NESTED, *beside]), BASE) == only("fotos")
 
 
 def test_folders_that_are_splits_and_give_none_are_named():

@@ -128,7 +128,8 @@ def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
     try:
         pointed = point_to(output, version)
     except OSError as error:
-        sentence = f"{storage.explain_output_error(error, output)}; {output}/{version} is complete, and not the current version"
+        problem = storage.explain_output_error(error, output)
+        sentence = f"{problem}; {output}/{version} is complete, and not the current version"
         return replace(outcome, status="failed", sentence=sentence, exit_code=FAILED)
     notes = (f"{version} is the current version again",) if pointed and outcome.status == "kept" else ()
     return replace(outcome, numbers={**outcome.numbers, "version": version}, notes=(*outcome.notes, *notes))

@@ -150,7 +150,7 @@ def write_at_once(monkeypatch, shards, run, threads):
         step = pickle.loads(pickle.dumps(_ConvertShard(SETTINGS, replace(run, threads=threads))))
         step.setup()
         step.start_bundle()
-        step.process(batched(shard), PLAN)
+        step.process(batched(shard), replace(PLAN, output=run.output))
         reports = [report.value for report in step.finish_bundle()]
         step.teardown()
         return reports[0]

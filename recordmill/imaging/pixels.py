@@ -250,7 +250,7 @@ class PreparedImage:
             they were not requested, if nothing was decoded, or if other readers would see other values: with
             `reencode: never`, for files other than JPEG and PNG or other than 8-bit gray or RGB.
         changes: sorted names from `CHANGES`; empty if the bytes are unchanged.
-        difference_hash: see `imaging.resize.difference_hash`; None if it was not requested.
+        difference_hash: see `imaging.geometry.difference_hash`; None if it was not requested.
         pixels: digest of the file's pixels, see `imaging.pixels.digest_pixels`; None if they were not decoded in full.
         raster: the decoded pixels after all changes except re-encoding; None if they were not requested.
         sha256: of `encoded`, in hex, if it is known; else the empty string.

@@ -137,10 +137,7 @@ def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) ->
 
 
 def _totals_of(checks: Sequence[ShardCheck]) -> RowTotals:
-    totals = RowTotals()
-    for each in filter(None, (check.totals for check in checks)):
-        totals.merge(each)
-    return totals
+    return RowTotals.sum_of(filter(None, (check.totals for check in checks)))
 
 
 def _compare_sums(marker: Marker, totals: RowTotals) -> Iterator[str]:

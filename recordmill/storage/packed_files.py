@@ -310,7 +310,7 @@ def read_image(ref: ImageRef, max_bytes: int, max_ratio: int = MAX_RATIO) -> byt
     Args:
         ref: its reference.
         max_bytes: longer images are not read at all.
-        max_ratio: how many times its size a packed file may become, see `storage.unpacking.gunzip`.
+        max_ratio: how many times its size a packed file may become, see `gunzip`.
 
     Raises:
         Rejected: stage `read`: it is too long (`too_many_bytes`), has disappeared (`vanished`) or changed its length

@@ -122,9 +122,7 @@ class Fingerprint:
     @classmethod
     def of(cls, splits: Mapping[str, RowTotals]) -> Self:
         """The sums of a dataset with these totals of rows."""
-        rows = RowTotals()
-        for each in splits.values():
-            rows.merge(each)
+        rows = RowTotals.sum_of(splits.values())
         sums = {name: _add_up(each.fingerprints.values()) for name, each in splits.items()}
         return cls(_add_up(sums.values()), sums, dict(sorted(rows.fingerprints.items())))
 

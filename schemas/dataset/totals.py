@@ -19,6 +19,14 @@ class Totals:
 
     __slots__ = ()
 
+    @classmethod
+    def sum_of(cls, parts: Iterable[Self]) -> Self:
+        """The counts of several together."""
+        total = cls()
+        for part in parts:
+            total.merge(part)
+        return total
+
     def merge(self, other: Self) -> None:
         """Adds the counts of another one, which stays as it is."""
         for each in fields(self):  # type: ignore[arg-type]  # all subclasses are dataclasses
@@ -346,10 +354,7 @@ class FinishedShards(Totals):
     @property
     def rows(self) -> RowTotals:
         """Totals of rows over all splits."""
-        totals = RowTotals()
-        for split in self.splits.values():
-            totals.merge(split)
-        return totals
+        return RowTotals.sum_of(self.splits.values())
 
     def find_problem(self) -> str:
         """Why the files must not be used, in a sentence; empty if they hold all Examples that were built."""

@@ -49,7 +49,7 @@ def color_histogram(image: Pixels) -> list[float]:
 
 
 def difference_hash(image: Pixels) -> bytes:
-    """64 bits in hex; few differ between images that look alike: see `imaging.resize`."""
+    """64 bits in hex; few differ between images that look alike: see `imaging.geometry`."""
     raster = np.ascontiguousarray(image)
     return f"{hash_of(raster if image.shape[2] != 3 else to_raster(to_image(raster))):016x}".encode()
 

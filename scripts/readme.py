@@ -25,7 +25,7 @@ from recordmill.schemas.settings.dataset import (
     SplitSettings,
 )
 from recordmill.schemas.settings.images import ImageSettings, Resize
-from recordmill.transforms.inputs.sources import load_source, source_names
+from recordmill.transforms.inputs.sources.source import load_source, source_names
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -23,7 +23,7 @@ from recordmill.schemas.errors import UsageError
 from recordmill.schemas.features import INT64_MAX
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.transforms.inputs.sources import load_source, source_names
+from recordmill.transforms.inputs.sources.source import load_source, source_names
 
 AUTO = "auto"
 """The value of `--config`, or of `layout`, with which the files determine the settings."""

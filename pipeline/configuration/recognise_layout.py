@@ -41,13 +41,14 @@ from recordmill.transforms.inputs.folder_sketch import (
     USUAL_WORDS,
     FolderSketch,
     Names,
+    Recognised,
     begins_with_split,
     stems_of,
 )
 from recordmill.transforms.inputs.named_files import size_and_version
 from recordmill.transforms.inputs.patterns import Ignore, compile_globs, normal_path, why_ignored
-from recordmill.transforms.inputs.sources import Recognised, load_source, source_names
 from recordmill.transforms.inputs.sources.class_folders import likely_classes
+from recordmill.transforms.inputs.sources.source import load_source, source_names
 from recordmill.transforms.inputs.tables.known_tables import HELD, OBJECTS, why_no_columns
 from recordmill.transforms.inputs.tables.parquet import bytes_type_fault
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS

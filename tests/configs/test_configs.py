@@ -8,7 +8,7 @@ import yaml
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.transforms.inputs.sources import source_names
+from recordmill.transforms.inputs.sources.source import source_names
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 

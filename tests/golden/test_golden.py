@@ -20,7 +20,7 @@ from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.conventions import convention_names
 from recordmill.storage.tfrecord_file import looks_like_records
-from recordmill.transforms.inputs.sources import source_names
+from recordmill.transforms.inputs.sources.source import source_names
 
 EXPECTED = Path(__file__).parent / "expected"
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recordmill.transforms.inputs.sources import source_names
+from recordmill.transforms.inputs.sources.source import source_names
 
 ALL = {"splits.fractions": {"train": 1.0}}
 

@@ -20,7 +20,7 @@ from recordmill.pipeline.run import build
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.transforms.inputs.sources import load_source, source_names
+from recordmill.transforms.inputs.sources.source import load_source, source_names
 
 
 def paths(kind: Any, above: str) -> Iterator[str]:

@@ -15,8 +15,8 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import SplitSettings
 from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.transforms import list_images as list_images_module
-from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
+from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.list_images import ListReferences, list_images

@@ -8,8 +8,8 @@ from recordmill.pipeline.configuration.config import DEFAULT_KIND, load_settings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import as_yaml_dict
-from recordmill.transforms.inputs.sources import load_source
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
+from recordmill.transforms.inputs.sources.source import load_source
 
 
 def errors_of(overrides=(), path=None):

@@ -10,7 +10,7 @@ from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.recognise_layout import flags_of, recognise
 from recordmill.schemas.errors import UsageError
 from recordmill.transforms.inputs.folder_sketch import FolderSketch
-from recordmill.transforms.inputs.sources import source_names
+from recordmill.transforms.inputs.sources.source import source_names
 
 LAYOUTS = yaml.safe_load(Path(__file__).with_name("layouts.yaml").read_text(encoding="utf-8"))
 UNCLEAR = yaml.safe_load(Path(__file__).with_name("unclear_layouts.yaml").read_text(encoding="utf-8"))

@@ -11,8 +11,8 @@ from recordmill.schemas.settings.custom_convention import CustomConvention, Cust
 from recordmill.schemas.settings.dataset import ExampleLayout, ShardSettings, SplitSettings
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.source import Input
-from recordmill.transforms.inputs.sources import Source
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
+from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.cells import ColumnSettings
 

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import pytest
 
 from recordmill.schemas.settings.source import SourceSettings
-from recordmill.transforms.inputs.sources import Source, load_source, source_names
+from recordmill.transforms.inputs.sources.source import Source, load_source, source_names
 
 
 @pytest.mark.parametrize("name", source_names())

@@ -6,7 +6,7 @@ from make_settings import make_settings
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelSettings, build_label_map
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.transforms.inputs.sources import load_source
+from recordmill.transforms.inputs.sources.source import load_source
 from recordmill.transforms.inputs.tables.manifest_columns import Columns
 from recordmill.transforms.planning.plan import note_classes, note_only_class
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs

@@ -18,7 +18,7 @@ from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_ma
 from recordmill.schemas.rejection import Exclusions, Rejected
 from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.storage.packed_files import read_image
-from recordmill.transforms.inputs.sources import Source
+from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.records.convert_image import convert_image, exclude_image, reference_record, reject_image
 
 SETTINGS = make_settings()

@@ -4,8 +4,3 @@ A source is a module of this package that defines `SOURCE`: a frozen dataclass t
 keys under `source:` as fields. Its file name is the name that users write (`kind: class_folders`). It is registered
 nowhere else.
 """
-
-from recordmill.transforms.inputs.folder_sketch import Recognised
-from recordmill.transforms.inputs.sources.source import Source, load_source, source_names
-
-__all__ = ["Recognised", "Source", "load_source", "source_names"]

@@ -48,27 +48,6 @@ def are_in_one_folder(names: Iterable[str]) -> bool:
     return len(inner) > 1 and not all(map(split_of, inner))
 
 
-def recognise_archives(sketch: FolderSketch) -> Iterator[Recognised]:
-    """Recognises an input that consists of archives."""
-    archives = {name: inside for name, inside in sketch.archives.items() if inside.names and not name.endswith(".npz")}
-    if not archives:
-        return
-    name, inside = next(iter(archives.items()))
-    if has_wrapper := _has_wrapper(inside):
-        inside = inside.below(inside.top.folders[0])
-    if any(inside.top.beside_images(ending) for ending in _PARTS):  # outside any folder
-        yield _as_samples(sketch, name, inside)
-    elif layout := _other_layout(inside):
-        needs = f"{name} holds annotations ({layout}), which are not read from archives: unpack it"
-        yield Recognised({"source": {"kind": "archives"}}, f"the archive {name}", needs=needs)
-    elif inside.has_images:
-        names = list(archives)
-        found = _as_folders(sketch, names, inside)
-        if has_wrapper and len(names) > 1 and all(map(_has_wrapper, archives.values())) and "splits" in found.settings:
-            found.settings["source"]["look_through"] = True
-        yield found
-
-
 def _has_wrapper(inside: FolderSketch) -> bool:
     """Whether one folder contains everything that was seen."""
     top = inside.top
@@ -212,12 +191,17 @@ def value_of(part: str, contents: Mapping[str, bytes]) -> Any:
     extension, _, key = part.partition(".") if part.startswith("json.") else (part, "", "")
     if extension not in contents:
         return None
-    if key:
-        return _parse(contents[extension]).get(key)
     try:
-        return contents[extension].decode().strip()
+        value = orjson.loads(contents[extension]) if key else contents[extension].decode().strip()
+    except orjson.JSONDecodeError as error:
+        raise bad_sample(f"json cannot be read: {error}") from None
     except UnicodeDecodeError:
         raise bad_sample(f"{extension} is not UTF-8") from None
+    if not key:
+        return value
+    if not isinstance(value, dict):
+        raise bad_sample("json is not an object")
+    return value.get(key)
 
 
 def class_of(label: Any, part: str, names: Sequence[str]) -> str:
@@ -277,16 +261,6 @@ def _split(name: str) -> tuple[str, str]:
     folder, slash, base = name.rpartition("/")
     stem, _, extension = base.partition(".")
     return folder + slash + stem, extension.lower()
-
-
-def _parse(data: bytes) -> Mapping[str, Any]:
-    try:
-        parsed = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise bad_sample(f"json cannot be read: {error}") from None
-    if not isinstance(parsed, dict):
-        raise bad_sample("json is not an object")
-    return parsed
 
 
 MOST_SEEN = 100_000
@@ -363,8 +337,26 @@ class Archives(Source):
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises archives of images and nothing else."""
-        return recognise_archives(sketch)
+        """Recognises an input that consists of archives."""
+        seen = {name: inside for name, inside in sketch.archives.items() if inside.names}
+        archives = {name: inside for name, inside in seen.items() if not name.endswith(".npz")}
+        if not archives:
+            return
+        name, inside = next(iter(archives.items()))
+        if _has_wrapper(inside):
+            inside = inside.below(inside.top.folders[0])
+        if any(inside.top.beside_images(ending) for ending in _PARTS):  # outside any folder
+            yield _as_samples(sketch, name, inside)
+        elif layout := _other_layout(inside):
+            needs = f"{name} holds annotations ({layout}), which are not read from archives: unpack it"
+            yield Recognised({"source": {"kind": "archives"}}, f"the archive {name}", needs=needs)
+        elif inside.has_images:
+            names = list(archives)
+            found = _as_folders(sketch, names, inside)
+            have_wrappers = len(names) > 1 and all(map(_has_wrapper, archives.values()))
+            if have_wrappers and "splits" in found.settings:
+                found.settings["source"]["look_through"] = True
+            yield found
 
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> "Archives":
         """Sets `look_through` if one folder with several folders contains everything."""

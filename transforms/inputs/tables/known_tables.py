@@ -273,7 +273,7 @@ def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
         path: the table's path below the input.
         sketch: the input, with the table's first bytes.
     """
-    rows, delimiter = _first_rows(sketch.heads.get(path, b""), path)
+    rows, delimiter = _first_rows(path, sketch)
     found = _columns_of(rows, path, sketch) if rows else None
     return replace(found, source={**found.source, "delimiter": delimiter}) if found and delimiter else found
 
@@ -302,15 +302,15 @@ def _without_header(row: Sequence[str]) -> FoundColumns | None:
 
 def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
     """The names in the first row of a table that has a header."""
-    rows, _ = _first_rows(sketch.heads.get(path, b""), path)
+    rows, _ = _first_rows(path, sketch)
     return tuple(next(iter(rows), ()))
 
 
 def why_no_columns(path: str, sketch: FolderSketch) -> str:
     """Why `find_columns` finds nothing in a table."""
-    if b"\0" in (head := sketch.heads.get(path, b"")):
+    if b"\0" in sketch.heads.get(path, b""):
         return "it is not UTF-8, so set source.encoding"
-    rows, _ = _first_rows(head, path)
+    rows, _ = _first_rows(path, sketch)
     if len(rows) < 2:
         return "it has no row after the header" if rows else "it is empty, or cannot be read"
     header, first = rows
@@ -319,12 +319,12 @@ def why_no_columns(path: str, sketch: FolderSketch) -> str:
     return f"its first row names no image that is there: {', '.join(first):.100}"
 
 
-def _first_rows(head: bytes, path: str) -> tuple[list[list[str]], str]:
-    """The first two rows of a table with these first bytes, and its delimiter if that is not the usual one.
+def _first_rows(path: str, sketch: FolderSketch) -> tuple[list[list[str]], str]:
+    """The first two rows of a table, and its delimiter if that is not the usual one.
 
     For JSON, the first row is the keys. A CSV's delimiter is found in its first line.
     """
-    text = head.decode("utf-8", "replace").removeprefix("\ufeff")
+    text = sketch.heads.get(path, b"").decode("utf-8", "replace").removeprefix("\ufeff")
     name = path.lower().removesuffix(".gz")
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from recordmill.transforms.inputs.folder_sketch import FolderSketch
-from recordmill.transforms.inputs.sources.archives import are_in_one_folder, recognise_archives
+from recordmill.transforms.inputs.sources.archives import Archives, are_in_one_folder
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ RECOGNISED = {
 @pytest.mark.parametrize("name", RECOGNISED)
 def test_archives_are_recognised_by_what_is_in_them(name):
     looked, expected = RECOGNISED[name]
-    (found,) = recognise_archives(looked)
+    (found,) = Archives.recognise(looked)
     assert (found.settings, found.needs) == (expected, "")
 
 
@@ -99,20 +99,20 @@ def test_archives_are_recognised_by_what_is_in_them(name):
     ],
 )
 def test_annotations_in_archives_are_refused(names):
-    (found,) = recognise_archives(sketch({"pets.zip": names}))
+    (found,) = Archives.recognise(sketch({"pets.zip": names}))
     assert found.needs.startswith("pets.zip holds annotations (")
     assert found.needs.endswith("), which are not read from archives: unpack it")
 
 
 def test_samples_with_json_alone_need_the_name_of_the_label():
-    (found,) = recognise_archives(sketch({"a.tar": ["1.jpg", "1.json"]}))
+    (found,) = Archives.recognise(sketch({"a.tar": ["1.jpg", "1.json"]}))
     assert found.needed_keys == ("source.label_part",)
     assert found.needs.startswith("its .json files are not read: add --set source.label_part=json.KEY")
     for more in ("1.cls", "1.txt"):  # img2dataset's JSON describes downloads
-        (found,) = recognise_archives(sketch({"a.tar": ["1.jpg", "1.json", more]}))
+        (found,) = Archives.recognise(sketch({"a.tar": ["1.jpg", "1.json", more]}))
         assert not found.needs
 
 
 @pytest.mark.parametrize("archives", [{}, {"a.zip": []}, {"a.zip": ["notes.md"]}, {"a.npz": ["x.npy"]}], ids=str)
 def test_what_holds_no_images_is_not_recognised(archives):
-    assert list(recognise_archives(sketch(archives))) == []
+    assert list(Archives.recognise(sketch(archives))) == []

@@ -3,9 +3,10 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from recordmill.transforms.inputs.sources import Source, class_folders, load_source, source_names
+from recordmill.transforms.inputs.sources import class_folders
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
+from recordmill.transforms.inputs.sources.source import Source, load_source, source_names
 
 
 def test_sources_are_found_by_their_files():

@@ -48,6 +48,13 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
     return compiled
 
 
+def find_split_word(pattern: str, *texts: str) -> str:
+    """The group `split` of `source.split`, searched for in the first text that has the pattern; empty if none has."""
+    matches = map(compile_pattern(pattern, "source.split", "split").search, texts)
+    match = next(filter(None, matches), None)
+    return (match["split"] or "") if match else ""
+
+
 def check_template(text: str, key: str, *names: str) -> None:
     """Checks a setting in which names in braces are replaced.
 

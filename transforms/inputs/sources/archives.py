@@ -24,7 +24,7 @@ from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.transforms.inputs.archive_members import Limits, Member, bad_archive, list_members
 from recordmill.transforms.inputs.class_names import LONGEST_NAME
 from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, given_splits, split_of
-from recordmill.transforms.inputs.patterns import compile_pattern, why_ignored
+from recordmill.transforms.inputs.patterns import compile_pattern, find_split_word, why_ignored
 from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.manifest_columns import FeatureFrom, feature_value
@@ -452,10 +452,8 @@ class Archives(Source):
             return ref.notice("ignored", ignored)
         if member.reason:
             return ref.notice("rejected", member.reason, member.detail)
-        word, label = file.split, ""
-        if self.split and not word:
-            match = compile_pattern(self.split, "source.split", "split").search(f"{path}/{member.name}")
-            word = (match["split"] or "") if match else ""
+        word = file.split or (find_split_word(self.split, f"{path}/{member.name}") if self.split else "")
+        label = ""
         if self.labels == "folders" and self.class_from == "archive":
             label = _ENDING.sub("", posixpath.basename(path))
         elif self.labels == "folders":

@@ -24,7 +24,7 @@ from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
 from recordmill.transforms.inputs.class_names import ClassNamesError, LabelFiles
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.named_files import DataFile
-from recordmill.transforms.inputs.patterns import compile_globs, compile_pattern
+from recordmill.transforms.inputs.patterns import compile_globs, compile_pattern, find_split_word
 from recordmill.transforms.inputs.sources.source import Source
 
 KeptType = Literal["bytes", "float", "int64", "bytes[]", "float[]", "int64[]"]
@@ -378,8 +378,7 @@ class Tfrecords(Source):
         patterns = compile_globs(cls.files)
         names = [name for each in sketch.names.values() for name in each.files if patterns.match_file(name)]
         if names and not sketch.has_images:
-            found = [compile_pattern(cls().split, "source.split", "split").search(name) for name in names]
-            words = {match["split"] if match else "" for match in found}
+            words = {find_split_word(cls().split, name) for name in names}
             images = {"reencode": "never", "check": "header"}
             settings = {"source": {"kind": "tfrecords"}, **given_splits("from_source", words), "images": images}
             yield Recognised(settings, f"TFRecord files such as {min(names)}")
@@ -415,7 +414,8 @@ class Tfrecords(Source):
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields a reference for each record, to the byte range of its data; a rejected one for each damaged place."""
         labels = LabelFiles(DataFile(path, file), self.class_names_file, self.class_names)
-        examples = _ExamplesOfFile(self, path, labels, self._declared)
+        word = find_split_word(self.split, path.rpartition("/")[2], path)
+        examples = _ExamplesOfFile(self, word, labels, self._declared)
         with StoredFile(file.uri) as stored:
             records, index = RecordFile(stored), -1
             for index, (offset, record) in enumerate(read_bounded(records, stored, self.max_ratio)):
@@ -463,7 +463,7 @@ class _ExamplesOfFile:
 
     Attributes:
         source: the settings.
-        path: the file's path, as `list_references` receives it.
+        word: the split word in its name or path.
         labels: the names of its numbered classes.
         declared: the convention of all Examples; None if it is found for each of them.
         numbers: the classes to announce, with their numbers; None for a class without one.
@@ -471,7 +471,7 @@ class _ExamplesOfFile:
     """
 
     source: Tfrecords
-    path: str
+    word: str
     labels: LabelFiles
     declared: Convention | None
     numbers: dict[str, int | None] = field(default_factory=dict)
@@ -490,7 +490,7 @@ class _ExamplesOfFile:
         self.others.update(entries.keys() - convention.keys)
         read_kept(entries, source.keep)
         key = text_in(entries, source.key_feature) if source.key_feature else ref.key
-        split = ref.split or self._split_word(entries)
+        split = ref.split or (text_in(entries, source.split_feature) if source.split_feature else self.word)
         texts = {each: fields[each] for each in ("filename", "source_id") if fields.get(each)}
         values: dict[str, Any] = {each: text_of(text, each) for each, text in texts.items()}
         if holds_images(convention):
@@ -498,13 +498,6 @@ class _ExamplesOfFile:
         text = text_of(fields.get("label_text"), "the class's name")
         label = self._name_of(convention, text, fields.get("label"))
         return ref.replace(key=key, label=label, split=split, features=orjson.dumps(values).decode() if values else "")
-
-    def _split_word(self, entries: Mapping[str, Any]) -> str:
-        if self.source.split_feature:
-            return text_in(entries, self.source.split_feature)
-        pattern = compile_pattern(self.source.split, "source.split", "split")
-        match = pattern.search(self.path.rpartition("/")[2]) or pattern.search(self.path)
-        return (match["split"] or "") if match else ""
 
     def _name_of(self, convention: Convention, text: str, number: int | None) -> str:
         """The class of a name and a number in an Example; adds the classes to announce."""

@@ -294,9 +294,8 @@ def walk_folder(root: str, ignore: Ignore, below: str = "", without: Set[str] = 
             ancestors.append((status.st_dev, status.st_ino))
     except OSError as error:
         if not below:
-            yield ImageRef("", "").notice(
-                "fatal", "missing_input", f"the input cannot be read ({explain_os_error(error)})"
-            )
+            detail = f"the input cannot be read ({explain_os_error(error)})"
+            yield ImageRef("", "").notice("fatal", "missing_input", detail)
             return
     yield from _walk(root, below, ignore, tuple(ancestors), without)
 

@@ -172,14 +172,12 @@ class FixedRecords(ArraySource):
     def _count_records(self, size: int) -> int:
         """The number of records in a file of that many bytes; raises Rejected unless it holds whole ones."""
         count, over = divmod(max(size - self.header, 0), self.record_bytes)
-        if over or not count:
-            header = f" after a header of {self.header:,}" if self.header else ""
-            length = f"of {self.record_bytes:,} bytes{header}"
-            detail = (
-                f"{count:,} records {length}, and {over:,} bytes over" if count else f"too few for a record {length}"
-            )
-            raise Rejected("list", "wrong_length", f"{size:,} bytes are {detail}")
-        return count
+        if count and not over:
+            return count
+        header = f" after a header of {self.header:,}" if self.header else ""
+        length = f"of {self.record_bytes:,} bytes{header}"
+        found = f"{count:,} records {length}, and {over:,} bytes over" if count else f"too few for a record {length}"
+        raise Rejected("list", "wrong_length", f"{size:,} bytes are {found}")
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """One record: its pixels, and the values of its label bytes."""

@@ -43,8 +43,6 @@ _BOX = re.compile(rb"(?:\xef\xbb\xbf)?[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", r
 _CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
 _FLAGS = {0.0, 1.0, 2.0}  # of a key point: not labelled, hidden, visible
 
-OtherShapes = Literal["enclose", "drop", "reject"]
-
 
 class BadNameError(ValueError):
     """A file has `names`, but one of them is not a name."""
@@ -72,7 +70,7 @@ class Yolo(Source):
     """
 
     names: tuple[str, ...] = ()
-    other_shapes: OtherShapes = added_setting("enclose")
+    other_shapes: Literal["enclose", "drop", "reject"] = added_setting("enclose")
     lines: Literal["auto", "boxes"] = added_setting("auto")
     text_files: Literal["labels", "beside"] = added_setting("labels")
 
@@ -142,11 +140,50 @@ class Yolo(Source):
             text = data.decode("utf-8-sig")  # some editors write a byte order mark
             longer = sum(len(line.split()) > 6 for line in text.splitlines()) if self.lines == "auto" else 0
             key_points = _find_key_points(image) if longer else None
-            fields = read_yolo_lines(text, self.other_shapes, key_points, boxes_only=self.lines == "boxes")
+            fields = self.read_lines(text, key_points)
             return fields, max(0, longer - sum(fields.get("boxes_shapes", {}).values()))
         except (Rejected, UnicodeDecodeError) as error:
             reason = error.reason if isinstance(error, Rejected) else "bad_annotations"
             raise Rejected("list", reason, f"{self._text_file(image.path)}: {why_unread(error)}") from None
+
+    def read_lines(self, text: str, key_points: tuple[int, int] | None = None) -> dict[str, Any]:
+        """The boxes of one text file, as from `schemas.image_ref.boxes_of`.
+
+        Each line is a class number and further numbers, all fractions of the image. Their count decides what they are,
+        as in Ultralytics' own loader (ultralytics/data/utils.py, `verify_image_label`), but line by line: one file may
+        hold both boxes and polygons, as Roboflow exports them.
+
+        Args:
+            text: of the file.
+            key_points: `kpt_shape` in data.yaml: key points per box, and numbers per key point.
+
+        Raises:
+            Rejected: a line is neither a box nor an accepted polygon.
+        """
+        boxes: list[Box] = []
+        labels: list[int] = []
+        polygons = 0
+        for number, line in enumerate(text.splitlines(), start=1):
+            words = line.split()
+            if not words:
+                continue
+            values = _numbers(words[1:])
+            if len(values) < 4 or not _CLASS.fullmatch(words[0]):
+                raise bad_annotations(f"line {number} is not a class number and four numbers or more")
+            if self.lines == "boxes" or _begins_with_box(values, key_points, number):
+                x, y, width, height = values[:4]
+                boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
+            elif self.other_shapes == "reject":
+                detail = f"line {number} is a polygon, and source.other_shapes is reject"
+                raise Rejected("list", "refused_shape", detail)
+            else:
+                polygons += 1
+                if self.other_shapes == "drop":
+                    continue
+                boxes.append((min(values[0::2]), min(values[1::2]), max(values[0::2]), max(values[1::2])))
+            labels.append(int(words[0].partition(".")[0]))
+        shapes = {"other_shape" if self.other_shapes == "drop" else "enclosed": polygons}
+        return boxes_of(boxes, labels, fractions=True, shapes=shapes)
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """The image, and the text file with its boxes."""
@@ -244,52 +281,6 @@ def _holds_boxes(sketch: FolderSketch, folders: Iterable[str]) -> bool:
     heads = [head for path, head in texts.items() if posixpath.dirname(path) in {*folders}]
     lines = [head.splitlines()[0] for head in heads if head.strip() and not head.startswith(b"\n")]
     return any(_BOX.fullmatch(line) for line in lines) if lines else bool(heads)
-
-
-def read_yolo_lines(
-    text: str,
-    other_shapes: OtherShapes = "enclose",
-    key_points: tuple[int, int] | None = None,
-    boxes_only: bool = False,
-) -> dict[str, Any]:
-    """The boxes of one text file, as from `schemas.image_ref.boxes_of`.
-
-    Each line is a class number and further numbers, all fractions of the image. Their count decides what they are, as
-    in Ultralytics' own loader (ultralytics/data/utils.py, `verify_image_label`), but line by line: one file may hold
-    both boxes and polygons, as Roboflow exports them.
-
-    Args:
-        text: of the file.
-        other_shapes: what to do with polygons.
-        key_points: `kpt_shape` in data.yaml: key points per box, and numbers per key point.
-        boxes_only: whether the first four numbers of each line are always a box.
-
-    Raises:
-        Rejected: a line is neither a box nor an accepted polygon.
-    """
-    boxes: list[Box] = []
-    labels: list[int] = []
-    polygons = 0
-    for number, line in enumerate(text.splitlines(), start=1):
-        words = line.split()
-        if not words:
-            continue
-        values = _numbers(words[1:])
-        if len(values) < 4 or not _CLASS.fullmatch(words[0]):
-            raise bad_annotations(f"line {number} is not a class number and four numbers or more")
-        if boxes_only or _begins_with_box(values, key_points, number):
-            x, y, width, height = values[:4]
-            boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
-        elif other_shapes == "reject":
-            raise Rejected("list", "refused_shape", f"line {number} is a polygon, and source.other_shapes is reject")
-        else:
-            polygons += 1
-            if other_shapes == "drop":
-                continue
-            boxes.append((min(values[0::2]), min(values[1::2]), max(values[0::2]), max(values[1::2])))
-        labels.append(int(words[0].partition(".")[0]))
-    shapes = {"other_shape" if other_shapes == "drop" else "enclosed": polygons}
-    return boxes_of(boxes, labels, fractions=True, shapes=shapes)
 
 
 def _numbers(words: list[str]) -> list[float]:

@@ -285,7 +285,7 @@ def _columns_of(rows: Sequence[Sequence[str]], path: str, sketch: FolderSketch) 
         return None
     row = dict(zip(rows[0], rows[1], strict=False))
     found = _find_image(row, path, sketch)
-    return found and _find_meanings(row, found)
+    return found and _find_meanings(row, *found)
 
 
 def _without_header(row: Sequence[str]) -> FoundColumns | None:
@@ -346,7 +346,8 @@ def _first_rows(path: str, sketch: FolderSketch) -> tuple[list[list[str]], str]:
     return rows, "" if delimiter == usual else delimiter
 
 
-def _find_image(row: Mapping[str, str], path: str, sketch: FolderSketch) -> FoundColumns | None:
+def _find_image(row: Mapping[str, str], path: str, sketch: FolderSketch) -> tuple[str, dict[str, Any]] | None:
+    """The column that names the image or contains it, and the settings that read it."""
     by_name = {name.strip().lower(): name for name in row}
     usual = [by_name[name] for name in _IMAGE if name in by_name]
     named = [name for name, value in row.items() if value.strip().lower().endswith(IMAGE_ENDINGS)]
@@ -354,17 +355,14 @@ def _find_image(row: Mapping[str, str], path: str, sketch: FolderSketch) -> Foun
         if (place := _place_of(row[name].strip(), path, sketch)) is not None:
             root, template = place
             uri = name if template == "{}" else posixpath.join(root, template.format(f"{{{name}}}"))
-            source: dict[str, Any] = {"columns": {"uri": uri}}
-            source |= {"root": root} if root and uri == name else {}
-            return FoundColumns(source, others=tuple(other for other in row if other != name))
+            return name, {"columns": {"uri": uri}, **({"root": root} if root and uri == name else {})}
     held = [name for name, value in row.items() if value == HELD]
-    others = tuple(name for name in row if name not in held)
-    return FoundColumns({"columns": {"bytes": held[0]}}, others=others) if len(held) == 1 else None
+    return (held[0], {"columns": {"bytes": held[0]}}) if len(held) == 1 else None
 
 
-def _find_meanings(row: Mapping[str, str], found: FoundColumns) -> FoundColumns:
-    """Finds the columns of class, split and boxes among the others."""
-    columns, left = dict(found.source["columns"]), {name.strip().lower(): name for name in found.others}
+def _find_meanings(row: Mapping[str, str], image: str, source: Mapping[str, Any]) -> FoundColumns:
+    """Finds the columns of class, split and boxes among those that are not the image's."""
+    columns, left = dict(source["columns"]), {name.strip().lower(): name for name in row if name != image}
     splits = None
     if split := next((left[name] for name in _SPLIT if name in left), None):
         word = row[split].strip()
@@ -383,7 +381,7 @@ def _find_meanings(row: Mapping[str, str], found: FoundColumns) -> FoundColumns:
         columns["label"] = left.pop(label)
     elif classes and len(left) == 1 and not objects:  # then it must be the class
         columns["label"] = left.popitem()[1]
-    return FoundColumns({**found.source, "columns": columns}, splits, tuple(left.values()))
+    return FoundColumns({**source, "columns": columns}, splits, tuple(left.values()))
 
 
 def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | None:

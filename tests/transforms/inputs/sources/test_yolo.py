@@ -12,7 +12,7 @@ from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.transforms.inputs.patterns import why_ignored
 from recordmill.transforms.inputs.sources import yolo
 from recordmill.transforms.inputs.sources.source import list_file
-from recordmill.transforms.inputs.sources.yolo import Yolo, read_names, read_yolo_lines
+from recordmill.transforms.inputs.sources.yolo import Yolo, read_names
 from recordmill.transforms.list_images import list_images
 
 SAFE_LOAD = yolo.yaml.safe_load
@@ -280,7 +280,7 @@ PEOPLE = "0 0.5 0.25 0.5 0.5 90 175 1 50 1"  # coco8-human: weight, height, gend
     ],
 )
 def test_a_line_that_begins_with_a_box(line):
-    assert read_yolo_lines(f"\n{line}\n") == boxes_of([CORNERS], [0], fractions=True)
+    assert Yolo().read_lines(f"\n{line}\n") == boxes_of([CORNERS], [0], fractions=True)
 
 
 @pytest.mark.parametrize(
@@ -296,34 +296,34 @@ def test_a_line_that_begins_with_a_box(line):
 )
 def test_pairs_are_a_polygon(line, box):
     enclosed = boxes_of([CORNERS, box], [0, 3], fractions=True, shapes={"enclosed": 1})
-    assert read_yolo_lines(f"{BOX_LINE}\n{line}\n") == enclosed
+    assert Yolo().read_lines(f"{BOX_LINE}\n{line}\n") == enclosed
     dropped = boxes_of([CORNERS], [0], fractions=True, shapes={"other_shape": 1})
-    assert read_yolo_lines(f"{BOX_LINE}\n{line}\n", "drop") == dropped
+    assert Yolo(other_shapes="drop").read_lines(f"{BOX_LINE}\n{line}\n") == dropped
     with pytest.raises(Rejected, match=r"^refused_shape: line 2 is a polygon, and source.other_shapes is reject$"):
-        read_yolo_lines(f"{BOX_LINE}\n{line}\n", "reject")
+        Yolo(other_shapes="reject").read_lines(f"{BOX_LINE}\n{line}\n")
 
 
 def test_key_points_are_counted_by_kpt_shape():
     line = BOX_LINE + " 0.3 0.4 0.6 0.1"
     one_box = boxes_of([CORNERS], [0], fractions=True)
-    assert read_yolo_lines(line, key_points=(2, 2)) == one_box
-    assert read_yolo_lines(line)["boxes_shapes"] == {"enclosed": 1}
-    assert read_yolo_lines(BOX_LINE, key_points=(2, 2)) == one_box
+    assert Yolo().read_lines(line, key_points=(2, 2)) == one_box
+    assert Yolo().read_lines(line)["boxes_shapes"] == {"enclosed": 1}
+    assert Yolo().read_lines(BOX_LINE, key_points=(2, 2)) == one_box
     sentence = r"^bad_annotations: line 1 has 8 numbers after its class, not 13 by kpt_shape: \[3, 3\]$"
     with pytest.raises(Rejected, match=sentence):
-        read_yolo_lines(line, key_points=(3, 3))
+        Yolo().read_lines(line, key_points=(3, 3))
 
 
 @pytest.mark.parametrize("line", [BOX_LINE + " 0.9 17", BOX_LINE + " 0.3 0.4 0.9", BOX_LINE + " nan 0.1"])
 def test_a_line_that_may_be_anything_names_the_setting(line):
     count = len(line.split()) - 1
     with pytest.raises(Rejected) as raised:
-        read_yolo_lines(line)
+        Yolo().read_lines(line)
     assert raised.value.detail == (
         f"line 1 has {count} numbers after its class, which are neither a box nor the points of a polygon: "
         "if the first four are a box, set source.lines=boxes"
     )
-    assert read_yolo_lines(line, boxes_only=True) == boxes_of([CORNERS], [0], fractions=True)
+    assert Yolo(lines="boxes").read_lines(line) == boxes_of([CORNERS], [0], fractions=True)
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_a_line_that_may_be_anything_names_the_setting(line):
 )
 def test_a_line_that_is_none_is_named(line):
     with pytest.raises(Rejected, match=r"^\w+: line 2 is not a class number and four numbers or more$"):
-        read_yolo_lines(f"{BOX_LINE}\n{line}")
+        Yolo().read_lines(f"{BOX_LINE}\n{line}")
 
 
 ODD_WORDS = ["0", "1", "2", "nan", "inf", "1e999", "-", "9" * 5000, "7"]
@@ -341,7 +341,7 @@ WORDS = st.one_of(st.floats(-3, 3).map(str), st.sampled_from(ODD_WORDS))
 @given(st.lists(st.lists(WORDS, max_size=20).map(" ".join), max_size=3).map("\n".join))
 def test_any_text_is_boxes_or_a_bad_line(text):
     with suppress(Rejected):
-        found = read_yolo_lines(text)
+        found = Yolo().read_lines(text)
         count = len([line for line in text.splitlines() if line.strip()])
         assert len(found["boxes"]) == len(found["boxes_labels"]) == count
         orjson.dumps(found)

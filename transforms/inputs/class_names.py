@@ -42,24 +42,22 @@ class NoClassNamesError(ClassNamesError):
     """There is no such file."""
 
 
-def number_classes(classes: Sequence[str] | int, key: str = "") -> dict[str, int]:
+def number_classes(classes: Sequence[str] | int) -> dict[str, int]:
     """Maps the name of each class to its number.
 
     Args:
         classes: names in the order of their numbers, or the number of classes, named 0, 1, ...
-        key: the YAML key that they were written under, for messages; empty: they are not from settings.
 
     Raises:
         ValueError: two classes have one name, or the number is negative or above `MOST_CLASSES`.
     """
-    where = f"{key}: " if key else ""
     if isinstance(classes, int) and not 0 <= classes <= MOST_CLASSES:
-        raise ValueError(f"{where}there cannot be {classes:,} classes: give names, or a number up to {MOST_CLASSES:,}")
+        raise ValueError(f"there cannot be {classes:,} classes: give names, or a number up to {MOST_CLASSES:,}")
     names = [str(number) for number in range(classes)] if isinstance(classes, int) else classes
     numbers = {name: number for number, name in enumerate(names)}
     if len(numbers) < len(names):
         twice = next(name for number, name in enumerate(names) if numbers[name] != number)
-        raise ValueError(f"{where}two classes are named {twice!r}")
+        raise ValueError(f"two classes are named {twice!r}")
     return numbers
 
 
@@ -123,6 +121,22 @@ def why_unread(error: OSError | ValueError | Rejected) -> str:
     if isinstance(error, OSError):
         return explain_os_error(error)
     return " ".join((error.detail if isinstance(error, Rejected) else str(error)).split())
+
+
+def number_class_names(names: Sequence[str] | int, key: str = "source.class_names") -> Mapping[str, int]:
+    """Numbers the classes in a setting; errors name its key.
+
+    Args:
+        names: the setting's value; it may be empty.
+        key: the YAML key that it was written under, for the message.
+
+    Raises:
+        ValueError: as `number_classes`.
+    """
+    try:
+        return number_classes(names)
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
 
 
 @dataclass(slots=True)

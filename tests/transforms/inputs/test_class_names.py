@@ -10,6 +10,7 @@ from recordmill.transforms.inputs.class_names import (
     MAX_TEXT_BYTES,
     ClassNamesError,
     LabelFiles,
+    number_class_names,
     number_classes,
     parse_label_file,
     read_class_names,
@@ -84,7 +85,7 @@ def test_nothing_outside_the_input_is_read(batch, tmp_path):
 def test_names_and_a_number_of_classes():
     assert number_classes(["b", "a"]) == {"b": 0, "a": 1}
     assert list(number_classes(11).items())[9:] == [("9", 9), ("10", 10)]
-    assert number_classes((), "source.class_names") == {}
+    assert number_class_names(()) == {}
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_names_and_a_number_of_classes():
 )
 def test_names_that_cannot_be_raise_and_name_the_key(names, message):
     with pytest.raises(ValueError, match=message):
-        number_classes(names, "source.class_names")
+        number_class_names(names)
 
 
 SLIM = load_convention("slim")

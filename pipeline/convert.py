@@ -12,9 +12,8 @@ from typing import Any
 import yaml
 
 from recordmill.pipeline.attempt import attempt
-from recordmill.pipeline.configuration.config import iter_overrides
+from recordmill.pipeline.configuration.config import as_yaml, iter_overrides
 from recordmill.pipeline.configuration.options import LaunchOptions, check_options, parse_options
-from recordmill.pipeline.configuration.setting_errors import as_yaml
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners import QUIET_LOGGERS
 from recordmill.pipeline.terminal import Terminal

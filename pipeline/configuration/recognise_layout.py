@@ -22,9 +22,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recordmill import storage
-from recordmill.pipeline.configuration.config import COMMENT, iter_overrides
+from recordmill.pipeline.configuration.config import COMMENT, as_yaml, iter_overrides
 from recordmill.pipeline.configuration.preflight import check_local_inputs
-from recordmill.pipeline.configuration.setting_errors import as_yaml
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import format_count, printable, show_names
 from recordmill.schemas.image_ref import ImageRef

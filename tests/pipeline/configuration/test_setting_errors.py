@@ -3,8 +3,7 @@
 import pytest
 import yaml
 
-from recordmill.pipeline.configuration.config import load_settings
-from recordmill.pipeline.configuration.setting_errors import explain_yaml_error
+from recordmill.pipeline.configuration.config import explain_yaml_error, load_settings
 from recordmill.schemas.errors import UsageError
 
 

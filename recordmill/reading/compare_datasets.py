@@ -39,6 +39,7 @@ Entry = tuple[int, str, str | None, Row]
 """The hash of a key, the key, the split (None if it is not known), and the sidecar's row."""
 
 _BATCH = 10_000
+_END: Entry = (2**64, "", None, {})  # after every entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,22 +144,17 @@ def compare_rows(before: Iterable[Entry], after: Iterable[Entry], judge: RowJudg
 
 def _join(before: Iterator[Entry], after: Iterator[Entry]) -> Iterator[tuple[int, Entry, Entry]]:
     """Pairs with the same key (2, one, other), and entries of the first (0) or second (1) without a partner."""
-    one, other = next(before, None), next(after, None)
-    while one and other:
+    one, other = next(before, _END), next(after, _END)
+    while one is not _END or other is not _END:
         if one[0] == other[0] and one[1] == other[1]:
             yield 2, one, other
-            one, other = next(before, None), next(after, None)
+            one, other = next(before, _END), next(after, _END)
         elif one[:2] < other[:2]:
             yield 0, one, one
-            one = next(before, None)
+            one = next(before, _END)
         else:
             yield 1, other, other
-            other = next(after, None)
-    for side, entry, others in ((0, one, before), (1, other, after)):
-        if entry:
-            yield side, entry, entry
-        for each in others:
-            yield side, each, each
+            other = next(after, _END)
 
 
 def _compare_pair(found: Comparison, judge: RowJudge, one: Entry, other: Entry, renamed: bool = False) -> None:

@@ -5,6 +5,7 @@ Serialised Examples become the elements of a training loop. TensorFlow is import
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from recordmill.reading.dataset import Shard, SplitInfo, describe_split
@@ -404,7 +405,8 @@ def load(
         LoadError: the split cannot be read as requested, or has no images. If a shard turns out to be damaged later,
             iteration raises `tf.errors.InvalidArgumentError` with its name.
     """
-    _check_tensorflow()
+    if find_spec("tensorflow") is None:
+        raise LoadError("load needs TensorFlow, which is not installed: pip install '.[tensorflow]' in a clone")
     num_replicas, index, batch_size = _share(num_replicas, index, batch_size, input_context)
     info = _describe(path, split)
     layout = choose_elements(info, features, decode)
@@ -425,15 +427,6 @@ def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
             "images could not be taken"
         )
     return info
-
-
-def _check_tensorflow() -> None:
-    try:
-        import tensorflow  # noqa: F401  # here, to report its absence in one sentence
-    except ModuleNotFoundError:
-        raise LoadError(
-            "load needs TensorFlow, which is not installed: pip install '.[tensorflow]' in a clone"
-        ) from None
 
 
 def _share(

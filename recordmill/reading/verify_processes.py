@@ -133,13 +133,13 @@ class ShardWorkers(ChildProcesses):
 
 def serve_shards() -> None:
     """Runs in the child: answers each shard with numbers of records as progress, and finally its `ShardCheck`."""
-    serve_answers(_verify)
 
+    def verify(question: bytes, answer: Callable[[bytes], None]) -> None:
+        shard, expected, level = pickle.loads(question)
+        check = verify_shard(shard, expected, level, progress=lambda records: answer(pickle.dumps(records)))
+        answer(pickle.dumps(check))
 
-def _verify(question: bytes, answer: Callable[[bytes], None]) -> None:
-    shard, expected, level = pickle.loads(question)
-    check = verify_shard(shard, expected, level, progress=lambda records: answer(pickle.dumps(records)))
-    answer(pickle.dumps(check))
+    serve_answers(verify)
 
 
 _SIZES = (("image/height", "image/width"), ("height", "width"), ("image_height", "image_width"))

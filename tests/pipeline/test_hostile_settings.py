@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.pipeline.launch import launch
 from recordmill.pipeline.configuration.config import load_settings, without_none
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
+from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.custom_convention import CustomConvention

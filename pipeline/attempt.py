@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,9 @@ import orjson
 
 from recordmill import storage
 from recordmill.pipeline.configuration import preflight
-from recordmill.pipeline.configuration.config import load_settings
+from recordmill.pipeline.configuration.config import Layout, load_settings
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions, Parser
-from recordmill.pipeline.configuration.recognise_layout import Layout, LayoutFinder
+from recordmill.pipeline.configuration.recognise_layout import fill_in
 from recordmill.pipeline.configuration.resolve_settings import check_beams_writer, make_recipe, resolve_settings
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal import Terminal
@@ -143,8 +144,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     needs_beam = not (options.is_here and all(map(storage.is_local, places)))
     if needs_beam:
         _set_up_beam(options, inputs, output)  # reading needs the flags with a store's address
-    finder = LayoutFinder(inputs, terminal.say)
-    loaded = load_settings(options.config, options.set, finder.fill_in)
+    loaded = load_settings(options.config, options.set, partial(fill_in, inputs, terminal.say))
     inputs = tuple(replace(each, path=_path_for_workers(each.path, options)) for each in inputs)
     output = _path_for_workers(output, options)
     preflight.check_places(inputs, output, options.plan)
@@ -155,7 +155,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     notes: list[str] = []
     settings = resolve_settings(loaded.settings, inputs, output, notes.append)
     exclusions = preflight.read_exclusions(settings.exclude)
-    recipe = make_recipe(settings, finder.comment or loaded.comment, exclusions)
+    recipe = make_recipe(settings, loaded.comment, exclusions)
     if not needs_beam:
         _set_up_beam(options, inputs, output, is_local=True)
     if options.discard and not options.plan:
@@ -184,7 +184,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         notes=tuple(notes),
         facts={"recordmill": VERSION, "beam": version("apache-beam"), "runner": options.runner, "started": started},
     )
-    job = Job(settings, inputs, recipe, run, finder.found)
+    job = Job(settings, inputs, recipe, run, loaded.layout)
     check_analysis_is_possible(job, here=options.wait or options.is_here)
     return job
 

@@ -23,6 +23,7 @@ from recordmill import storage
 from recordmill.pipeline.configuration.resolve_settings import complete_settings, find_unstored_boxes
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.features import INT64_MAX
+from recordmill.schemas.formatting import printable
 from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.inputs.sources.source import load_source, source_names
@@ -37,8 +38,23 @@ DEFAULT_KIND = "class_folders"
 """The `kind:` of the source if none is given."""
 
 
-Recogniser = Callable[[Mapping[str, Any]], dict[str, Any]]
-"""Fills in settings that the input's files determine."""
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A recognised layout.
+
+    Attributes:
+        kind: the source.
+        why: the files that show it.
+        flags: the flags that replace `--config auto` the next time.
+    """
+
+    kind: str
+    why: str
+    flags: str
+
+
+Recogniser = Callable[[Mapping[str, Any]], tuple[dict[str, Any], Layout | None]]
+"""Fills in settings that the input's files determine, and says which layout they have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +64,26 @@ class LoadedSettings:
     Attributes:
         settings: what the dataset is, before the inputs' files fill in the rest.
         names_convention: whether a convention was given or recognised, rather than left at the default.
-        comment: the first line of the configuration if it says what was recognised; otherwise empty.
+        comment: the line of `config.yaml` that says what was recognised, now or for the given configuration, and why;
+            otherwise empty.
+        layout: the layout that was recognised now; None if none was, or none was needed.
     """
 
     settings: DatasetSettings
     names_convention: bool
-    comment: str = ""
+    comment: str
+    layout: Layout | None
 
 
-def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogniser = dict) -> LoadedSettings:
+def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogniser | None = None) -> LoadedSettings:
     """Reads a configuration file and applies `key.path=value` overrides.
 
     Args:
         path: a YAML file, on any of Beam's file systems; or the name of one that Recordmill ships
             (`configs/class_folders.yaml`, wherever the process runs); None or `auto`: the files determine the settings.
         overrides: `key.path=value`, the value in YAML; later ones win.
-        recogniser: called if there is no file and no `source.kind`, or if the file says `layout: auto`.
+        recogniser: called if there is no file and no `source.kind`, or if the file says `layout: auto`; None: nothing
+            is recognised.
 
     Returns:
         The settings, except for what only the inputs determine. All text is in Unicode's NFC, as keys are.
@@ -77,12 +97,13 @@ def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogn
         raise UsageError(f"the configuration {path} holds a {type(plain).__name__}, not keys and values")
     plain = plain or {}
     overridden = [_set(plain, override) for override in overrides]
-    if _is_to_be_recognised(plain, path):
-        plain = recogniser(plain)
+    layout = None
+    if _is_to_be_recognised(plain, path) and recogniser:
+        plain, layout = recogniser(plain)
     settings = _validate(plain, path or "--set", overridden)
-    first = text.partition("\n")[0]
+    first = f"{COMMENT}{layout.kind}: {printable(layout.why)}" if layout else text.partition("\n")[0]
     comment = f"{first}\n" if first.startswith(COMMENT) else ""
-    return LoadedSettings(settings, plain.get("convention") is not None, comment)
+    return LoadedSettings(settings, plain.get("convention") is not None, comment, layout)
 
 
 def iter_overrides(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

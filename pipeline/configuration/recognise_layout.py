@@ -12,7 +12,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import partial
 from itertools import accumulate, islice
 from typing import Any
@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recordmill import storage
-from recordmill.pipeline.configuration.config import COMMENT, as_yaml, iter_overrides
+from recordmill.pipeline.configuration.config import Layout, as_yaml, iter_overrides
 from recordmill.pipeline.configuration.preflight import check_local_inputs
 from recordmill.schemas.errors import UsageError
-from recordmill.schemas.formatting import format_count, printable, show_names
+from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
@@ -59,70 +59,49 @@ _OWN_SPLITS = ("fractions", "stratify", "from_folders", "from_source")
 """Keys below `splits` with which users decide the splits themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """A recognised layout.
+def fill_in(
+    inputs: Sequence[Input], say: Callable[[str], None], written: Mapping[str, Any]
+) -> tuple[dict[str, Any], Layout | None]:
+    """Recognises the layout of a run's inputs, reports it, and adds its settings to the given ones, which stay.
 
-    Attributes:
-        kind: the source.
-        why: the files that show it.
-        flags: the flags that replace `--config auto` the next time.
+    If `source.kind` is given, only this kind is considered; if file names do not show it, the usual words for splits
+    are used.
+
+    Args:
+        inputs: the folders and files to read.
+        say: reports a line.
+        written: the given settings, in YAML's shape.
+
+    Returns:
+        All settings, in YAML's shape; and the layout, or None if none is recognised.
+
+    Raises:
+        UsageError: the user must choose between layouts, or give more settings.
+        RecordmillError: an input does not exist, so that its files cannot say which settings there are.
     """
-
-    kind: str
-    why: str
-    flags: str
-
-
-class LayoutFinder:
-    """Recognises the layouts of a run's inputs, and reports them.
-
-    Attributes:
-        found: the recognised layout; None if there is none, or none was needed.
-    """
-
-    def __init__(self, inputs: Sequence[Input], say: Callable[[str], None]) -> None:
-        self._inputs, self._say = inputs, say
-        self.found: Layout | None = None
-
-    @property
-    def comment(self) -> str:
-        """The line of the dataset's `config.yaml` that says what was recognised, and why."""
-        return f"{COMMENT}{self.found.kind}: {printable(self.found.why)}\n" if self.found else ""
-
-    def fill_in(self, written: Mapping[str, Any]) -> dict[str, Any]:
-        """Adds recognised settings to the given ones, which stay; both are in YAML's shape.
-
-        If `source.kind` is given, only this kind is considered; if file names do not show it, the usual words for
-        splits are used.
-
-        Raises:
-            UsageError: the user must choose between layouts, or give more settings.
-            RecordmillError: an input does not exist, so that its files cannot say which settings there are.
-        """
-        check_local_inputs(self._inputs)
-        source = _part(written, "source")
-        kinds = [source["kind"]] if "kind" in source else _kinds_with(source)
-        found: list[tuple[Input, Recognised]] = []
-        try:
-            for each in self._inputs:
-                if recognised := _look(each.path, kinds, written):
-                    found.append((each, recognised))
-        except UsageError:
-            raise
-        except (OSError, ValueError):  # the job may have other permissions; `preflight` reports unknown stores
-            pass
-        if not found:
-            gives_words = "kind" in source and load_source(source["kind"]).gives_words
-            usual = {"splits": {"from_source": USUAL_WORDS}} if gives_words else {}
-            return {**_without_splits(usual, written), **written}
-        settings = _without_splits(found[0][1].settings, written)
-        if any(_without_splits(recognised.settings, written) != settings for _, recognised in found):
-            looks = ", ".join(f"{each.path} looks like {recognised.kind}" for each, recognised in found)
-            raise UsageError(f"the inputs have different layouts ({looks}): convert them one by one, or write --config")
-        layout = self.found = Layout(found[0][1].kind, found[0][1].why, flags_of(settings))
-        self._say(f"recognised {layout.kind}: {layout.why}; to set it explicitly: {layout.flags}")
-        return _merge(settings, written)
+    check_local_inputs(inputs)
+    source = _part(written, "source")
+    kinds = [source["kind"]] if "kind" in source else _kinds_with(source)
+    found: list[tuple[Input, Recognised]] = []
+    try:
+        for each in inputs:
+            if recognised := _look(each.path, kinds, written):
+                found.append((each, recognised))
+    except UsageError:
+        raise
+    except (OSError, ValueError):  # the job may have other permissions; `preflight` reports unknown stores
+        pass
+    if not found:
+        gives_words = "kind" in source and load_source(source["kind"]).gives_words
+        usual = {"splits": {"from_source": USUAL_WORDS}} if gives_words else {}
+        return {**_without_splits(usual, written), **written}, None
+    settings = _without_splits(found[0][1].settings, written)
+    if any(_without_splits(recognised.settings, written) != settings for _, recognised in found):
+        looks = ", ".join(f"{each.path} looks like {recognised.kind}" for each, recognised in found)
+        raise UsageError(f"the inputs have different layouts ({looks}): convert them one by one, or write --config")
+    layout = Layout(found[0][1].kind, found[0][1].why, flags_of(settings))
+    say(f"recognised {layout.kind}: {layout.why}; to set it explicitly: {layout.flags}")
+    return _merge(settings, written), layout
 
 
 def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recognised | None:

@@ -4,14 +4,15 @@ import io
 import re
 import tarfile
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
+from recordmill.pipeline.configuration import recognise_layout
 from recordmill.pipeline.configuration.config import load_settings
-from recordmill.pipeline.configuration.recognise_layout import LayoutFinder
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.source import Input
 
@@ -31,20 +32,20 @@ TRAIN_VAL = {"train": "train", "val": "validation"}
 
 @pytest.fixture
 def fill_in(tmp_path):
-    """Fills in settings for files of the given contents; gives the settings and the finder."""
+    """Fills in settings for files of the given contents; gives the settings and the layout."""
 
     def run(files, written=None, inputs=("in",)):
         said = []
         for path, data in files.items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_bytes(data)
-        finder = LayoutFinder([Input(str(tmp_path / each)) for each in inputs], said.append)
-        filled = finder.fill_in(written or {})
-        if found := finder.found:
+        places = [Input(str(tmp_path / each)) for each in inputs]
+        filled, found = recognise_layout.fill_in(places, said.append, written or {})
+        if found:
             assert said == [f"recognised {found.kind}: {found.why}; to set it explicitly: {found.flags}"]
         else:
             assert not said
-        return filled, finder
+        return filled, found
 
     return run
 
@@ -53,14 +54,13 @@ SPLIT_FOLDERS = {"in/train/cat/1.jpg": b"", "in/val/cat/1.jpg": b""}
 
 
 def test_what_is_written_wins_key_by_key(fill_in):
-    filled, finder = fill_in(SPLIT_FOLDERS, {"source": {"class_from": "last_folder"}, "seed": 3})
+    filled, layout = fill_in(SPLIT_FOLDERS, {"source": {"class_from": "last_folder"}, "seed": 3})
     assert filled == {
         "source": {"kind": "class_folders", "class_from": "last_folder"},
         "splits": {"from_folders": {"train": "train", "val": "validation"}},
         "seed": 3,
     }
-    assert finder.comment == "# Recognised class_folders: class folders below train, val\n"
-    assert asdict(finder.found) == {
+    assert asdict(layout) == {
         "kind": "class_folders",
         "why": "class folders below train, val",
         "flags": "--set source.kind=class_folders --set 'splits.from_folders={train: train, val: validation}'",
@@ -120,7 +120,7 @@ def test_annotations_further_down_are_refused(fill_in, files, sentence):
     written = {"source": {"kind": "class_folders"}}
     assert fill_in(paths, written)[0] == written
     named = sentence.partition(" looks")[0]
-    assert fill_in({}, {"source": {"names": ["cat"]}} if "yolo" in sentence else {}, inputs=(named,))[1].found
+    assert fill_in({}, {"source": {"names": ["cat"]}} if "yolo" in sentence else {}, inputs=(named,))[1]
 
 
 def test_class_folders_may_hold_folders_of_images(fill_in):
@@ -286,10 +286,10 @@ def test_inputs_are_of_one_layout(fill_in):
 
 def test_a_kind_that_is_not_found_in_names_has_the_usual_words(fill_in):
     files = {"in/a/b/images/train/1.jpg": b""}
-    filled, finder = fill_in(files, {"source": {"kind": "yolo"}})
+    filled, layout = fill_in(files, {"source": {"kind": "yolo"}})
     words = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
     assert filled == {"source": {"kind": "yolo"}, "splits": {"from_source": words}}
-    assert (finder.found, finder.comment) == (None, "")
+    assert layout is None
 
 
 def test_a_kind_whose_files_give_no_words_has_no_usual_ones(fill_in):
@@ -358,15 +358,15 @@ def test_shipped_configurations_still_say_the_same(config, tmp_path):
                     member = tarfile.TarInfo(name)
                     member.size = 1
                     archive.addfile(member, io.BytesIO(b"7"))
-    finder = LayoutFinder([Input(str(tmp_path))], print)
-    now = load_settings(f"configs/{config}.yaml", [], finder.fill_in)
+    recogniser = partial(recognise_layout.fill_in, [Input(str(tmp_path))], print)
+    now = load_settings(f"configs/{config}.yaml", [], recogniser)
     shipped = yaml.safe_load((CONFIGS / f"{config}.yaml").read_text())
     then = {key: value for key, value in shipped.items() if key != "layout"}
     (tmp_path / "old.yaml").write_text(
         yaml.safe_dump({**then, **said, "source": {**then["source"], **said.get("source", {})}})
     )
-    assert finder.found
-    assert now == load_settings(str(tmp_path / "old.yaml"), [])
+    assert now.comment == f"# Recognised {now.layout.kind}: {now.layout.why}\n"
+    assert now.settings == load_settings(str(tmp_path / "old.yaml"), []).settings
 
 
 def test_an_input_that_cannot_be_looked_at_is_left_to_the_job(monkeypatch, fill_in):
@@ -398,10 +398,10 @@ def test_no_list_of_a_split_is_lost_among_others(fill_in, others):
 def test_a_list_of_two_splits_is_left_out_where_each_has_its_own(fill_in, ending):
     content = {"txt": b"images/1.jpg 0\n", "csv": b"path,label\nimages/1.jpg,cat\n"}[ending]
     lists = {f"in/{split}.{ending}": content for split in ("train", "trainval", "val", "test")}
-    filled, finder = fill_in({**IMAGE_OF_LISTS, **lists})
+    filled, layout = fill_in({**IMAGE_OF_LISTS, **lists})
     assert filled["source"]["split"] == rf"(?P<split>train|val|test)\.{ending}"
     assert filled["splits"] == {"from_source": {"train": "train", "val": "validation", "test": "test"}}
-    assert finder.found.why == f"a table of images, test.{ending} (left out: trainval.{ending})"
+    assert layout.why == f"a table of images, test.{ending} (left out: trainval.{ending})"
 
 
 def test_no_table_is_lost_that_was_not_looked_into(fill_in):

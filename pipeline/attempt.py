@@ -176,7 +176,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         overwrite=options.overwrite or options.update,
         preview=options.plan,
         names_convention=loaded.names_convention,
-        recognised=finder.found is not None,
+        recognised=loaded.layout is not None,
         writer=options.writer,
         threads=options.threads,
         processes=_processes(options, settings),

@@ -405,8 +405,7 @@ def load(
         LoadError: the split cannot be read as requested, or has no images. If a shard turns out to be damaged later,
             iteration raises `tf.errors.InvalidArgumentError` with its name.
     """
-    if find_spec("tensorflow") is None:
-        raise LoadError("load needs TensorFlow, which is not installed: pip install '.[tensorflow]' in a clone")
+    _check_tensorflow()
     num_replicas, index, batch_size = _share(num_replicas, index, batch_size, input_context)
     info = _describe(path, split)
     layout = choose_elements(info, features, decode)
@@ -427,6 +426,11 @@ def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
             "images could not be taken"
         )
     return info
+
+
+def _check_tensorflow() -> None:
+    if find_spec("tensorflow") is None:
+        raise LoadError("load needs TensorFlow, which is not installed: pip install '.[tensorflow]' in a clone")
 
 
 def _share(

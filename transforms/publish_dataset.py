@@ -37,6 +37,7 @@ from recordmill.transforms.planning.runs import (
     release_claims,
     remove_staging,
 )
+from recordmill.transforms.publishing import verdicts
 from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset, note_background
 from recordmill.transforms.publishing.duplicates import Copies, FindCopies, compare_splits, list_duplicates
 from recordmill.transforms.publishing.remarks import add_acted, find_remarks
@@ -50,20 +51,6 @@ from recordmill.transforms.publishing.staged_dataset import (
     publish_staged,
     read_pending,
     stage_dataset,
-)
-from recordmill.transforms.publishing.verdicts import (
-    LedgerError,
-    balance_boxes,
-    balance_ledger,
-    check_boxes,
-    check_labels,
-    check_limits,
-    find_breaches,
-    lost_classes,
-    lost_labels,
-    lost_splits,
-    predict_boxes,
-    predict_ledger,
 )
 from recordmill.transforms.shards.resources import PROGRESS
 
@@ -146,7 +133,7 @@ def _carry_out(
             outcome = _join_others(plan, settings, run) or _publish_converted(finished, copies, plan, settings, run)
         else:
             outcome = _end_without_converting(plan, settings, run)
-    except (LedgerError, ValueError) as error:
+    except (verdicts.LedgerError, ValueError) as error:
         outcome = _fail(str(error), plan, run)
     except OSError as error:
         outcome = _fail(storage.explain_output_error(error, plan.output), plan, run)
@@ -211,10 +198,13 @@ def _end_without_converting(plan: Plan, settings: DatasetSettings, run: RunSetti
 
 def _preview(plan: Plan, settings: DatasetSettings) -> Outcome:
     """Predicts the outcome of a run, with its exit code."""
-    ledger, examples = predict_ledger(plan.summary, plan.label_map)
+    summary, label_map = plan.summary, plan.label_map
+    ledger, examples = verdicts.predict_ledger(summary, label_map)
     numbers = preview_numbers(plan, settings)
-    boxes = predict_boxes(plan.summary, plan.label_map) if settings.boxes.invalid != "reject" else FinishedShards()
-    if problem := check_limits(ledger, [], settings, examples) or check_boxes(boxes, settings, plan.label_map):
+    problem = verdicts.check_limits(ledger, [], settings, examples)
+    if not problem and settings.boxes.invalid != "reject":
+        problem = verdicts.check_boxes(verdicts.predict_boxes(summary, label_map), settings, label_map)
+    if problem:
         return _end(plan, "planned", f"as it stands the run would fail: {problem}", TOO_MANY_REJECTED, numbers)
     if unknown := ledger.rejected.get("unknown_label"):
         whose = f"whose label is not in labels.classes would be rejected, such as {examples['unknown_label']}"
@@ -228,7 +218,7 @@ def _publish_converted(
     """Checks the finished shards and publishes them."""
     if problem := finished.find_problem():
         return _fail(problem, plan, run)
-    ledger = balance_ledger(plan.summary, finished)
+    ledger = verdicts.balance_ledger(plan.summary, finished)
     if failure := _compare_with_limits(finished, ledger, plan, settings, run):
         return failure
     plan = replace(plan, notes=[*plan.notes, *note_losses(finished, plan, settings)])
@@ -270,17 +260,17 @@ def _compare_with_limits(
     """The outcome if the run has rejected or dropped too much; else None. Writes the list of rejected things."""
     examples = {reason: each.text for reason, each in finished.rejected_examples.items()}
     examples |= list_rejected(finished.reports, plan.staging, run.inputs)
-    lost = lost_classes(plan.summary, finished.rows.classes, plan.label_map)
+    lost = verdicts.lost_classes(plan.summary, finished.rows.classes, plan.label_map)
     problem = (
-        check_limits(ledger, lost, settings, examples, lost_splits(plan.summary, finished))
-        or check_boxes(finished, settings, plan.label_map)
-        or check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
+        verdicts.check_limits(ledger, lost, settings, examples, verdicts.lost_splits(plan.summary, finished))
+        or verdicts.check_boxes(finished, settings, plan.label_map)
+        or verdicts.check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
     )
     if not problem:
         return None
-    boxes = balance_boxes(plan.summary, finished)
+    boxes = verdicts.balance_boxes(plan.summary, finished)
     # The line on stdout stays short.
-    numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost[:5]}
+    numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "verdicts.lost_classes": lost[:5]}
     if ledger.rejected and run.writer != "beam":
         problem = f"{problem}: {storage.join(plan.staging, REJECTED)} lists what was rejected"
     return _end(plan, "failed", problem, TOO_MANY_REJECTED, numbers)
@@ -290,7 +280,7 @@ def _compare_with_contract(
     marker: Marker, before: Marker | None, plan: Plan, settings: DatasetSettings
 ) -> Outcome | None:
     """The outcome of a run whose dataset does not meet `expect`; None if it does."""
-    if not (breaches := find_breaches(marker, before, settings.expect)):
+    if not (breaches := verdicts.find_breaches(marker, before, settings.expect)):
         return None
     breaches.append("nothing was published: correct the input, or change expect and run again")
     return _end(plan, "failed", "\n".join(breaches), NOT_AS_EXPECTED, {"ledger": to_json(marker.ledger)})
@@ -356,7 +346,7 @@ def _keep(sentence: str, plan: Plan, settings: DatasetSettings, run: RunSettings
     again.
     """
     marker, failure = read_marker(plan.output), None
-    if problem := check_limits(marker.ledger, [], settings, {}):
+    if problem := verdicts.check_limits(marker.ledger, [], settings, {}):
         failure = _end(plan, "failed", problem, TOO_MANY_REJECTED, {"ledger": to_json(marker.ledger)})
     failure = failure or _compare_with_contract(marker, find_marker(run.against or plan.previous), plan, settings)
     if not run.preview:
@@ -411,11 +401,11 @@ def note_renamed(old: Marker | None, new: Marker) -> str:
 def note_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings) -> Iterator[str]:
     """Yields notes on listed splits that are now empty, on labels in no Example, and on a class with the id 0."""
     fate = "rejected or left out" if finished.rows.left_out else "rejected"
-    for name in lost_splits(plan.summary, finished):
+    for name in verdicts.lost_splits(plan.summary, finished):
         yield f"split {name} is empty: its {settings.unit}s were {fate}"
     layout = ExampleLayout(settings)
     title, label_map_file = layout.convention.title, layout.convention.label_map_file
-    if count := lost_labels(finished, plan.summary, layout.fields):
+    if count := verdicts.lost_labels(finished, plan.summary, layout.fields):
         what = f"{format_count(count, 'label')} of images with several {'is' if count == 1 else 'are'} in no Example"
         where = f"the convention ({title}) stores one, a mapping with the field label_texts all of them"
         yield f"{what}: {where}"

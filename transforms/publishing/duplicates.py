@@ -292,8 +292,7 @@ def _group(kind: Kind, images: list[Duplicate], splits: set[str], classes: set[s
 
 def read_numbers(staging: str, reports: Iterable[ShardReport], column: Column) -> Digests:
     """Reads one column for all records of some shards."""
-    columns = (read_column(staging, each.split, each.index, each.records, column) for each in reports)
-    return as_numbers(b"".join(columns))
+    return as_numbers(b"".join([read_column(staging, report, column) for report in reports]))
 
 
 def find_look_alikes(

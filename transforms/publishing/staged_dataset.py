@@ -11,7 +11,7 @@ no half dataset remains anywhere.
 import errno
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -74,7 +74,6 @@ from recordmill.transforms.planning.runs import RunSettings, remove_staging
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.verdicts import balance_boxes, describe_annotations
 from recordmill.transforms.shards.resources import PROGRESS
-from recordmill.transforms.shards.shard_files import Column, read_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +221,6 @@ class StagedDataset:
         """Where a shard's file is now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""
         return shard_path(self.folder, report.split, report.index, kind)
 
-    def read_column(self, report: ShardReport, column: Column) -> bytes:
-        """Reads a column of a shard."""
-        return read_column(self.folder, report.split, report.index, report.records, column)
-
 
 def list_rejected(reports: list[ShardReport], staging: str, inputs: Mapping[str, str]) -> dict[str, str]:
     """Writes `rejected.jsonl` in staging from the sidecars: one line per rejected thing, in the order of the shards.
@@ -239,19 +234,18 @@ def list_rejected(reports: list[ShardReport], staging: str, inputs: Mapping[str,
         The first of each reason, in words: its key and, in brackets, what is wrong with it.
     """
     first: dict[str, str] = {}
-    storage.make_folder(staging)
-    path = storage.join(staging, REJECTED)
-    temporary = storage.temporary_name(path)
-    with storage.open_to_write(temporary) as lines:
+
+    def lines() -> Iterator[bytes]:
         for report in sorted(reports, key=attrgetter("place")):
             if report.references == report.records:
                 continue
             for row in read_rows(shard_path(staging, report.split, report.index, "jsonl")):
                 if isinstance(row, RejectedRow) and row.rejected is not None:
                     first.setdefault(row.rejected, " ".join(f"{row.key} ({row.detail})".split()))
-                    line = to_json(_rejected_file(row, inputs))
-                    lines.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-    storage.move_file(temporary, path)
+                    yield orjson.dumps(to_json(_rejected_file(row, inputs)), option=orjson.OPT_APPEND_NEWLINE)
+
+    storage.make_folder(staging)
+    storage.write_file(storage.join(staging, REJECTED), lines())
     return first
 
 

@@ -232,7 +232,9 @@ def copy_earlier(ref: ImageRef, earlier: EarlierRecord, label_map: LabelMap, sou
     """The outcome for an image whose source, reference and settings have not changed; `source` is its new digest."""
     row, counts = earlier.row, earlier.origin.counts or {}
     if isinstance(row, RejectedRow):
-        copied = reject_image(ref, earlier.rejection(row), label_map)
+        why = LeftOut(row.left_out, row.detail) if row.left_out else Rejected(row.stage, str(row.rejected), row.detail)
+        why.sha256 = row.sha256 or ""
+        copied = reject_image(ref, why, label_map)
     else:
         annotations = counts.get("annotations")
         copied = ConvertedImage(

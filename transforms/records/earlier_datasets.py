@@ -43,7 +43,7 @@ from recordmill.schemas.digests import digest_parts, order_of, source_digest_of,
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap, find_class
-from recordmill.schemas.rejection import LeftOut, Rejected
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
 from recordmill.storage.tfrecord_file import HEADER_BYTES, GzipBytes, StoredFile
@@ -141,13 +141,6 @@ class EarlierRecord(NamedTuple):
     def written(self) -> SidecarRow:
         """The row of a record: rows of rejected images are only ever copied."""
         return cast("SidecarRow", self.row)
-
-    @staticmethod
-    def rejection(row: RejectedRow) -> Rejected:
-        """The reason why an image was rejected or left out."""
-        why = LeftOut(row.left_out, row.detail) if row.left_out else Rejected(row.stage, str(row.rejected), row.detail)
-        why.sha256 = row.sha256 or ""
-        return why
 
     def as_prepared(self, settings: ImageSettings) -> PreparedImage:
         """The image as a conversion would prepare it."""

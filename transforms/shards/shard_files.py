@@ -60,15 +60,15 @@ def add_to_columns(columns: Mapping[Column, bytearray], row: SidecarRow, seed: i
         columns["hashes"].extend(int(row.difference_hash, 16).to_bytes(8, "little"))
 
 
-def read_column(staging: str, split: str, index: int, records: int, column: Column) -> bytes:
-    """Reads a column of a shard with this number of records.
+def read_column(staging: str, report: ShardReport, column: Column) -> bytes:
+    """Reads a column of a shard.
 
     Raises:
         OSError: it cannot be read.
     """
     columns = list(_WIDTHS)
     before = sum(_WIDTHS[each] for each in columns[: columns.index(column)])
-    path = shard_path(staging, split, index, "columns")
+    path, records = shard_path(staging, report.split, report.index, "columns"), report.records
     return storage.read_range(path, records * before, records * _WIDTHS[column]) if records else b""
 
 
@@ -119,7 +119,7 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     is_transient = not TRANSIENT.isdisjoint(report.rows.rejected)
     if not there or is_transient or done["fingerprint"] != list(mark):
         return None
-    return replace(report, contents=read_column(staging, split, index, report.records, "contents"))
+    return replace(report, contents=read_column(staging, report, "contents"))
 
 
 class WrittenShard:

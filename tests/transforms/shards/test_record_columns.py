@@ -6,6 +6,7 @@ from sidecar_lines import written
 from write_shard import columns_of
 
 from recordmill.schemas.dataset.side_files import row_from_json
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
 from recordmill.schemas.digests import order_of
 from recordmill.transforms.shards.shard_files import as_numbers, read_column
 
@@ -13,6 +14,10 @@ ROWS = [
     {**written("a"), "offset": 0, "length": 9, "sha256": f"{5:016x}{1:048x}"},
     {**written("b"), "offset": 25, "length": 7, "sha256": f"{2**64 - 2:016x}{1:048x}"},
 ]
+
+
+def report_of(records):
+    return ShardReport("train", 3, records, RowTotals(), AnnotationTotals(), records=records)
 
 
 def write(folder, rows, seed=7):
@@ -26,7 +31,7 @@ def test_each_column_comes_back(tmp_path, hashes, expected):
     rows = [{**row, "difference_hash": each} for row, each in zip(ROWS, hashes, strict=True)]
     columns = write(tmp_path, rows)
     found = {
-        column: as_numbers(read_column(str(tmp_path), "train", 3, 2, column)).tolist()
+        column: as_numbers(read_column(str(tmp_path), report_of(2), column)).tolist()
         for column in ("places", "contents", "hashes")
     }
     orders = [order_of(7, key) for key in "ab"]
@@ -41,9 +46,9 @@ def test_each_column_comes_back(tmp_path, hashes, expected):
 def test_a_shard_without_records_has_no_numbers(tmp_path):
     write(tmp_path, [])
     assert os.path.getsize(tmp_path / "train-00003.columns") == 0
-    assert as_numbers(read_column(str(tmp_path), "train", 3, 0, "contents")).dtype == np.uint64
+    assert as_numbers(read_column(str(tmp_path), report_of(0), "contents")).dtype == np.uint64
 
 
 def test_an_absent_file_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
-        read_column(str(tmp_path), "train", 3, 2, "places")
+        read_column(str(tmp_path), report_of(2), "places")

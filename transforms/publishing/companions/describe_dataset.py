@@ -30,7 +30,7 @@ from recordmill.schemas.rejection import explain_reason
 from recordmill.storage.tfrecord_file import FRAMING_BYTES
 from recordmill.transforms.publishing.companions.tfds_files import describe_tfds, why_not_tfds
 from recordmill.transforms.publishing.staged_dataset import StagedDataset
-from recordmill.transforms.shards.shard_files import read_examples
+from recordmill.transforms.shards.shard_files import read_column, read_examples
 
 MOST_CLASSES = 100
 """The most classes that the card lists; `labels.txt` has all."""
@@ -146,7 +146,7 @@ def describe_report_data(dataset: StagedDataset) -> Iterator[tuple[str, Iterable
 
 def describe_records(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
     """Makes `records.index`, for any dataset: the place of each record, as docs/format.md describes it."""
-    places = (dataset.read_column(shard.report, "places") for shard in dataset.shards)
+    places = (read_column(dataset.folder, shard.report, "places") for shard in dataset.shards)
     yield INDEX, chain([pack_head([shard.entry for shard in dataset.shards])], places)
 
 
@@ -164,7 +164,7 @@ def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes
     reader that globs for shards (`train-*`) must not find them.
     """
     for shard in dataset.shards if dataset.settings.index_files else ():
-        places = parse_places(dataset.read_column(shard.report, "places"))[:, :2].tolist()
+        places = parse_places(read_column(dataset.folder, shard.report, "places"))[:, :2].tolist()
         lines = "".join(f"{offset} {length + FRAMING_BYTES}\n" for offset, length in places)
         yield index_name(shard.entry.name), [lines.encode()]
 

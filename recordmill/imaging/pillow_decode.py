@@ -14,24 +14,12 @@ import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib import metadata
+from functools import cache
+from importlib import import_module, metadata
 from importlib.util import find_spec
 
 import simplejpeg
-from PIL import (
-    AvifImagePlugin,
-    BmpImagePlugin,
-    GifImagePlugin,
-    Image,
-    ImageFile,
-    Jpeg2KImagePlugin,
-    JpegImagePlugin,
-    PngImagePlugin,
-    PpmImagePlugin,
-    TiffImagePlugin,
-    WebPImagePlugin,
-    features,
-)
+from PIL import Image, ImageFile, JpegImagePlugin, features
 from PIL import __version__ as pillow_version
 
 from recordmill.imaging.acceptance import CountedReads, check_packed_pixels, check_runs, check_structure
@@ -147,17 +135,27 @@ def _palette_bytes(flags: int) -> int:
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning, module=r"PIL\.")
 
-_PLUGINS: dict[str, Callable[[io.BytesIO], ImageFile.ImageFile]] = {
-    "JPEG": JpegImagePlugin.JpegImageFile,  # the first picture of a multi-picture file
-    "PNG": PngImagePlugin.PngImageFile,
-    "GIF": GifImagePlugin.GifImageFile,
-    "WEBP": WebPImagePlugin.WebPImageFile,
-    "BMP": BmpImagePlugin.BmpImageFile,
-    "TIFF": TiffImagePlugin.TiffImageFile,
-    "PPM": PpmImagePlugin.PpmImageFile,
-    "AVIF": AvifImagePlugin.AvifImageFile,
-    "JPEG2000": Jpeg2KImagePlugin.Jpeg2KImageFile,
+_PLUGINS = {
+    "JPEG": "PIL.JpegImagePlugin.JpegImageFile",  # the first picture of a multi-picture file
+    "PNG": "PIL.PngImagePlugin.PngImageFile",
+    "GIF": "PIL.GifImagePlugin.GifImageFile",
+    "WEBP": "PIL.WebPImagePlugin.WebPImageFile",
+    "BMP": "PIL.BmpImagePlugin.BmpImageFile",
+    "TIFF": "PIL.TiffImagePlugin.TiffImageFile",
+    "PPM": "PIL.PpmImagePlugin.PpmImageFile",
+    "AVIF": "PIL.AvifImagePlugin.AvifImageFile",
+    "JPEG2000": "PIL.Jpeg2KImagePlugin.Jpeg2KImageFile",
+    "HEIC": "pillow_heif.HeifImageFile",
 }
+
+
+@cache
+def _find_plugin(file_format: str) -> Callable[[io.BytesIO], ImageFile.ImageFile]:
+    """The class that opens a format, imported when first used: `pillow_heif` may be missing on a worker."""
+    module, _, name = _PLUGINS[file_format].rpartition(".")
+    plugin: Callable[[io.BytesIO], ImageFile.ImageFile] = getattr(import_module(module), name)
+    return plugin
+
 
 _ENDS_EARLY = re.compile(
     r"truncated|not enough (?:image )?data|unexpected end|premature end|reached eof", re.IGNORECASE
@@ -195,12 +193,9 @@ def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
     check_structure(data, file_format)
     if file_format == "JPEG2000":
         check_codestream(data)
-    if file_format == "HEIC" and file_format not in _PLUGINS:
-        from pillow_heif import HeifImageFile  # an extra; missing on a worker, it fails the run
-
-        _PLUGINS[file_format] = HeifImageFile
+    plugin = _find_plugin(file_format)  # a missing one fails the run
     with _reject_errors(file_format, "bad_header"):
-        opened = _PLUGINS[file_format](CountedReads(data, file_format))
+        opened = plugin(CountedReads(data, file_format))
     match file_format:
         case "PNG":
             check_packed_pixels(data, *opened.size)

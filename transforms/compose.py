@@ -74,7 +74,7 @@ def _advance(image: PendingImage, work: Any, layout: ExampleLayout, plan: Plan) 
     try:
         return work(image, layout, plan) if image.outcome is None else image
     except Rejected as rejected:
-        rejection = convert_image.reject_image(image.ref, rejected, plan.label_map)
+        rejection = convert_image.reject_image(image.ref, rejected, plan.label_map, image.loaded)
         return PendingImage(image.split, image.ref, outcome=rejection)
     except FunctionError as error:
         return PendingImage(image.split, image.ref, outcome=str(error))

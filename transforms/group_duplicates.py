@@ -21,6 +21,7 @@ from apache_beam import coders
 from apache_beam.pvalue import AsIter, AsSingleton
 from apache_beam.transforms.combiners import ToList
 
+from recordmill.imaging import prepare_image
 from recordmill.schemas.formatting import show_names
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import RecordCoder, ReferenceBatch
@@ -28,7 +29,6 @@ from recordmill.schemas.rejection import Exclusions, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.publishing.duplicates import are_distinctive, find_near_pairs
-from recordmill.transforms.records.convert_image import reencode_image
 from recordmill.transforms.records.earlier_datasets import find_known_digests
 from recordmill.transforms.records.image_functions import FunctionError, make_hooks
 from recordmill.transforms.shards.resources import available_processors
@@ -215,7 +215,7 @@ class GroupDuplicates(beam.PTransform):
             needs_pixels = ExampleLayout(settings).needs_pixels or settings.images.moments
             with decoding, suppress(Rejected, FunctionError):  # a function that fails will fail again
                 images, hooks = replace(settings.images, moments=False), make_hooks(ref, settings.images, settings.keep)
-                image = reencode_image(content.image, images, needs_pixels, encode=False, hooks=hooks)
+                image = prepare_image(content.image, images, needs_pixels, encode=False, hooks=hooks)
                 look = image.difference_hash or 0
                 if are_distinctive(np.array(look, np.uint64)):
                     return f"{_LOOK}{look}"

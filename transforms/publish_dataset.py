@@ -270,7 +270,7 @@ def _compare_with_limits(
         return None
     boxes = verdicts.balance_boxes(plan.summary, finished)
     # The line on stdout stays short.
-    numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "verdicts.lost_classes": lost[:5]}
+    numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost[:5]}
     if ledger.rejected and run.writer != "beam":
         problem = f"{problem}: {storage.join(plan.staging, REJECTED)} lists what was rejected"
     return _end(plan, "failed", problem, TOO_MANY_REJECTED, numbers)

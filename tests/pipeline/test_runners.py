@@ -250,7 +250,7 @@ def test_a_crash_in_a_worker_is_in_the_outcome_file_too(convert, photos, monkeyp
     def broken(*_):
         raise LedgerError("10 listed, 9 written")
 
-    monkeypatch.setattr("recordmill.transforms.publish_dataset.balance_ledger", broken)
+    monkeypatch.setattr("recordmill.transforms.publishing.verdicts.balance_ledger", broken)
     file = tmp_path / "outcome.json"
     done = convert(photos, f"--outcome_file={file}")
     assert (done.code, done.line["status"]) == (1, "failed")

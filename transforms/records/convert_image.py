@@ -10,39 +10,19 @@ from typing import Any
 
 import orjson
 
-from recordmill.imaging import ImageSettings, PreparedImage, prepare_image
-from recordmill.imaging.prepare import NO_HOOKS, Hooks
+from recordmill.imaging import PreparedImage, prepare_image
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.dataset.totals import DamagedFile
 from recordmill.schemas.digests import digest_parts
-from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, Pixels, count_boxes
+from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, count_boxes
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import Exclusions, LeftOut, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
 from recordmill.transforms.records.earlier_datasets import EarlierRecord
 from recordmill.transforms.records.image_functions import check_kept, compute_features, make_hooks
-
-
-def reencode_image(
-    image: bytes | Pixels,
-    settings: ImageSettings,
-    keep_pixels: bool = False,
-    encode: bool = True,
-    hooks: Hooks = NO_HOOKS,
-) -> PreparedImage:
-    """Prepares one image, encoded or decoded, as `imaging.prepare_image` does.
-
-    Raises:
-        Rejected: stage `decode`, with the decoder's reason; or whatever a hook raises.
-    """
-    try:
-        return prepare_image(image, settings, keep_pixels, encode, hooks)
-    except Rejected as rejected:
-        rejected.sha256 = hashlib.sha256(image if isinstance(image, bytes) else image.tobytes()).hexdigest()
-        raise
 
 
 def image_record(image: PreparedImage, convention: Convention, sha256: str) -> dict[str, Any]:
@@ -198,7 +178,7 @@ def convert_image(
     """
     if earlier is not None and earlier.is_current and earlier.is_same:
         return copy_earlier(ref, earlier, label_map, origin.source)
-    made_from = None
+    made_from = loaded = None
     try:
         loaded = load_image(ref, layout.settings, label_map, split, earlier)
         content = loaded.content
@@ -217,7 +197,7 @@ def convert_image(
             seconds = time.perf_counter() - began
         converted = build_record(loaded, image, computed, layout, label_map)
     except Rejected as rejected:
-        converted = reject_image(ref, rejected, label_map)
+        converted = reject_image(ref, rejected, label_map, loaded)
         if rejected.stage not in ("decode", "encode"):  # reading may succeed the next time
             return converted
     else:
@@ -249,8 +229,10 @@ def copy_earlier(ref: ImageRef, earlier: EarlierRecord, label_map: LabelMap, sou
     return copied
 
 
-def reject_image(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> ConvertedImage:
-    """The outcome for an image that is rejected or left out."""
+def reject_image(
+    ref: ImageRef, rejected: Rejected, label_map: LabelMap, loaded: LoadedImage | None = None
+) -> ConvertedImage:
+    """The outcome for an image that is rejected or left out; `loaded` is the image, if it was read."""
     size = ref.image_bytes
     if rejected.stage == "list" and rejected.reason in WITHOUT_A_FILE:
         size = UNKNOWN_SIZE
@@ -261,7 +243,7 @@ def reject_image(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> Conv
         key=ref.key,
         spelling=ref.spelling or None,
         bytes=size if size >= 0 else None,
-        sha256=rejected.sha256 or None,
+        sha256=loaded.digest() if loaded else rejected.sha256 or None,
         class_name=ref.label or None,
         stage=rejected.stage,
         rejected=None if left_out else rejected.reason,
@@ -337,18 +319,14 @@ def prepare_loaded(
     settings, content, ref = layout.settings, loaded.content, loaded.ref
     stored = content.image if settings.decode == "images" else None
     image = raster = None
-    try:
-        if stored is not None:
-            hooks = make_hooks(ref, settings.images, settings.keep, twice)
-            image = reencode_image(stored, settings.images, layout.needs_pixels, hooks=hooks)
-            raster = image.raster
-        if raster is not None:
-            check_kept(raster, settings.keep, ref.key, twice)
-        features = settings.features
-        return image, compute_features(features, raster, content.data, ref.key, ref.uri) if features else {}
-    except Rejected as rejected:
-        rejected.sha256 = loaded.digest()
-        raise
+    if stored is not None:
+        hooks = make_hooks(ref, settings.images, settings.keep, twice)
+        image = prepare_image(stored, settings.images, layout.needs_pixels, hooks=hooks)
+        raster = image.raster
+    if raster is not None:
+        check_kept(raster, settings.keep, ref.key, twice)
+    features = settings.features
+    return image, compute_features(features, raster, content.data, ref.key, ref.uri) if features else {}
 
 
 def build_record(
@@ -388,11 +366,7 @@ def build_record(
     row.moments, row.changes = image.moments, () if untouched else image.changes
     if image.difference_hash is not None:
         row.difference_hash = f"{image.difference_hash:016x}"
-    try:
-        annotations = resolve_annotations(fields, data, image, settings, label_map)
-    except Rejected as rejected:
-        rejected.sha256 = digest
-        raise
+    annotations = resolve_annotations(fields, data, image, settings, label_map)
     if annotations is not None and annotations.boxes is not None:
         annotations.lacks_file = ref.lacks_file
         row.boxes = annotations.boxes

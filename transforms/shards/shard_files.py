@@ -25,6 +25,7 @@ import orjson
 from numpy.typing import NDArray
 
 from recordmill import storage
+from recordmill.imaging import prepare_image
 from recordmill.imaging.before_and_after import draw_before_and_after
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
 from recordmill.schemas.dataset.marker import MARKER_FORMAT, ShardEntry
@@ -38,7 +39,7 @@ from recordmill.storage import force_to_disk, keep_file
 from recordmill.storage.dataset_files import shard_path
 from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
 from recordmill.transforms.records.annotations import add_image
-from recordmill.transforms.records.convert_image import ConvertedImage, reencode_image
+from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.records.image_functions import make_hooks
 
 Digests = NDArray[np.uint64]
@@ -322,7 +323,7 @@ def _make_example(ref: ImageRef, settings: DatasetSettings) -> ChangeExample | N
         if not isinstance(content.image, bytes):
             return None
         hooks = make_hooks(ref, settings.images, settings.keep)
-        stored = reencode_image(content.image, settings.images, hooks=hooks)
+        stored = prepare_image(content.image, settings.images, hooks=hooks)
         pictures = draw_before_and_after(content.image, stored)
     except (Rejected, OSError):  # the source may have been deleted meanwhile
         return None

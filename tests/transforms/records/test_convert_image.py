@@ -157,7 +157,7 @@ def test_decoding_is_entered_after_reading_only(pictures):
 
 
 def test_a_bug_is_not_swallowed(pictures, monkeypatch):
-    def broken(*_):
+    def broken(*_, **__):
         raise ZeroDivisionError
 
     monkeypatch.setattr("recordmill.transforms.records.convert_image.prepare_image", broken)

@@ -2,30 +2,17 @@ import hashlib
 
 import pytest
 
-from recordmill.imaging import ImageSettings, PreparedImage
+from recordmill.imaging import PreparedImage
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import IMAGE_FIELDS, Feature, encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.records.convert_image import image_record, reencode_image, reference_record
+from recordmill.transforms.records.convert_image import image_record, reference_record
 
 IMAGE = PreparedImage(b"bytes", "JPEG", 6, 8, 3, None, ())
 REF = ImageRef("in/cät/ü 1.jpg", "/x", label="cät", features='{"image/patient":"p\\u00e4"}')
 LABELS = LabelMap({"cät": 3, "other": 4}, catch_all="other")
-
-
-def test_a_fitting_jpeg_is_copied_byte_for_byte(draw):
-    image = reencode_image(draw(1), ImageSettings())
-    assert (image.encoded, image.format, image.height, image.width, image.changes) == (draw(1), "JPEG", 6, 8, ())
-
-
-def test_a_bad_image_is_rejected_with_the_decoders_reason_and_its_digest(draw):
-    data = draw(1)[:-20]
-    with pytest.raises(Rejected) as caught:
-        reencode_image(data, ImageSettings())
-    assert (caught.value.stage, caught.value.reason) == ("decode", "truncated")
-    assert caught.value.sha256 == hashlib.sha256(data).hexdigest()
 
 
 SHA256 = hashlib.sha256(b"bytes").hexdigest()

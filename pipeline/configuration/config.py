@@ -218,8 +218,7 @@ def _expand_notation(kind: Any, values: Any) -> Any:
     """Converts YAML's notation and short forms to the values that settings have.
 
     In YAML, `yes` and `no` are truth values, and a key without a value is null; for text, that is the empty string.
-    In settings that a class lists in `short_forms`, `name: text` stands for `name: {key: text}`. For a class with a
-    `short_form`, a text stands for that key alone.
+    For a class with a `short_form`, a text stands for that key alone.
     """
     if kind is str:
         return "" if values is None else values
@@ -231,11 +230,8 @@ def _expand_notation(kind: Any, values: Any) -> Any:
     if not isinstance(values, dict):
         return values
     if is_dataclass(kind):
-        hints, spelt = get_type_hints(kind), dict(values)
-        for setting, key in getattr(kind, "short_forms", {}).items():
-            if isinstance(inner := values.get(setting), dict):
-                spelt[setting] = {name: {key: each} if isinstance(each, str) else each for name, each in inner.items()}
-        return {key: _expand_notation(hints.get(key), each) for key, each in spelt.items()}
+        hints = get_type_hints(kind)
+        return {key: _expand_notation(hints.get(key), each) for key, each in values.items()}
     if get_origin(kind) is Mapping and is_dataclass(get_args(kind)[1]):
         return {key: _expand_notation(get_args(kind)[1], each) for key, each in values.items()}
     return values

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from recordmill.schemas.conventions.convention import Convention
 from recordmill.schemas.dataset.file_names import SHARD_NAME, check_pattern
@@ -134,6 +134,8 @@ class FeatureFunction:
         of: what a function of your own takes: `image`, its pixels; or `file`, its bytes and its uri.
         meaning: one line for people.
     """
+
+    short_form: ClassVar[str] = "function"
 
     function: str
     type: Kind | None = None

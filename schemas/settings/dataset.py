@@ -313,7 +313,6 @@ class DatasetSettings:
     """
 
     # Read by pydantic on the launcher: an unknown key anywhere below is an error.
-    short_forms: ClassVar[Mapping[str, str]] = {"features": "function"}
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "arbitrary_types_allowed": True}
 
     name: str = ""

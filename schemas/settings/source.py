@@ -52,8 +52,6 @@ class SourceSettings(Protocol):
             `taken_only_by_name`, if those in `files` name images, and `read_only_with_images`.
         is_about_boxes: whether it reads annotations of boxes and nothing else.
         classes_from: where the user names its classes, in words.
-        short_forms: settings that are mappings of mappings. Each inner mapping may be written as one text instead, as
-            the value of the key given here.
         split_settings: settings that find a word for each image's split, and do nothing else.
         group_setting: the setting that names each image's group; empty: there is none.
         gives_pixels: whether `read` gives pixels, so that there is nothing to decode.
@@ -68,7 +66,6 @@ class SourceSettings(Protocol):
     other_files: ClassVar[str] = "not_included"
     is_about_boxes: ClassVar[bool] = False
     classes_from: ClassVar[str] = "the annotations"
-    short_forms: ClassVar[Mapping[str, str]] = {}
     split_settings: ClassVar[tuple[str, ...]] = ()
     group_setting: ClassVar[str] = ""
     gives_pixels: ClassVar[bool] = False

@@ -203,7 +203,6 @@ class Table(TableFormat, Source):
 
     contents: ClassVar[Literal["images", "rows"]] = "rows"
     files: ClassVar[tuple[str, ...]] = TABLE_FILES
-    short_forms: ClassVar[Mapping[str, str]] = {"columns": "type"}
     split_settings: ClassVar[tuple[str, ...]] = ("split",)
     group_setting: ClassVar[str] = "group"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import orjson
@@ -145,6 +145,8 @@ class ColumnSettings:
         default: what readers use if the column has no value. Without it, a row without a value is rejected.
         meaning: one line for people.
     """
+
+    short_form: ClassVar[str] = "type"
 
     type: str
     feature: str = ""

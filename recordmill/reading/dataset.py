@@ -152,7 +152,8 @@ _OTHER = (".json", ".jsonl", ".txt", ".yaml", ".pbtxt", ".idx", ".md", ".csv", "
 
 def find_shards(folder: str) -> tuple[Shard, ...]:
     """All TFRecord files below a folder, sorted by name, except hidden files and folders."""
-    paths = {name: storage.join(folder, name) for name in _names_below(folder)}
+    names = (name for name in names_below(folder) if not any(part.startswith(".") for part in name.split("/")))
+    paths = {name: storage.join(folder, name) for name in names}
     return _in_splits({name: path for name, path in paths.items() if _holds_records(path, name)})
 
 
@@ -196,18 +197,14 @@ def split_of(name: str) -> str:
     return stem.strip("-_.") or parts[-1]
 
 
-def _names_below(folder: str) -> Iterator[str]:
-    if not storage.is_local(folder):
+def names_below(folder: str) -> Iterator[str]:
+    """The paths of all files at any depth of a folder, relative to it."""
+    if storage.is_local(folder):  # without Beam
+        for place, _, files in os.walk(folder):
+            yield from (os.path.relpath(os.path.join(place, name), folder) for name in files)
+    else:
         prefix = folder.rstrip("/") + "/"
-        names = (file.path[len(prefix) :] for file in storage.list_below(folder))
-        yield from (name for name in names if not any(part.startswith(".") for part in name.split("/")))
-        return
-    for place, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        below = os.path.relpath(place, folder)
-        for name in files:
-            if not name.startswith("."):
-                yield name if below == "." else f"{below}/{name}"
+        yield from (file.path.removeprefix(prefix) for file in storage.list_below(folder))
 
 
 def _holds_records(path: str, name: str) -> bool:

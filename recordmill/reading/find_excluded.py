@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 
 from recordmill import storage
-from recordmill.reading.dataset import FORGED, Dataset
+from recordmill.reading.dataset import FORGED, Dataset, names_below
 from recordmill.reading.example import parse_intact
 from recordmill.reading.verify_shard import Finding
 from recordmill.schemas.dataset.file_names import INDEX, MARKER
@@ -49,7 +49,7 @@ def find_excluded(dataset: Dataset, exclusions: Exclusions, folder: str = "") ->
         OSError: a file cannot be read.
     """
     folder = folder or dataset.folder
-    paths = [file.path for file in storage.list_below(folder)] if dataset.whole else []
+    paths = [storage.join(folder, name) for name in names_below(folder)] if dataset.whole else []
     for path in sorted(paths) or [shard.path for shard in dataset.shards]:
         name = path.removeprefix(folder.rstrip("/") + "/")
         is_shard = looks_like_shard(path) and not path.endswith(_TEXTS)

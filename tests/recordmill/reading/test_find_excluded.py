@@ -113,3 +113,11 @@ def test_the_command_fails_while_anything_is_there(dataset, tmp_path, capsys):
     assert main([str(dataset), f"--absent={listed}", "--json"]) == 2
     sentence = json.loads(capsys.readouterr().out.splitlines()[-1])["sentence"]
     assert sentence == f"--absent: {listed}, line 1 is 'nothing': write key:KEY, or sha256: and 64 hex digits"
+
+
+def test_a_local_folder_is_searched_without_beam(dataset, tmp_path, run_python):
+    (tmp_path / "list").write_text(f"key:{NAME}\n")
+    code = "import sys; from recordmill.pipeline.verify import main; main(); print('apache_beam' in sys.modules)"
+    process = run_python(code, dataset, "--absent", tmp_path / "list")
+    assert "which must not be there" in process.stderr
+    assert process.stdout.splitlines()[-1] == "False"

@@ -364,8 +364,8 @@ def _explain_absence(dataset: Dataset, file: str) -> str:
     return f"no record of {dataset.folder} comes from {file}"
 
 
-_EXTENSIONS = {"JPEG": "jpg", "TIFF": "tif", "WEBP": "webp", "PNG": "png", "GIF": "gif", "BMP": "bmp", "PPM": "ppm"}
-_EXTENSIONS |= {"AVIF": "avif", "HEIC": "heic", "JPEG2000": "jp2"}
+_EXTENSIONS = {"JPEG": "jpg", "TIFF": "tif", "JPEG2000": "jp2"}
+"""Of formats whose files do not end with their names."""
 
 
 def extract_images(
@@ -405,7 +405,8 @@ def extract_images(
 
 def _file_name(found: FoundRecord, image: bytes) -> str:
     source = os.path.splitext(found.row.key if found.row else "")[0]
-    extension = _EXTENSIONS.get(sniff(image) or "", "bin")
+    image_format = sniff(image) or "bin"
+    extension = _EXTENSIONS.get(image_format, image_format.lower())
     name = f"{found.number:06d}-{_safe(source)}" if source else f"{found.number:06d}"
     return f"{name[:120]}.{extension}"
 

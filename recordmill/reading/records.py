@@ -49,11 +49,6 @@ class ImageForm:
     features: tuple[Feature, ...]
     channels: int
 
-    @property
-    def is_pair(self) -> bool:
-        """Whether elements are pairs of a decoded image and a label."""
-        return self.layout.shape == "pair" and not self.info.raw
-
     def __call__(self, record: bytes, buffer: NDArray[np.uint8] | None = None) -> Any:
         """A pair of image and label, a dict, or a tuple; see `decode` for `buffer`."""
         values = parse_example(self.features, record)
@@ -228,7 +223,8 @@ class Records:
     @property
     def takes_buffers(self) -> bool:
         """Whether elements are pairs of image and label whose images can be decoded into the caller's arrays."""
-        return self._transform is None and isinstance(self._form, ImageForm) and self._form.is_pair
+        form = self._form if self._transform is None else None
+        return isinstance(form, ImageForm) and form.layout.shape == "pair" and not form.info.raw
 
     def by_key(self, key: str) -> Any:
         """The element made from a source, such as `cat/0001.jpg`.

@@ -193,7 +193,12 @@ def tar_members(
         yield _tar_member(info, limits, packing)
     if fault:
         raise bad_archive(fault)
-    _check_end(tar, bounded)
+    bounded.seek(tar.offset)  # `tarfile` accepts anything but a header there
+    end = bounded.read(_BLOCK)
+    if not end:
+        raise bad_archive("it has no end mark: it may have been cut after its last member")
+    if end.strip(b"\0"):
+        raise bad_archive(f"the header at byte {tar.offset} is damaged")
 
 
 def _next(tar: tarfile.TarFile, fault: str) -> tarfile.TarInfo | None:
@@ -202,16 +207,6 @@ def _next(tar: tarfile.TarFile, fault: str) -> tarfile.TarInfo | None:
     except _TAR_DAMAGES as error:
         detail = str(error) or type(error).__name__
         raise bad_archive(fault or f"the header at byte {tar.offset} cannot be read ({detail})") from None
-
-
-def _check_end(tar: tarfile.TarFile, stream: BoundedStream) -> None:
-    """Checks for zeros at the end: `tarfile` accepts anything but a header."""
-    stream.seek(tar.offset)
-    block = stream.read(_BLOCK)
-    if not block:
-        raise bad_archive("it has no end mark: it may have been cut after its last member")
-    if block.strip(b"\0"):
-        raise bad_archive(f"the header at byte {tar.offset} is damaged")
 
 
 def _tar_member(info: tarfile.TarInfo, limits: Limits, packing: Packing | None) -> Member:

@@ -8,7 +8,7 @@ import posixpath
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
@@ -37,14 +37,7 @@ from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import MAX_ROW_BYTES, Row, UnreadableTableError, bad_row
 from recordmill.transforms.inputs.tables.known_tables import PRESETS, recognise_tables
-from recordmill.transforms.inputs.tables.manifest_columns import (
-    CellReader,
-    Columns,
-    Entry,
-    FeatureColumn,
-    Reader,
-    did_you_mean,
-)
+from recordmill.transforms.inputs.tables.manifest_columns import CellReader, Columns, Entry, FeatureColumn, did_you_mean
 from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names, read_parquet_cell
 from recordmill.transforms.inputs.tables.read_table import LIST_FILES, TABLE_FILES, Table, TableFormat, read_table
 
@@ -88,12 +81,16 @@ class RowReader:
         if storage.is_local(self.root):
             self.root = os.path.abspath(self.root)
 
-    def list_references(self, rows: Iterable[Row], reader: Reader) -> Iterator[ImageRef | ClassNames]:
+    def list_references(self, rows: Iterable[Row], read: Callable[[Any], Entry]) -> Iterator[ImageRef | ClassNames]:
         """Yields a reference for each row, or for rows that are joined, after the classes that it announces.
 
         The last item may be a note about the whole manifest.
+
+        Args:
+            rows: of the manifest.
+            read: makes the entry of a row's cells; raises Rejected.
         """
-        for row, entry in self._entries(rows, reader):
+        for row, entry in self._entries(rows, read):
             try:
                 if entry.fault:
                     raise bad_row(entry.fault)
@@ -107,12 +104,12 @@ class RowReader:
             advice = "set source.boxes_unit=fraction if they are parts of the image's width and height"
             yield self.file.notice("warning", "small_boxes", f"{what}: {advice}")
 
-    def _entries(self, rows: Iterable[Row], reader: Reader) -> Iterator[tuple[Row, Entry]]:
+    def _entries(self, rows: Iterable[Row], read: Callable[[Any], Entry]) -> Iterator[tuple[Row, Entry]]:
         """Yields each row and its entry; joined rows come last, as the first row of the image with all of its boxes."""
         images: dict[str, tuple[Row, Entry]] = {}
         for row in rows:
             try:
-                entry = Entry(fault=row.fault) if row.cells is None else reader(row.cells)
+                entry = Entry(fault=row.fault) if row.cells is None else read(row.cells)
             except Rejected as error:
                 entry = Entry(fault=error.detail)
             if self.joined and entry.boxes is not None:
@@ -416,7 +413,7 @@ class Manifest(TableFormat, Source):
             raise UnreadableTableError(f"it holds images: {advice}")
         return str(TextCell(table.kind, table.codec, table.positions.get(column, -1), table.is_gzip))
 
-    def _reader(self, table: Table, class_names: Mapping[str, Sequence[str]]) -> Reader:
+    def _reader(self, table: Table, class_names: Mapping[str, Sequence[str]]) -> Callable[[Any], Entry]:
         if self.preset:
             return PRESETS[self.preset].read
         return CellReader(

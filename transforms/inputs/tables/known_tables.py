@@ -42,13 +42,11 @@ def read_vertex(cells: Mapping[str, Any]) -> Entry:
     entry = Entry(uri=_text_in(cells, "imageGcsUri", "imageGcsUri"), fractions=True)
     use = _object(cells.get("dataItemResourceLabels") or {}, "dataItemResourceLabels")
     entry.split = text_of(use.get(ML_USE), ML_USE)
-    if "classificationAnnotation" in cells:
-        entry.label = _name(cells["classificationAnnotation"], "classificationAnnotation")
-    if "classificationAnnotations" in cells:
-        column = "classificationAnnotations"
+    if (column := "classificationAnnotation") in cells:
+        entry.label = _name(cells[column], column)
+    if (column := "classificationAnnotations") in cells:
         entry.labels = [_name(each, column) for each in list_of(cells[column], column, ",")]
-    if "boundingBoxAnnotations" in cells:
-        column = "boundingBoxAnnotations"
+    if (column := "boundingBoxAnnotations") in cells:
         given = list_of(cells[column], column, ",")
         entry.box_labels = [_name(each, column) for each in given]
         entry.boxes = [[_number(each, side, column) for side in ("xMin", "yMin", "xMax", "yMax")] for each in given]

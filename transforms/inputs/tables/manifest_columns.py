@@ -6,7 +6,7 @@ type, or refused with column, value and type.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
@@ -538,7 +538,3 @@ def did_you_mean(column: str, names: Iterable[str]) -> str:
     """The end of a message about a missing column: the most similar name."""
     near = get_close_matches(column.casefold(), by_case := {name.casefold(): name for name in names}, n=1)
     return f": did you mean {by_case[near[0]]!r}?" if near else ""
-
-
-Reader = Callable[[Any], Entry]
-"""Makes an entry from a row's cells; raises `Rejected`."""

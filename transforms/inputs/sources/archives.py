@@ -6,7 +6,7 @@ the base name: `000/07.seg.png` is the part `seg.png` of `000/07` (webdataset's 
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, groupby, islice
@@ -404,24 +404,23 @@ class Archives(Source):
             yield ref
 
     def _samples(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
+        wanted = extensions_of((self.label_part, *(each.part for each in self.features_from.values())))
         for sample in group_samples(members, self.image_parts):
             refs = {extension: self._reference(path, file, member) for extension, member in sample.parts.items()}
             yield from (ref for ref in refs.values() if ref.status == "ignored")
             refs = {extension: ref for extension, ref in refs.items() if ref.status != "ignored"}
             if sample.image in refs:
-                yield self._with_parts(sample, refs)
+                yield self._with_parts(sample, refs, wanted)
             elif refs:
                 key, there = refs[min(refs)].key, ", ".join(sorted(refs))
                 detail = f"there is no image next to {there}, of those that source.image_parts names"
                 yield file.replace(key=key, spelling="").notice("rejected", "bad_sample", detail)
 
-    def _with_parts(self, sample: Sample, refs: Mapping[str, ImageRef]) -> ImageRef:
-        """The image's reference, with the members next to it."""
+    def _with_parts(self, sample: Sample, refs: Mapping[str, ImageRef], wanted: Set[str]) -> ImageRef:
+        """The image's reference, with what the wanted members next to it hold."""
         image = refs[sample.image]
         if image.status:
             return image
-        parts = (self.label_part, *(feature.part for feature in self.features_from.values()))
-        wanted = extensions_of(parts)
         label = ""
         try:
             if sample.may_lack and not wanted <= refs.keys():

@@ -253,14 +253,20 @@ class Table(TableFormat, Source):
         wanted |= {column: f"source.{what}" for what, column in self._named.items()}
         lacking, rows, sound = set(wanted), 0, 0
         rounded: dict[str, str] = {}
+        below = file.key[: len(file.key) - len(path)]
+        place = file.replace(spelling="", size=-1, version="")
         try:
             with read_table(file.uri, self, wanted) as table:
-                for row, ref in self._make_references(path, file, table, rounded):
+                for row in table.rows:
                     rows += 1
                     if row.cells is not None:
                         lacking -= row.cells.keys()
                         sound += 1
-                    yield ref
+                    ref = place.replace(key=f"{file.key}:{row.number}")
+                    try:
+                        yield self._make_reference(ref, below, row, table.as_text, rounded)
+                    except Rejected as error:
+                        yield ref.notice("rejected", "bad_row", f"{path}, {row.place}{error.detail}")
             if lacking and sound:
                 name = min(lacking)
                 raise UnreadableTableError(f"none of its rows has {name!r} ({wanted[name]}): correct the name")
@@ -271,18 +277,6 @@ class Table(TableFormat, Source):
             yield file.notice("warning", "rounded", f"column {name!r} {where}")
         if not rows:
             raise Rejected("list", "no_rows", "the table has no rows")
-
-    def _make_references(
-        self, path: str, file: ImageRef, table: OpenTable, rounded: dict[str, str]
-    ) -> Iterator[tuple[Row, ImageRef]]:
-        below = file.key[: len(file.key) - len(path)]
-        place = file.replace(spelling="", size=-1, version="")
-        for row in table.rows:
-            ref = place.replace(key=f"{file.key}:{row.number}")
-            try:
-                yield row, self._make_reference(ref, below, row, table.as_text, rounded)
-            except Rejected as error:
-                yield row, ref.notice("rejected", "bad_row", f"{path}, {row.place}{error.detail}")
 
     def _describe_rounded(self, name: str, value: float, row: Row, as_text: bool) -> str:
         whole = f"{value:.0f} ({row.place}), which a 32-bit float turns into {np.float32(value):.0f}"

@@ -58,9 +58,9 @@ def decoded(monkeypatch):
     """The number of images that were prepared since it was last emptied."""
     calls = []
 
-    def counted(data, *arguments):
+    def counted(data, *arguments, **options):
         calls.append(data)
-        return prepare.prepare_image(data, *arguments)
+        return prepare.prepare_image(data, *arguments, **options)
 
     monkeypatch.setattr(convert_image, "prepare_image", counted)
     return calls

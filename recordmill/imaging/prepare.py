@@ -46,21 +46,17 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import STRIPPABLE, ImageSettings
 
 
-def _accept(width: int, height: int) -> None:
-    """Accepts any size."""
-
-
 @dataclass(frozen=True, slots=True)
 class Hooks:
     """Functions that run while an image is prepared; the caller sees whatever they raise.
 
     Attributes:
-        check_size: takes the sides of the source, in either order, before it is decoded.
+        check_size: takes the sides of the source, in either order, before it is decoded. None accepts any size.
         change: takes the decoded pixels, upright and in sRGB, as height x width x 1 or 3 channels, and returns other
             pixels, which are then resized and encoded. None if `settings.function` is None.
     """
 
-    check_size: Callable[[int, int], None] = _accept
+    check_size: Callable[[int, int], None] | None = None
     change: Callable[[Pixels], Pixels] | None = None
 
 
@@ -121,7 +117,8 @@ class _Preparation:
     def check_size(self, width: int, height: int) -> None:
         """Rejects images of too many pixels, or whatever the hook rejects."""
         check_size(width, height, self.settings)
-        self.hooks.check_size(width, height)
+        if self.hooks.check_size is not None:
+            self.hooks.check_size(width, height)
 
     def prepare_pixels(self, pixels: Pixels) -> PreparedImage:
         """The path of decoded pixels."""

@@ -5,7 +5,6 @@ The marker does not list the folder, so it can be made, replaced and deleted wit
 """
 
 import errno
-import hashlib
 import os
 import shutil
 import time
@@ -18,6 +17,7 @@ import orjson
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
+from recordmill.schemas.dataset.json_values import as_json, hash_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import RecordmillError
 
@@ -37,7 +37,7 @@ def contents_digest(marker: Marker, split: str) -> str:
     """
     labels = marker.plan.settings.labels.get("catch_all"), marker.labels
     shards = [shard.sidecar_sha256 for shard in marker.splits[split].shards]
-    return hashlib.sha256(orjson.dumps([labels, shards], option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return hash_json([labels, shards])
 
 
 def read_note(output: str) -> dict[str, Any] | None:
@@ -94,7 +94,7 @@ def publish_transform_fn(built: Path, note: Mapping[str, Any], output: str) -> N
     target = storage.join(output, TRANSFORM_FN)
     if storage.exists(storage.join(target, _MODEL)) and not storage.exists(storage.join(target, NOTE)):
         raise RecordmillError(f"{target} was not written by Recordmill: move it elsewhere")
-    (built / NOTE).write_bytes(orjson.dumps(note, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    (built / NOTE).write_bytes(as_json(note))
     if storage.is_local(output):
         _publish_locally(built, output)
     else:

@@ -132,10 +132,9 @@ class ImageSettings:
             raise ValueError("background: give red, green and blue, each 0 to 255")
         for key in ("check", "store", "reencode", "subsampling", "grayscale", "metadata"):
             _check_choice(key, getattr(self, key), _choices()[key])
-        needs = {"store": self.store != "auto", "resize": self.resize, "grayscale": self.grayscale == "expand"}
-        needs["function"] = bool(self.function)
-        for key in needs if self.reencode == "never" else ():
-            if needs[key]:
+        changes = {"store": self.store != "auto", "resize": self.resize, "grayscale": self.grayscale == "expand"}
+        for key, is_set in (changes | {"function": self.function}).items():
+            if is_set and self.reencode == "never":
                 raise ValueError(f"{key}: needs re-encoding, and reencode is never")
         if self.near_duplicates and self.check == "header" and self.reencoding != "always":
             raise ValueError("near_duplicates: needs the pixels of all images: set check to decode")

@@ -48,7 +48,7 @@ def test_the_extremes_do_not_overflow():
 def test_filters_of_sizes(keep, size, reason):
     hooks = make_hooks(ImageRef("a", "/a"), ImageSettings(), KeepSettings(**keep))
     assert hooks.change is None
-    assert reason_of(lambda: hooks.check_size(*size)) == reason
+    assert reason_of(lambda: hooks.check_size and hooks.check_size(*size)) == reason
 
 
 def reason_of(check):

@@ -78,47 +78,29 @@ def _is_stored_the_same(earlier: EarlierRecord) -> bool:
     return read_jpeg_header(encoded).subsampling == "4:2:0"
 
 
-@dataclass(frozen=True, slots=True)
-class SampledImage:
-    """A converted image of a sample.
-
-    Attributes:
-        ref: the image.
-        converted: the outcome.
-        seconds: CPU time to read and convert it.
-    """
-
-    ref: ImageRef
-    converted: ConvertedImage
-    seconds: float
-
-    @property
-    def stored_bytes(self) -> int:
-        """Bytes of its record with framing, if it has one."""
-        return self.converted.size() + FRAMING_BYTES if self.converted.record is not None else 0
+Sample = Sequence[tuple[ImageRef, ConvertedImage]]
+"""Some images, and what became of them; their `seconds` are CPU time to read and convert them."""
 
 
-Sample = Sequence[SampledImage]
-"""Some images, converted."""
+def _bytes_of_records(sample: Sample) -> int:
+    return sum(image.size() + FRAMING_BYTES for _, image in sample if image.record is not None)
 
 
 def growth_of(sample: Sample) -> float:
     """Bytes of records per byte of their sources."""
-    rows = ((each, each.converted.row) for each in sample)
-    kept = [each for each, row in rows if not isinstance(row, RejectedRow) or row.left_out]
-    before = sum(each.ref.expected_bytes for each in kept)
-    return sum(each.stored_bytes for each in kept) / before if before else 1.0
+    kept = [(ref, image) for ref, image in sample if not isinstance(image.row, RejectedRow) or image.row.left_out]
+    before = sum(ref.expected_bytes for ref, _ in kept)
+    return _bytes_of_records(kept) / before if before else 1.0
 
 
 def has_reencoded(sample: Sample) -> bool:
     """Whether any image was encoded again."""
-    rows = (each.converted.row for each in sample)
-    return any("reencoded" in row.changes for row in rows if isinstance(row, SidecarRow))
+    return any("reencoded" in image.row.changes for _, image in sample if isinstance(image.row, SidecarRow))
 
 
 def predict_seconds(sample: Sample, summary: Summary) -> float:
     """CPU seconds to convert all images, by regression on the file sizes of the sample."""
-    found, sizes = np.array([(each.seconds, each.ref.expected_bytes) for each in sample]).T
+    found, sizes = np.array([(image.seconds, ref.expected_bytes) for ref, image in sample]).T
     whole, apart = sum(split.bytes for split in summary.splits.values()), sizes - sizes.mean()
     slope = max(0.0, float(apart @ found / (apart @ apart))) if apart.any() else 0.0
     total = summary.references * (found.mean() - slope * sizes.mean()) + slope * whole
@@ -146,13 +128,14 @@ def convert_sample(
     label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers)
     decoding, layout = BoundedSemaphore(available_processors()), ExampleLayout(settings)
 
-    def convert(joined: JoinedReference) -> SampledImage:
+    def convert(joined: JoinedReference) -> tuple[ImageRef, ConvertedImage]:
         ref, earlier = joined.ref, joined.earlier
         if earlier and settings != asked and not _is_stored_the_same(earlier):
             earlier = None
         began = time.thread_time()
         converted = convert_image(ref, layout, label_map, decoding, earlier=earlier, twice=True)
-        return SampledImage(ref, converted, time.thread_time() - began)
+        converted.seconds = time.thread_time() - began
+        return ref, converted
 
     refs = sorted((ref for _, _, ref in summary.sample), key=lambda ref: order_of(settings.seed, ref.key))
     references = ((ref, RowOrigin(source_digest_of(ref))) for ref in refs)
@@ -168,12 +151,11 @@ def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, proce
         OSError: the sample cannot be written to the temporary folder.
     """
     references, spent = summary.references, PROGRESS.cpu_seconds()
-    batch = ReferenceBatchCoder(ReferenceBatch).encode(ReferenceBatch.of([each.ref for each in sample]))
-    seconds, share = _measure_writing([each.converted for each in sample], settings.compression)
+    batch = ReferenceBatchCoder(ReferenceBatch).encode(ReferenceBatch.of([ref for ref, _ in sample]))
+    seconds, share = _measure_writing(sample, settings.compression)
     whole = sum(split.bytes for split in summary.splits.values())
     # A plain ratio: if a few files are much larger than the others, regression is less accurate for bytes.
-    source_bytes = sum(each.ref.expected_bytes for each in sample)
-    ratio = sum(each.stored_bytes for each in sample) / max(1, source_bytes)
+    ratio = _bytes_of_records(sample) / max(1, sum(ref.expected_bytes for ref, _ in sample))
     rest = (
         predict_seconds(sample, summary)
         + references * (seconds + _REFERENCE_SECONDS)
@@ -190,23 +172,23 @@ def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, proce
     )
 
 
-def _measure_writing(images: Sequence[ConvertedImage], compression: str) -> tuple[float, float]:
+def _measure_writing(sample: Sample, compression: str) -> tuple[float, float]:
     """CPU seconds to write an image to a shard and read it back, and bytes of the shard per byte of its records."""
-    some, size = list[ConvertedImage](), 0
-    for image in images:
+    some, size = list[tuple[ImageRef, ConvertedImage]](), 0
+    for ref, image in sample:
         if size < _WRITTEN_BYTES:
-            some.append(image)
+            some.append((ref, image))
             size += image.size()
     some *= max(1, min(_MOST_TIMES, _WRITTEN_BYTES // max(size, 1)))
     with tempfile.TemporaryDirectory(prefix="recordmill-sample-") as folder:
         began = time.thread_time()
         mark = Fingerprint("0" * 64, "0" * 64)
-        copies = (replace(image) for image in some)  # writing clears their records
+        copies = (replace(image) for _, image in some)  # writing clears their records
         shard = WrittenShard(folder, "sample", 0, mark, compression, 0)
         shard.write(copies)
         report = shard.finish({})
         seconds = time.thread_time() - began
-    before = sum(image.size() + FRAMING_BYTES for image in some if image.record is not None)
+    before = _bytes_of_records(some)
     return seconds / len(some), report.bytes / before if before else 1.0
 
 

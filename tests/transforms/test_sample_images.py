@@ -9,7 +9,6 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.transforms.plan_shards import (
-    SampledImage,
     convert_sample,
     growth_of,
     has_reencoded,
@@ -30,8 +29,9 @@ def summary_of(refs):
 
 
 def sample_of(sizes, seconds):
-    converted = SimpleNamespace(size=lambda: 0, record=None)
-    return [SampledImage(ImageRef("a", "/a", size), converted, each) for size, each in zip(sizes, seconds, strict=True)]
+    return [
+        (ImageRef("a", "/a", size), SimpleNamespace(seconds=each)) for size, each in zip(sizes, seconds, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_of_a_sample_of_all_images_the_bytes_are_exact(pictures):
     sample = convert_sample(summary, SETTINGS)
     price = price_run(sample, summary, SETTINGS, 1)
     assert (len(sample), price.bytes_read) == (6, sum(ref.size for ref in refs))
-    assert price.bytes_written == sum(each.converted.size() + 16 for each in sample)
+    assert price.bytes_written == sum(image.size() + 16 for _, image in sample)
     assert price.bytes_written == round(growth_of(sample) * price.bytes_read)
     assert 100 < price.bytes_shuffled / 6 < 500
 

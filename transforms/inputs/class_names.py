@@ -153,7 +153,7 @@ class LabelFiles:
     file: DataFile
     name: str = "auto"
     listed: Sequence[str] = ()
-    _found: dict[tuple[str, ...], tuple[str, Mapping[int, str] | Sequence[str]]] = field(default_factory=dict)
+    _found: dict[tuple[tuple[str, ...], int], tuple[str, Mapping[int, str]]] = field(default_factory=dict)
 
     def names_for(self, convention: Convention, first: int) -> tuple[str, Mapping[int, str]]:
         """Where names were found, and the names by number; both empty if there are none.
@@ -165,18 +165,19 @@ class LabelFiles:
         Raises:
             ClassNamesError: the file exists, or a setting names it, but it names no classes.
         """
-        if self.listed or not self.name:
-            return "source.class_names", dict(enumerate(self.listed, first))
         names: tuple[str, ...] = (self.name,)
-        if self.name == "auto":
+        if self.name == "auto" and not self.listed:
             keys = (each.key for each in convention.features if each.field in ("label", "box_labels"))
             names = "labels.txt", "label_map.pbtxt", *(f"{key.replace('/', '.')}.labels.txt" for key in keys)
-        if names not in self._found:
-            self._found[names] = self._read(names)
-        where, classes = self._found[names]
-        return where, classes if isinstance(classes, Mapping) else dict(enumerate(classes, first))
+        if (names, first) not in self._found:  # it is asked for each Example
+            where, classes = self._read(names)
+            numbered = classes if isinstance(classes, Mapping) else dict(enumerate(classes, first))
+            self._found[names, first] = where, numbered
+        return self._found[names, first]
 
     def _read(self, names: Sequence[str]) -> tuple[str, Mapping[int, str] | Sequence[str]]:
+        if self.listed or not self.name:
+            return "source.class_names", self.listed
         folders = [self.file.folder]
         while self.name == "auto" and folders[-1]:
             folders.append(posixpath.dirname(folders[-1]))

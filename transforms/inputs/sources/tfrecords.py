@@ -245,13 +245,12 @@ def _boxes(fields: Mapping[str, Any]) -> list[list[float]] | None:
         if len(flat) % 4:
             raise bad_example(f"its boxes have {len(flat)} sides, which is not a multiple of 4")
         return [[flat[at + 1], flat[at], flat[at + 3], flat[at + 2]] for at in range(0, len(flat), 4)]
-    sides = [fields.get(side) for side in _SIDES]
-    if all(side is None for side in sides):
+    if fields.keys().isdisjoint(_SIDES):
         return None
-    lengths = {0 if side is None else len(side) for side in sides}
-    if len(lengths) > 1:
+    sides = [fields.get(side, ()) for side in _SIDES]
+    if len(set(map(len, sides))) > 1:
         raise bad_example("its lists of boxes' sides differ in length")
-    return [list(box) for box in zip(*(side or () for side in sides), strict=True)]
+    return [list(box) for box in zip(*sides, strict=True)]
 
 
 def read_image_of(fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int]) -> tuple[bytes, bytes | Pixels]:

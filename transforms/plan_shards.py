@@ -79,7 +79,7 @@ def _is_stored_the_same(earlier: EarlierRecord) -> bool:
 
 
 Sample = Sequence[tuple[ImageRef, ConvertedImage]]
-"""Some images, and what became of them; their `seconds` are CPU time to read and convert them."""
+"""Some images, and their conversions; `seconds` of each is the CPU time to read and convert it."""
 
 
 def _bytes_of_records(sample: Sample) -> int:

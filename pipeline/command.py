@@ -1,4 +1,7 @@
-"""The command `recordmill`, whose subcommands are imported when they are used, and what those that read share."""
+"""The command `recordmill`, which imports a subcommand when it is used.
+
+The subcommands that read datasets share a parser, errors in one sentence, and the line of JSON.
+"""
 
 import argparse
 import difflib

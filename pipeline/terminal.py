@@ -94,11 +94,9 @@ def record_progress(console: Console, what: str, dataset: "Dataset") -> Iterator
         what: the activity, in a word.
         dataset: the dataset whose records are read.
     """
-    counts = [shard.records for shard in dataset.shards]
-    total = None if None in counts else sum(count or 0 for count in counts)
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("records"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=total)
+        task = bar.add_task("", total=dataset.count([*dataset.splits]))
         yield lambda records: bar.advance(task, records)
 
 

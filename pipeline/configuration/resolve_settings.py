@@ -1,4 +1,4 @@
-"""Fills in the settings that follow from others or from the inputs' files, and refuses those that contradict others.
+"""Fills in the settings that follow from others or from the inputs' files; refuses contradictions, and idle settings.
 
 Each error begins with the YAML key.
 """

@@ -1,4 +1,7 @@
-"""Summarises a dataset (splits, features, labels, sizes) by its marker, or by reading every record once."""
+"""Summarises a dataset, and finds single records by their number in a split or by their source file.
+
+The summary (splits, features, labels, sizes) comes from the marker, or from reading every record once.
+"""
 
 import hashlib
 import os

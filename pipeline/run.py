@@ -40,9 +40,8 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     listed = inputs | ListReferences(settings.source, settings.listing, spread)  # in batches
     reuse, _ = find_reusable(run.reuse, describe_settings(settings, job.recipe)) if run.reuse else ((), [])
     refs = listed | GroupDuplicates(settings, run.exclusions, reuse)  # unchanged unless the settings handle duplicates
-    limits = (settings.limit, settings.limit_per_class)
-    selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, *limits))
-    summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)  # one small row
+    selection = AsSingleton(refs | FindSplitCutoffs(settings))
+    summary = refs | SummarizeImages(settings, selection)  # one small row
     plan = AsSingleton(summary | PlanShards(settings, job.recipe, run, selection) | ClaimOutput(run))
     if run.writer == "beam":  # pixels flow
         finished = convert_with_beam(refs, settings, staging_folder(run.output, run.run_id), plan)

@@ -18,7 +18,7 @@ from apache_beam.transforms.combiners import TopCombineFn
 from recordmill.schemas.digests import HASH_RANGE, hash_key
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.settings.dataset import SplitSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.splitting import SplitCutoffs, bounds_by_rank
 
 _Hash = Any
@@ -41,43 +41,38 @@ class FindSplitCutoffs(beam.PTransform):
     """Finds the `SplitCutoffs` for a PCollection of batches of references.
 
     Attributes:
-        seed: the dataset's seed.
-        splits: how images are split.
-        limit: the largest number of images; None for all.
-        limit_per_class: the same for each class.
+        settings: what the dataset is.
     """
 
-    seed: int
-    splits: SplitSettings
-    limit: int | None
-    limit_per_class: int | None = None
+    settings: DatasetSettings
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[SplitCutoffs]:
         """PCollection[ReferenceBatch] -> PCollection[SplitCutoffs] of exactly one element."""
+        splits, limit, limit_per_class = self.settings.splits, self.settings.limit, self.settings.limit_per_class
         start = batches.pipeline | "SplitCutoffs" >> beam.Create([SplitCutoffs()], reshuffle=False)
-        if self.limit is None and self.limit_per_class is None and not self.splits.stratify:
+        if limit is None and limit_per_class is None and not splits.stratify:
             return start
         images = batches | "KeepImages" >> beam.FlatMap(attrgetter("refs")).with_output_types(ImageRef)
         cutoff: Any = HASH_RANGE
         class_cutoffs: Any = {}
-        if self.limit_per_class is not None:
+        if limit_per_class is not None:
             class_cutoffs = AsDict(
                 images
                 | "HashByClass" >> beam.Map(self._hash_by_class).with_output_types(tuple[str, _Hash])
                 | "KeepLowestOfClass"
-                >> beam.CombinePerKey(TopCombineFn(self.limit_per_class + 1)).with_output_types(tuple[str, _Hash])
+                >> beam.CombinePerKey(TopCombineFn(limit_per_class + 1)).with_output_types(tuple[str, _Hash])
                 | "FindLimitOfClass"
-                >> beam.MapTuple(lambda label, lowest: (label, _find_cutoff(lowest, self.limit_per_class or 0)))
+                >> beam.MapTuple(lambda label, lowest: (label, _find_cutoff(lowest, limit_per_class)))
             )
-        if self.limit is not None:
+        if limit is not None:
             cutoff = AsSingleton(
                 images
                 | "HashForLimit" >> beam.FlatMap(self._hash_for_limit, class_cutoffs).with_output_types(_Hash)
-                | "KeepLowest" >> beam.CombineGlobally(TopCombineFn(self.limit + 1)).with_output_types(list[_Hash])
-                | "FindLimit" >> beam.Map(_find_cutoff, self.limit).with_output_types(_Hash)
+                | "KeepLowest" >> beam.CombineGlobally(TopCombineFn(limit + 1)).with_output_types(list[_Hash])
+                | "FindLimit" >> beam.Map(_find_cutoff, limit).with_output_types(_Hash)
             )
         class_bounds: Any = {}
-        if self.splits.stratify:
+        if splits.stratify:
             class_bounds = AsDict(
                 images
                 | "HashGroups"
@@ -92,23 +87,23 @@ class FindSplitCutoffs(beam.PTransform):
         )
 
     def _hash_by_class(self, ref: ImageRef) -> tuple[str, int]:
-        return ref.label, -hash_key(self.seed, ref.key).take
+        return ref.label, -hash_key(self.settings.seed, ref.key).take
 
     def _hash_for_limit(self, ref: ImageRef, class_cutoffs: Mapping[str, int]) -> Iterable[int]:
-        take = hash_key(self.seed, ref.key).take
+        take = hash_key(self.settings.seed, ref.key).take
         if not SplitCutoffs(class_cutoffs=class_cutoffs).find_limit(ref.label, take):
             yield -take
 
     def _group_hash(self, ref: ImageRef, cutoff: int, class_cutoffs: Mapping[str, int]) -> Iterable[tuple[str, str]]:
-        hashes = hash_key(self.seed, ref.key, ref.group)
+        hashes = hash_key(self.settings.seed, ref.key, ref.group)
         if not SplitCutoffs(cutoff, class_cutoffs=class_cutoffs).find_limit(ref.label, hashes.take):
             yield f"{hashes.split:016x}", ref.label
 
     def _rank_class(self, label: str, groups: Iterable[_Group]) -> tuple[str, _Ranked]:
         """A class's bounds, and the split of each of its groups that also contains other classes."""
         listed = list(groups)
-        bounds = bounds_by_rank([group.hash for group in listed for _ in range(group.images)], self.splits)
-        names = (*self.splits.names, "")  # "": the images that the fractions leave out
+        bounds = bounds_by_rank([group.hash for group in listed for _ in range(group.images)], self.settings.splits)
+        names = (*self.settings.splits.names, "")  # "": the images that the fractions leave out
         moved = {group.hash: names[bisect_right(bounds, group.hash)] for group in listed if group.is_mixed}
         return label, (bounds, moved)
 

@@ -21,7 +21,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from recordmill import storage
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.settings.dataset import SplitSettings
+from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
@@ -100,30 +100,26 @@ class SummarizeImages(beam.PTransform):
     """Summarizes a PCollection of batches of references.
 
     Attributes:
-        seed: the dataset's seed.
-        splits: how images are split.
+        settings: what the dataset is.
         selection: the `SplitCutoffs`, as a side input.
-        source: what the files mean.
     """
 
-    seed: int
-    splits: SplitSettings
+    settings: DatasetSettings
     selection: Any
-    source: SourceSettings
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[Summary]:
         """PCollection[ReferenceBatch] -> PCollection[Summary] of exactly one element."""
         # Not one CombineFn: with a side input Beam cannot lift it, and every reference would go to one worker.
         summary = (
             batches
-            | "SummarizeBundles" >> beam.ParDo(_SummarizeBundle(self.seed, self.splits), self.selection)
+            | "SummarizeBundles" >> beam.ParDo(_SummarizeBundle(self.settings), self.selection)
             | "MergeSummaries" >> beam.CombineGlobally(merge_summaries)
         )
-        if self.source.other_files == "not_included":  # no reference consists of several files
+        if self.settings.source.other_files == "not_included":  # no reference consists of several files
             return summary
         used = (
             batches
-            | "DigestFiles" >> beam.ParDo(DigestFiles(self.source)).with_output_types(tuple[int, Digests])
+            | "DigestFiles" >> beam.ParDo(DigestFiles(self.settings.source)).with_output_types(tuple[int, Digests])
             | "GroupDigests" >> beam.GroupByKey()
             | "FindUsed" >> beam.MapTuple(lambda _, bucket: find_used(bucket)).with_output_types(Summary)
         )
@@ -134,15 +130,14 @@ class SummarizeImages(beam.PTransform):
 class _SummarizeBundle(beam.DoFn):
     """Makes one summary per bundle."""
 
-    def __init__(self, seed: int, splits: SplitSettings) -> None:
-        self._seed = seed
-        self._splits = splits
+    def __init__(self, settings: DatasetSettings) -> None:
+        self._settings = settings
 
     def start_bundle(self) -> None:
         self._summary = Summary()
 
     def process(self, batch: ReferenceBatch, selection: SplitCutoffs) -> None:
-        self._summary.add(batch, ImageSplitter(self._seed, self._splits, selection))
+        self._summary.add(batch, ImageSplitter(self._settings.seed, self._settings.splits, selection))
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         yield GlobalWindows.windowed_value(self._summary)

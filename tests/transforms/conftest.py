@@ -84,8 +84,8 @@ def run_steps():
         with new_pipeline() as root:
             inputs = [Input(path, name) for name, path in run.inputs.items()]
             refs = root | beam.Create(inputs, reshuffle=False) | ListReferences(settings.source, settings.listing)
-            selection = AsSingleton(refs | FindSplitCutoffs(settings.seed, settings.splits, settings.limit))
-            summary = refs | SummarizeImages(settings.seed, settings.splits, selection, settings.source)
+            selection = AsSingleton(refs | FindSplitCutoffs(settings))
+            summary = refs | SummarizeImages(settings, selection)
             plan = AsSingleton(summary | PlanShards(settings, make_recipe(settings), run, selection) | ClaimOutput(run))
             shards = refs | ShuffleReferences(settings, plan)
             _ = shards | ConvertShards(settings, run, plan) | PublishDataset(settings, run, plan, write_report)

@@ -4,6 +4,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.testing.util import equal_to
 from eager_beam import assert_that, new_pipeline
+from make_settings import make_settings
 
 from recordmill.schemas.digests import HASH_RANGE
 from recordmill.schemas.image_ref import ImageRef
@@ -25,9 +26,13 @@ IMAGES = [ref for ref in REFS if not ref.status]
 STRATIFIED = SplitSettings(fractions={"train": 0.5, "validation": 0.25, "test": 0.25}, stratify=True)
 
 
+def find_cutoffs(splits, limit, limit_per_class=None):
+    return FindSplitCutoffs(make_settings(seed=5, splits=splits, limit=limit, limit_per_class=limit_per_class))
+
+
 def check_selection(splits, limit, expected):
     with new_pipeline() as root:
-        found = root | beam.Create([ReferenceBatch.of(REFS)]) | FindSplitCutoffs(5, splits, limit)
+        found = root | beam.Create([ReferenceBatch.of(REFS)]) | find_cutoffs(splits, limit)
         assert_that(found, equal_to([expected]))
 
 
@@ -90,7 +95,7 @@ def test_stratified_shares_are_exact_of_what_limit_leaves():
 def test_the_limit_is_the_same_however_images_are_dealt(batches):
     parts = [ReferenceBatch.of(REFS[start::batches]) for start in range(batches)]
     with new_pipeline() as root:
-        found = root | beam.Create(parts) | FindSplitCutoffs(5, SplitSettings(), 33)
+        found = root | beam.Create(parts) | find_cutoffs(SplitSettings(), 33)
         assert_that(found, equal_to([expected_selection(SplitSettings(), 33)]))
 
 
@@ -101,7 +106,7 @@ def test_a_limit_per_class_takes_the_lowest_hashes_of_each_class_before_the_limi
     parts = [ReferenceBatch.of(REFS[start::batches]) for start in range(batches)]
     found = []
     with new_pipeline() as root:
-        cutoffs = root | beam.Create(parts) | FindSplitCutoffs(5, splits, limit, 10)
+        cutoffs = root | beam.Create(parts) | find_cutoffs(splits, limit, 10)
         assert_that(cutoffs, found.extend)
     splitter = ImageSplitter(5, splits, found[0])
     outcomes = {ref: splitter.place(ref)[1:] for ref in IMAGES}
@@ -118,7 +123,7 @@ def test_a_limit_per_class_takes_the_lowest_hashes_of_each_class_before_the_limi
 
 def test_without_images_a_limit_leaves_nothing_out():
     with new_pipeline() as root:
-        found = root | beam.Create([ReferenceBatch()]) | FindSplitCutoffs(5, SplitSettings(), 33)
+        found = root | beam.Create([ReferenceBatch()]) | find_cutoffs(SplitSettings(), 33)
         assert_that(found, equal_to([SplitCutoffs()]))
 
 
@@ -133,7 +138,7 @@ MIXED = [
 @pytest.mark.runner
 def test_groups_stay_whole_whatever_classes_they_hold():
     with new_pipeline() as root:
-        selections = root | beam.Create([ReferenceBatch.of(MIXED)]) | FindSplitCutoffs(5, STRATIFIED, None)
+        selections = root | beam.Create([ReferenceBatch.of(MIXED)]) | find_cutoffs(STRATIFIED, None)
         assert_that(selections, check_groups)
 
 

@@ -7,6 +7,7 @@ import pytest
 from apache_beam.pvalue import AsSingleton
 from apache_beam.testing.util import equal_to
 from eager_beam import assert_that, new_pipeline
+from make_settings import make_settings
 
 from recordmill.schemas.digests import HASH_RANGE
 from recordmill.schemas.image_ref import ImageRef
@@ -26,6 +27,10 @@ REFS = [
 ]
 
 
+def summarize(source, selection):
+    return SummarizeImages(make_settings(seed=3, splits=SPLITS, source=source), selection)
+
+
 def summary_of(refs, selection=HALF):
     total = Summary()
     for ref in refs:
@@ -39,7 +44,10 @@ def test_a_shuffled_collection_gives_the_same_one_summary(seed):
     with new_pipeline() as root:
         selection = AsSingleton(root | "SplitCutoffs" >> beam.Create([HALF]))
         batches = root | beam.Create([ReferenceBatch.of([ref]) for ref in shuffled]) | beam.Reshuffle()
-        assert_that(batches | SummarizeImages(3, SPLITS, selection, ClassFolders()), equal_to([summary_of(REFS)]))
+        assert_that(
+            batches | summarize(ClassFolders(), selection),
+            equal_to([summary_of(REFS)]),
+        )
 
 
 @pytest.mark.runner
@@ -49,14 +57,17 @@ def test_files_that_references_name_are_not_listed_besides():
     with new_pipeline() as root:
         batches = root | beam.Create([ReferenceBatch.of([ref]) for ref in refs]) | beam.Reshuffle()
         expected = replace(summary_of(refs), listed=9, ignored=Counter(without_annotation=3))
-        assert_that(batches | SummarizeImages(3, SPLITS, HALF, Coco()), equal_to([expected]))
+        assert_that(batches | summarize(Coco(), HALF), equal_to([expected]))
 
 
 @pytest.mark.parametrize("source", [ClassFolders(), Coco()])
 def test_nothing_listed_gives_an_empty_summary(source):
     with new_pipeline() as root:
         batches = root | beam.Create([]) | beam.Map(lambda batch: batch).with_output_types(ReferenceBatch)
-        assert_that(batches | SummarizeImages(3, SPLITS, SplitCutoffs(), source), equal_to([Summary()]))
+        assert_that(
+            batches | summarize(source, SplitCutoffs()),
+            equal_to([Summary()]),
+        )
 
 
 def test_merged_parts_are_the_whole_in_any_order():

@@ -122,6 +122,19 @@ COERCE: dict[str, Callable[[Any], Value]] = {"bytes": coerce_bytes, "float": coe
 """The coercion of each kind of feature."""
 
 
+def coerce_setting(value: bool | int | float | str | None, kind: str) -> Value | None:
+    """Coerces a value that is written in YAML: a text is stored as UTF-8, and an integer may stand for a float.
+
+    Raises:
+        FeatureValueError: it is of another kind.
+    """
+    if isinstance(value, str):
+        value = value.encode()  # type: ignore[assignment]
+    elif kind == "float" and type(value) is int:
+        value = float(value)
+    return None if value is None else COERCE[kind](value)
+
+
 def _named(value: Any) -> str:
     return f"{type(value).__name__} {value!r:.60}"
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from recordmill.schemas.conventions.convention import Convention
 from recordmill.schemas.dataset.file_names import SHARD_NAME, check_pattern
-from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Kind
+from recordmill.schemas.features import Feature, FeatureValueError, Kind, coerce_setting
 from recordmill.schemas.setting_fields import ClassId
 
 
@@ -41,22 +41,14 @@ class CustomFeature:
             raise ValueError("shape [null] goes without default and value: a missing list is empty")
         for key in ("default", "value"):
             try:
-                self._coerced(key)
+                coerce_setting(getattr(self, key), self.type)
             except FeatureValueError as error:
                 raise ValueError(f"{key}: {error}") from None
-
-    def _coerced(self, key: str) -> Any:
-        value = getattr(self, key)
-        if isinstance(value, str):
-            value = value.encode()
-        elif self.type == "float" and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)  # YAML's 1
-        return None if value is None else COERCE[self.type](value)
 
     def as_feature(self, key: str) -> Feature:
         """The feature under its name."""
         meaning = self.meaning or (f"the field `{self.field}`" if self.field else f"always {self.value}")
-        default, constant = self._coerced("default"), self._coerced("value")
+        default, constant = (coerce_setting(value, self.type) for value in (self.default, self.value))
         return Feature(key, self.type, self.field, meaning, many=bool(self.shape), default=default, constant=constant)
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import orjson
 
-from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Kind, Value
+from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Kind, Value, coerce_setting
 from recordmill.schemas.rejection import Rejected
 
 MAX_ROW_BYTES = 64 * 2**20
@@ -184,12 +184,10 @@ class ColumnSettings:
         return TYPES[self.base].kind
 
     def _coerced_default(self) -> Value | None:
-        value = self.default
-        if isinstance(value, str):
-            value = self.enum.get(value) if self.enum else value.encode()  # type: ignore[assignment]
-        elif self.kind == "float" and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)  # YAML's 0
-        return None if value is None else COERCE[self.kind](value)
+        default = self.default
+        if self.enum and isinstance(default, str):
+            default = self.enum.get(default)
+        return coerce_setting(default, self.kind)
 
     def as_feature(self, column: str) -> Feature:
         """The feature that the column becomes."""

@@ -3,7 +3,7 @@
 Its histograms of 64-bit hashes can be merged in any order, and find even cut points.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -330,5 +330,7 @@ def _keep_first(kept: dict[Any, Any], others: Mapping[Any, Any]) -> None:
 
 def _keep_lowest(kept: list[Any], *items: Any, most: int) -> None:
     """Adds items to a sorted list of distinct ones, and cuts it to the lowest `most`."""
-    if lower := [item for item in items if len(kept) < most or item < kept[-1]]:
-        kept[:] = sorted({*kept, *lower})[:most]
+    for item in items:
+        if (len(kept) < most or item < kept[-1]) and item not in kept:
+            insort(kept, item)
+            del kept[most:]

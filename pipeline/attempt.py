@@ -51,7 +51,6 @@ from recordmill.schemas.formatting import format_count, last_line
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.source import Input
 from recordmill.schemas.version import VERSION
-from recordmill.storage import explain_output_error
 from recordmill.storage.dataset_files import current_folder, read_marker, work_folders
 from recordmill.storage.transform_fn import fits, read_note
 from recordmill.transforms.planning.runs import RunSettings, find_busy
@@ -340,7 +339,7 @@ def discard_staging(output: str) -> list[str]:
     try:
         return [_discard(folder, name) for folder, names in stagings.items() for name in names]
     except OSError as error:
-        raise RecordmillError(explain_output_error(error, output)) from None
+        raise RecordmillError(storage.explain_output_error(error, output)) from None
 
 
 def _discard(output: str, name: str) -> str:
@@ -368,7 +367,7 @@ def _why(error: OSError | ValueError) -> str:
     return f"{error.strerror.lower()} ({error.filename2 or error.filename})"
 
 
-COMMAND = "recordmill analyze"
+_ANALYZE = "recordmill analyze"
 
 
 def check_analysis_is_possible(job: Job, here: bool) -> None:
@@ -394,7 +393,7 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
         return outcome
     output = job.run.output
     if outcome.status in ("submitted", "built"):
-        return replace(outcome, notes=(*outcome.notes, f"once the dataset exists, run {COMMAND} {output}"))
+        return replace(outcome, notes=(*outcome.notes, f"once the dataset exists, run {_ANALYZE} {output}"))
     if outcome.status not in ("published", "kept"):
         return outcome
     output = current_folder(output)
@@ -419,6 +418,6 @@ def _run_analysis(output: str, muted: bool) -> Mapping[str, Any]:
     try:
         line: dict[str, Any] = orjson.loads(ended.stdout)
     except orjson.JSONDecodeError:
-        sentence = f"{COMMAND} {output} ended with exit code {ended.returncode}"
+        sentence = f"{_ANALYZE} {output} ended with exit code {ended.returncode}"
         return {"status": "failed", "exit_code": FAILED, "sentence": sentence}
     return {**line, "exit_code": line["exit_code"] or ended.returncode}

@@ -30,7 +30,6 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import Input, ListingSettings
-from recordmill.storage import map_each
 from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.storage.stores.store import in_parallel
 from recordmill.transforms.inputs.archive_members import Limits, list_members
@@ -345,7 +344,7 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     sketch = FolderSketch(names)
     telling = [each for wanted in _HEADS.items() for each in _files_to_read(sketch, *wanted)]
     paths = [only] if only else telling[:MOST_HEADS]
-    heads = dict(zip(paths, map_each(_read_head, (f"{root}/{name}" for name in paths)), strict=True))
+    heads = dict(zip(paths, storage.map_each(_read_head, (f"{root}/{name}" for name in paths)), strict=True))
     archives = {}
     seen = () if sketch.has_images else sketch.all_ending(*ARCHIVE_ENDINGS, ".npz")
     for name in dict.fromkeys((*seen[:2], *seen[-1:])):
@@ -377,7 +376,7 @@ def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
 
 def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, Names]:
     paths = {f"{root}/{folder}": folder for folder in islice(folders, MOST_FOLDERS)}
-    found = map_each(lambda path: _names_in(path, paths[path], ignore), paths)
+    found = storage.map_each(lambda path: _names_in(path, paths[path], ignore), paths)
     return dict(zip(paths.values(), found, strict=True))
 
 

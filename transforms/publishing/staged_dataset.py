@@ -57,7 +57,6 @@ from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals, RowTo
 from recordmill.schemas.errors import ComparedPrice
 from recordmill.schemas.features import Feature, feature_schema
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.storage import check_targets, digest_of, force_to_disk, map_each, move_files
 from recordmill.storage.dataset_files import (
     DamagedMarkerError,
     find_marker,
@@ -295,15 +294,15 @@ def stage_dataset(
         files.append(name)
     marker = replace(dataset.marker, files=tuple(files))
     check_names(marker)
-    check_targets(storage.join(plan.output, target) for _, target in moves if "/" not in target)
+    storage.check_targets(storage.join(plan.output, target) for _, target in moves if "/" not in target)
     staged = {target: storage.join(staging, source) for source, target in moves}
-    digests = map_each(digest_of, (staged[name] for name in marker.files))
+    digests = storage.map_each(storage.digest_of, (staged[name] for name in marker.files))
     entry = _describe_run(dataset, plan, run, notes, dict(zip(marker.files, digests, strict=True)))
     switch = Switch(tuple(map(tuple, moves)), _old_files(plan.output))
     pending = {**to_json(replace(marker, run=entry)), "switch": to_json(switch)}
-    force_to_disk(storage.join(staging, source) for source, _ in moves)
+    storage.force_to_disk(storage.join(staging, source) for source, _ in moves)
     storage.write_file(storage.join(staging, MARKER), as_json(pending))
-    force_to_disk([staging])
+    storage.force_to_disk([staging])
 
 
 def _describe_run(
@@ -355,9 +354,9 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
     marker, switch = read_pending(output, plan_id)
     targets = switch.targets.keys()
     sidecars = {target for target in targets if target.startswith("sidecars/")}
-    check_targets(storage.join(output, target) for target in sorted(targets - sidecars))
+    storage.check_targets(storage.join(output, target) for target in sorted(targets - sidecars))
     storage.make_folder(storage.join(output, "sidecars"))
-    check_targets(storage.join(output, target) for target in sorted(sidecars))
+    storage.check_targets(storage.join(output, target) for target in sorted(sidecars))
     if find_marker(output) != marker:  # else this very switch was interrupted in its last step
         storage.remove_files([storage.join(output, MARKER)])
     try:
@@ -376,7 +375,7 @@ def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) ->
     storage.remove_files(storage.join(output, name) for name in switch.removes if name not in targets)
     remove_stale(output, marker)
     waiting = set(storage.folder_names(staging))
-    move_files(
+    storage.move_files(
         (storage.join(staging, source), storage.join(output, target))
         for source, target in switch.moves
         if source in waiting
@@ -385,13 +384,13 @@ def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) ->
     there = {*storage.folder_names(output), *sidecars}
     if missing := sorted(targets.keys() - there):  # another run is taking its files back
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), storage.join(output, missing[0]))
-    force_to_disk([storage.join(output, "sidecars"), output])
+    storage.force_to_disk([storage.join(output, "sidecars"), output])
     # Written in staging, so that an interruption leaves no stray temporary file.
     published = storage.join(staging, f"published.{MARKER}")
     storage.make_folder(staging)
     storage.write_file(published, as_json(to_json(marker)))
     storage.move_file(published, storage.join(output, MARKER))
-    force_to_disk([output])
+    storage.force_to_disk([output])
 
 
 def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
@@ -428,11 +427,12 @@ def roll_back(output: str, plan_id: str) -> None:
     waiting = set(storage.folder_names(staging))
     moved = {target: source for target, source in switch.targets.items() if source not in waiting}
     names = sorted({*moved, *switch.removes})
-    sizes = map_each(storage.size_of, (storage.join(output, name) for name in names))
+    sizes = storage.map_each(storage.size_of, (storage.join(output, name) for name in names))
     there = {name for name, size in zip(names, sizes, strict=True) if size is not None}
-    move_files((storage.join(output, target), storage.join(staging, moved[target])) for target in there & moved.keys())
+    back = ((storage.join(output, name), storage.join(staging, moved[name])) for name in there & moved.keys())
+    storage.move_files(back)
     storage.remove_files(storage.join(output, name) for name in there - moved.keys())
     if not storage.folder_names(sidecars):
         storage.remove_folder(sidecars)
-    force_to_disk([staging, output])
+    storage.force_to_disk([staging, output])
     storage.remove_files([storage.join(staging, MARKER)])

@@ -35,7 +35,6 @@ from recordmill.schemas.digests import add_digests, digest_of, order_of, version
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import TRANSIENT, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.storage import force_to_disk, keep_file
 from recordmill.storage.dataset_files import shard_path
 from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
 from recordmill.transforms.records.annotations import add_image
@@ -182,7 +181,7 @@ class WrittenShard:
         Raises:
             OSError: the sidecar cannot be written; it is removed.
         """
-        if keep_file(path, file.sha256, self.temporary[0]):
+        if storage.keep_file(path, file.sha256, self.temporary[0]):
             self._kept = FileContents(file.bytes, file.sha256, file.records)
             with self.removed_on_failure(), storage.open_to_write(self.temporary[1]) as rows:
                 rows.writelines(self._count(images))
@@ -241,8 +240,8 @@ class WrittenShard:
                 there = f"{report.rows.records} records were written and {contents.records} are there"
                 raise DamagedFileError(f"{report.split}-{report.index}: {there}")
             if not self._kept and (path := previous.get(contents.sha256)):
-                keep_file(path, contents.sha256, self.temporary[0])
-            force_to_disk(self.temporary)
+                storage.keep_file(path, contents.sha256, self.temporary[0])
+            storage.force_to_disk(self.temporary)
             storage.remove_files([self._path("done.json")])  # an old note must never describe new files
             for temporary, kind in zip(self.temporary, ("tfrecord", "jsonl"), strict=True):
                 storage.move_file(temporary, self._path(kind))

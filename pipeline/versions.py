@@ -16,8 +16,8 @@ from recordmill.schemas.dataset.file_names import MARKER, staging_names
 from recordmill.schemas.dataset.marker import Marker, Pointer
 from recordmill.schemas.errors import LoadError, UsageError
 from recordmill.schemas.formatting import format_size
-from recordmill.storage.dataset_files import current_folder, find_pointer, point_to, read_versions
-from recordmill.transforms.planning.runs import find_busy, find_fault
+from recordmill.storage.dataset_files import current_folder, find_fault, find_pointer, point_to, read_versions
+from recordmill.transforms.planning.runs import find_busy
 
 EPILOG = """\
 examples:

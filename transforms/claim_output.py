@@ -16,10 +16,10 @@ from recordmill.schemas.dataset.marker import About, Marker
 from recordmill.schemas.errors import DONE, NOT_AS_EXPECTED, TOO_MANY_REJECTED, LoadError
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.rejection import TRANSIENT
-from recordmill.storage import describe_output_error
 from recordmill.storage.dataset_files import (
     DamagedMarkerError,
     current_folder,
+    find_fault,
     find_marker,
     read_marker,
     split_version,
@@ -33,7 +33,6 @@ from recordmill.transforms.planning.runs import (
     RunSettings,
     claim_output,
     find_busy,
-    find_fault,
     read_object,
     release_claim,
 )
@@ -258,7 +257,7 @@ def _settle_in_output(plan: Plan, run: RunSettings) -> Plan:
         with suppress(OSError):
             release_claim(plan.output, plan.plan_id, run.run_id)
         if isinstance(error, OSError):
-            return replace(plan, action="fail", sentence=describe_output_error(error, plan.output))
+            return replace(plan, action="fail", sentence=storage.describe_output_error(error, plan.output))
         what = f"{plan.output} holds a dataset whose publishing was cut and cannot be completed"
         advice = "delete it with --discard, or choose another output"
         return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")

@@ -19,6 +19,7 @@ from recordmill.schemas.errors import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_RE
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage.dataset_files import (
+    find_fault,
     find_marker,
     find_pointer,
     holds_report,
@@ -32,7 +33,6 @@ from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.runs import (
     RunSettings,
     claim_output,
-    find_fault,
     release_claim,
     release_claims,
     remove_staging,

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import MARKER, REPORT, REPORT_HEAD, STAGING_PREFIX, shard_name
+from recordmill.schemas.dataset.file_names import FOR_PEOPLE, MARKER, REPORT, REPORT_HEAD, STAGING_PREFIX, shard_name
 from recordmill.schemas.dataset.json_values import MisfitError, as_json, from_json, to_json
 from recordmill.schemas.dataset.marker import MARKER_FORMAT, Marker, Pointer
 from recordmill.schemas.dataset.side_files import Row, row_from_json
@@ -60,6 +60,30 @@ def holds_report(output: str) -> bool:
     except OSError:
         return False
     return start.lstrip().startswith(REPORT_HEAD)
+
+
+def find_fault(output: str, marker: Marker) -> str:
+    """What is wrong with the files that a marker lists, in a few words; the empty string if nothing is.
+
+    Shards are checked by size, and other files by SHA-256 unless people may edit them.
+    """
+    expected: dict[str, int | str | None] = {shard.name: shard.bytes for shard in marker.shards}
+    expected |= {shard.sidecar: shard.sidecar_sha256 or None for shard in marker.shards}
+    digests = marker.run.digests or {}
+    expected |= {name: None if name in FOR_PEOPLE else digests.get(name) for name in marker.files}
+
+    def check(name: str) -> str:
+        path, wanted = storage.join(output, name), expected[name]
+        try:
+            if isinstance(wanted, str):
+                return f"holds {name} with another sha256" if storage.digest_of(path) != wanted else ""
+        except FileNotFoundError:
+            return f"lacks {name}"
+        if (size := storage.size_of(path)) is None:
+            return f"lacks {name}"
+        return f"holds {name} with {size:,} bytes instead of {wanted:,}" if wanted not in (None, size) else ""
+
+    return next(filter(None, storage.map_each(check, expected)), "")
 
 
 def staging_folder(output: str, plan_id: str) -> str:

@@ -1,4 +1,3 @@
-import hashlib
 import json
 import shutil
 from functools import partial
@@ -8,9 +7,8 @@ from make_marker import marker_json
 
 from recordmill import storage
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.storage.dataset_files import find_marker
+from recordmill.storage.dataset_files import find_fault, find_marker
 from recordmill.transforms.claim_output import Leftover, OutputState, clear_leftovers, decide_action, read_output
-from recordmill.transforms.planning.runs import find_fault
 
 SHARDS = [{"name": f"train-{n}.tfrecord", "sidecar": f"sidecars/train-{n}.jsonl", "bytes": 1000 + n} for n in (0, 1)]
 LEDGER = {"listed": 5, "written": 2, "rejected": {"decode_error": 3}, "ignored": {}, "left_out": {}}
@@ -107,22 +105,6 @@ def test_a_shard_of_another_size_is_rebuilt_only_when_asked(dataset, size, said)
         "run again with --overwrite to rebuild it",
     )
     assert decide(state, overwrite=True) == ("convert", "")
-
-
-@pytest.mark.parametrize(("name", "is_judged"), [("labels.txt", True), ("README.md", False), ("x.jsonl", True)])
-def test_small_files_are_compared_unless_people_may_edit_them(tmp_path, name, is_judged):
-    digest = hashlib.sha256(b"whole").hexdigest()
-    shard = {**SHARDS[0], "bytes": 0, "sidecar": "x.jsonl", "sidecar_sha256": digest}
-    files = ["labels.txt", "README.md"]
-    stored = marker_json({}, splits={"train": {"records": 2, "bytes": 0, "shards": [shard]}}, files=files)
-    stored["run"]["digests"] = dict.fromkeys(files, digest)
-    (tmp_path / shard["name"]).touch()
-    for each in (*files, "x.jsonl"):
-        (tmp_path / each).write_bytes(b"whole")
-    marker = Marker.from_json(stored)
-    assert find_fault(str(tmp_path), marker) == ""
-    (tmp_path / name).write_bytes(b"other")
-    assert find_fault(str(tmp_path), marker) == (f"holds {name} with another sha256" if is_judged else "")
 
 
 def test_a_whole_dataset_has_no_fault(dataset):

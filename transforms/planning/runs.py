@@ -1,4 +1,4 @@
-"""Runs: where and how one works, which are at work in an output folder, and whether its files are intact.
+"""Runs: where and how one works, and which are at work in an output folder.
 
 Each run keeps a claim in its plan's staging folder while it is at work.
 """
@@ -14,10 +14,8 @@ from typing import Any, Literal
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import CLAIM_PREFIX, FOR_PEOPLE, OUTCOME, STAGING_PREFIX, staging_names
-from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.file_names import CLAIM_PREFIX, OUTCOME, STAGING_PREFIX, staging_names
 from recordmill.schemas.rejection import Exclusions
-from recordmill.storage import digest_of, map_each
 from recordmill.storage.dataset_files import staging_folder, work_folders
 
 
@@ -197,27 +195,3 @@ def _start_time_of(process: int) -> str:
             return file.read().rpartition(")")[2].split()[19]  # proc(5): the name, in brackets, may hold anything
     except OSError:
         return ""
-
-
-def find_fault(output: str, marker: Marker) -> str:
-    """What is wrong with the files that a marker lists, in a few words; the empty string if nothing is.
-
-    Shards are checked by size, and other files by SHA-256 unless people may edit them.
-    """
-    expected: dict[str, int | str | None] = {shard.name: shard.bytes for shard in marker.shards}
-    expected |= {shard.sidecar: shard.sidecar_sha256 or None for shard in marker.shards}
-    digests = marker.run.digests or {}
-    expected |= {name: None if name in FOR_PEOPLE else digests.get(name) for name in marker.files}
-
-    def check(name: str) -> str:
-        path, wanted = storage.join(output, name), expected[name]
-        try:
-            if isinstance(wanted, str):
-                return f"holds {name} with another sha256" if digest_of(path) != wanted else ""
-        except FileNotFoundError:
-            return f"lacks {name}"
-        if (size := storage.size_of(path)) is None:
-            return f"lacks {name}"
-        return f"holds {name} with {size:,} bytes instead of {wanted:,}" if wanted not in (None, size) else ""
-
-    return next(filter(None, map_each(check, expected)), "")

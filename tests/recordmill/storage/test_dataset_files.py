@@ -1,11 +1,14 @@
+import hashlib
 import json
 
 import pytest
 from make_marker import make_marker, marker_json
 
+from recordmill.schemas.dataset.marker import Marker
 from recordmill.storage.dataset_files import (
     DamagedMarkerError,
     current_folder,
+    find_fault,
     find_marker,
     find_pointer,
     point_to,
@@ -74,3 +77,19 @@ def test_versions_of_a_plan_are_in_the_order_of_their_numbers(tmp_path):
     assert version_names(str(tmp_path)) == [ONE, f"{ONE}-2", f"{ONE}-10", TWO]
     names = (ONE, f"{ONE}-2", f"{ONE}-10", TWO)
     assert work_folders(str(tmp_path)) == [str(tmp_path), *(str(tmp_path / name) for name in names)]
+
+
+@pytest.mark.parametrize(("name", "is_judged"), [("labels.txt", True), ("README.md", False), ("x.jsonl", True)])
+def test_small_files_are_compared_unless_people_may_edit_them(tmp_path, name, is_judged):
+    digest = hashlib.sha256(b"whole").hexdigest()
+    shard = {"name": "train-0.tfrecord", "bytes": 0, "sidecar": "x.jsonl", "sidecar_sha256": digest}
+    files = ["labels.txt", "README.md"]
+    stored = marker_json({}, splits={"train": {"records": 2, "bytes": 0, "shards": [shard]}}, files=files)
+    stored["run"]["digests"] = dict.fromkeys(files, digest)
+    (tmp_path / shard["name"]).touch()
+    for each in (*files, "x.jsonl"):
+        (tmp_path / each).write_bytes(b"whole")
+    marker = Marker.from_json(stored)
+    assert find_fault(str(tmp_path), marker) == ""
+    (tmp_path / name).write_bytes(b"other")
+    assert find_fault(str(tmp_path), marker) == (f"holds {name} with another sha256" if is_judged else "")

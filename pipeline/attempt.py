@@ -1,6 +1,7 @@
 """Runs one conversion, from flags to an outcome, whatever goes wrong.
 
-Beam is imported as late as possible: errors in the configuration should not wait a second or two for it.
+Beam is imported as late as possible: errors in the configuration should not wait a second or two for it. `--discard`
+deletes the unfinished work of earlier runs before the conversion.
 
 For `analyze: true`, TensorFlow runs in a separate process: it would cost the launcher and each worker seconds and half
 a gigabyte, and a process that has run TensorFlow Transform needs care when it exits.

@@ -79,7 +79,7 @@ def _is_stored_the_same(earlier: EarlierRecord) -> bool:
 
 
 Sample = Sequence[tuple[ImageRef, ConvertedImage]]
-"""Some images, and their conversions; `seconds` of each is the CPU time to read and convert it."""
+"""Some images and their conversions, whose `seconds` are the CPU time to read and convert them."""
 
 
 def _bytes_of_records(sample: Sample) -> int:
@@ -198,9 +198,8 @@ def estimate_growth(
     """Estimates bytes of records per byte of their sources, from the summary's sample; returns the sample, too, if any.
 
     Without functions in `images.function` and `keep`, it is 1.0 if bytes are stored untouched, or if nothing uses the
-    estimate. It is also 1.0 if no image of the sample can be converted. JPEGs that
-    keep their subsampling count with the smaller size that version 0.1 gave them: the estimate decides the number of
-    shards, and so the plan's id.
+    estimate. It is also 1.0 if no image of the sample can be converted. JPEGs that keep their subsampling count with
+    the smaller size that version 0.1 gave them: the estimate decides the number of shards, and so the plan's id.
 
     The sample is converted even if only the price of the run depends on it.
     """

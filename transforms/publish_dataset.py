@@ -125,7 +125,7 @@ def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
 def _carry_out(
     finished: FinishedShards, copies: Iterable[Copies], plan: Plan, settings: DatasetSettings, run: RunSettings
 ) -> Outcome:
-    """Carries out the plan; a user's problems, and a ledger that does not add up, become a failed outcome."""
+    """Carries out the plan; problems that users can fix, and a ledger that does not add up, give a failed outcome."""
     try:
         _claim_version(plan, run)
         if plan.action == "convert":
@@ -147,7 +147,7 @@ def _carry_out(
 
 
 def _clean_up(outcome: Outcome, plan: Plan, run: RunSettings) -> Outcome:
-    """Leaves the outcome of a failed conversion in staging, and nothing of what Beam has written."""
+    """Writes the outcome of a failed conversion to staging; deletes the rest of what Beam has written."""
     if plan.action == "convert" and outcome.status == "failed":
         with suppress(OSError):  # the disk may be full
             release_claim(plan.output, plan.plan_id, run.run_id)
@@ -326,8 +326,8 @@ def _move_written(finished: FinishedShards, ledger: Ledger, plan: Plan, settings
 def _join_others(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome | None:
     """Keeps the dataset if another run of the plan has published it meanwhile, or is publishing it; else None.
 
-    A dataset that is complete in staging is put in place together with that run: either may do any step. The output
-    is read last, because files that are gone from staging are in place by then.
+    A dataset that is complete in staging is put in place together with that run: either may do any step. The output is
+    read last, because files that are gone from staging are in place by then.
     """
     with suppress(OSError, ValueError):  # if it cannot be published, the other run reports that
         publish_staged(plan.output, plan.plan_id, _claim_to_release(plan, run))
@@ -342,8 +342,7 @@ def _join_others(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Out
 def _keep(sentence: str, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
     """Keeps the dataset in the output; deletes what an interrupted clean-up or a second run has left in staging.
 
-    The limits apply as if it had been converted now: they may have changed, and an earlier version may be chosen
-    again.
+    The limits apply as if it had been converted now: they may have changed, and an earlier version may be chosen again.
     """
     marker, failure = read_marker(plan.output), None
     if problem := verdicts.check_limits(marker.ledger, [], settings, {}):

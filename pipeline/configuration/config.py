@@ -64,8 +64,8 @@ class LoadedSettings:
     Attributes:
         settings: what the dataset is, before the inputs' files fill in the rest.
         names_convention: whether a convention was given or recognised, rather than left at the default.
-        comment: the line of `config.yaml` that says what was recognised, now or for the given configuration, and why;
-            otherwise empty.
+        comment: the first line of the dataset's `config.yaml` if it says what was recognised and why: now, or when the
+            given configuration was written; otherwise empty.
         layout: the layout that was recognised now; None if none was, or none was needed.
     """
 

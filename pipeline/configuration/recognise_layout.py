@@ -76,7 +76,7 @@ def fill_in(
 
     Raises:
         UsageError: the user must choose between layouts, or give more settings.
-        RecordmillError: an input does not exist, so that its files cannot say which settings there are.
+        RecordmillError: an input on this machine does not exist, or cannot be read.
     """
     check_local_inputs(inputs)
     source = _part(written, "source")
@@ -423,7 +423,7 @@ def _read_head(uri: str) -> bytes:
 
 
 def _columns_of(uri: str) -> bytes:
-    """The columns and the first row of a Parquet file as CSV; only texts are shown, bytes and boxes as placeholders."""
+    """The columns and the first row of a Parquet file as CSV: strings, and placeholders for bytes and boxes."""
     with storage.open_to_read(uri) as stream:
         table = pq.ParquetFile(stream)
         schema = table.schema_arrow

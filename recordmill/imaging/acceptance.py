@@ -1,8 +1,8 @@
 """What files are accepted: recognises the format, and limits size in bytes, size in pixels, and the work of decoding.
 
 The format is recognised by a file's first bytes, never by its name. Some structures make Pillow take many small steps
-in Python: they are found before anything is decoded. Also checks whether libpng, and so TensorFlow, accepts a PNG that
-Pillow decodes (PNG, third edition, 5 and 11.2).
+in Python: they are found before anything is decoded. `is_sound_png` says whether libpng, and so TensorFlow, accepts a
+PNG that Pillow decodes (PNG, third edition, 5 and 11.2).
 """
 
 import io

@@ -1,6 +1,7 @@
-"""Decoded pixels as arrays, as libjpeg-turbo reads and writes them, and their conversion to and from Pillow.
+"""Decoded pixels as arrays: their form, which libjpeg-turbo and Pillow share, their digest, and their sums.
 
-Also the form that is stored: decodes and encodes JPEG, and encodes PNG or the pixels themselves.
+JPEGs are decoded to such arrays. Arrays are encoded in the form that is stored: JPEG, PNG or the pixels themselves.
+`PreparedImage` is the result.
 """
 
 import hashlib

@@ -2,7 +2,7 @@
 
 Loading, verifying and inspecting all find their files here. A folder of TensorFlow Datasets is read by its
 `dataset_info.json`, without TensorFlow. TFRecord files that no metadata lists are found by their names or first bytes;
-their splits are in their names.
+their splits are in their names. `SplitInfo` describes a split to training code.
 """
 
 import glob
@@ -198,7 +198,7 @@ def split_of(name: str) -> str:
 
 
 def names_below(folder: str) -> Iterator[str]:
-    """The paths of all files at any depth of a folder, relative to it."""
+    """The paths of all files below a folder, at any depth, relative to it."""
     if storage.is_local(folder):  # without Beam
         for place, _, files in os.walk(folder):
             yield from (os.path.relpath(os.path.join(place, name), folder) for name in files)

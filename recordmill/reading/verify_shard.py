@@ -1,4 +1,4 @@
-"""The verifier's findings; each is one line."""
+"""Verifies one TFRecord file, with its sidecar if it has one; each finding is one line."""
 
 import hashlib
 from collections.abc import Callable, Iterable

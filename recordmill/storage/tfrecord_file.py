@@ -1,4 +1,4 @@
-"""TFRecord files, plain or gzip: read, however damaged, whole or single records by their positions; written by Beam.
+"""Reads TFRecord files, plain or gzip and however damaged, and writes them through Beam's sink.
 
 A file yields each record with its position, and a `Damage` for each damaged part.
 

@@ -1,4 +1,4 @@
-"""The lines of a dataset's files besides its shards: sidecars, `rejected.jsonl` and `duplicates.jsonl`; `report.json`.
+"""What is in the files next to the shards: sidecars, `rejected.jsonl`, `duplicates.jsonl` and `report.json`.
 
 A sidecar, `sidecars/<shard>.jsonl`, has a row per record, in the shard's order, and one per other reference. Rows are
 not frozen: a frozen row takes twice as long to read (6.0 instead of 3.1 us; the JSON alone takes 3.0).

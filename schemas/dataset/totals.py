@@ -1,4 +1,4 @@
-"""Counts of rows, images and annotations: added up, merged, compared by the verifier. And reports of shards."""
+"""Counts of rows, images and annotations, which are merged in any order, and the reports of shards that hold them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

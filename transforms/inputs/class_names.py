@@ -169,7 +169,7 @@ class LabelFiles:
         if self.name == "auto" and not self.listed:
             keys = (each.key for each in convention.features if each.field in ("label", "box_labels"))
             names = "labels.txt", "label_map.pbtxt", *(f"{key.replace('/', '.')}.labels.txt" for key in keys)
-        if (names, first) not in self._found:  # it is asked for each Example
+        if (names, first) not in self._found:  # this is called for each Example
             where, classes = self._read(names)
             numbered = classes if isinstance(classes, Mapping) else dict(enumerate(classes, first))
             self._found[names, first] = where, numbered

@@ -49,7 +49,7 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
 
 
 def find_split_word(pattern: str, *texts: str) -> str:
-    """The group `split` of `source.split`, searched for in the first text that has the pattern; empty if none has."""
+    """The group `split` of `source.split` in the first string that the pattern matches; empty if it matches none."""
     matches = map(compile_pattern(pattern, "source.split", "split").search, texts)
     match = next(filter(None, matches), None)
     return (match["split"] or "") if match else ""

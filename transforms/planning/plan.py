@@ -31,7 +31,7 @@ from recordmill.transforms.planning.summary import SplitSummary, Summary
 
 
 def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> list[str]:
-    """Makes the notes; the same for the same images, as they become part of the marker."""
+    """Makes the notes, which are the same for the same images, because they become part of the marker."""
     return [
         *_note_empty_classes(summary, settings, label_map),
         *_note_raised(label_map, settings),

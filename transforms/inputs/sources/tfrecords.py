@@ -477,7 +477,7 @@ class _ExamplesOfFile:
     others: Counter[str] = field(default_factory=Counter)
 
     def make_reference(self, ref: ImageRef, record: bytes) -> ImageRef:
-        """The reference of one Example, made from one to its bytes.
+        """Makes the reference of an Example from the reference to its bytes.
 
         Raises:
             Rejected: it is not an Example, or not of the convention.

@@ -1,4 +1,4 @@
-"""Measures what an analysis of 50,000 images takes beside importing TensorFlow.
+"""Measures what an analysis of 50,000 images takes, without importing TensorFlow.
 
     python -m benchmarks.analysis --check
 
@@ -31,11 +31,11 @@ from recordmill.schemas.dataset.marker import (
 
 COUNT = 50_000
 SHARDS = 20
-TARGET = 20.0  # seconds beside the imports
+TARGET = 20.0  # seconds without the imports
 
 
 def write_dataset(folder: Path, count: int) -> None:
-    """Writes a marker and sidecars of so many photographs, in the form that the pipeline gives them."""
+    """Writes a marker and sidecars of this many photographs, in the form that the pipeline gives them."""
     rng = np.random.default_rng(0)
     shards = []
     (folder / "sidecars").mkdir(parents=True)

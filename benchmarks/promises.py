@@ -87,7 +87,7 @@ def record_files(output: Path) -> list[Path]:
 
 
 def judge(stored: Sequence[Stored], source: Path) -> dict[str, str]:
-    """What became of the first input."""
+    """What happened to the images of the first input."""
     known: dict[str, int] = {}
     for path in source.rglob("*.jpg"):
         with Image.open(path) as image:

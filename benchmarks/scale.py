@@ -131,7 +131,7 @@ def line_table(lines: Mapping[str, Line]) -> Table:
 
 
 def comparison_table(predicted: Mapping[int, Figures], measured: Mapping[int, Figures]) -> Table:
-    """Lays out predictions beside measurements."""
+    """Shows predictions next to measurements."""
     shown = Table("references", "", "predicted", "measured", "measured / predicted", title="predicted, then measured")
     for count, figures in measured.items():
         for name in CHECKED:

@@ -150,7 +150,7 @@ MOVES_AT_ONCE = 16
 """Files that are moved at a time on a store (docs/object_stores.md)."""
 
 PUBLISHER = 400e6
-"""Bytes of the process that publishes, beside what it holds of each shard: 100 MB of them for digests, at most."""
+"""Bytes of the process that publishes, without what it holds of each shard: 100 MB of them for digests, at most."""
 
 
 def estimate(images: float, costs: Costs, cluster: Cluster, prices: Prices, shard_bytes: float) -> Estimate:

@@ -4,7 +4,7 @@
 
 Takes the flags of `python -m pipeline.run` and works on Beam's in-process runner. A thread looks at the pipeline's
 progress, and Beam itself counts what flows between its steps; for that alone batches are measured exactly, where the
-pipeline tells Beam a rough size. The last line of standard output is the costs as JSON, behind the pipeline's own.
+pipeline tells Beam a rough size. The last line of standard output is the costs as JSON, after the pipeline's own.
 """
 
 import json
@@ -111,7 +111,7 @@ def _stage_now() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What a step gave to those behind it.
+    """What a step passed on.
 
     Attributes:
         elements: how many.

@@ -44,7 +44,7 @@ class ImageRef:
         split: the split that the source gives; empty if it is decided later.
         spelling: the path below the input as the store spells it, if it differs from the key; otherwise empty.
         sha256: the hex digest that the image's bytes must have; empty if it is not known.
-        features: further fields of the record as a JSON object: texts, numbers, truth values or lists of one of them;
+        features: further fields of the record as a JSON object: strings, numbers, truth values or lists of one of them;
             empty for none.
         lacks_file: whether it has no boxes because the file that would describe them does not exist.
     """

@@ -77,7 +77,7 @@ def link_groups(linked: Iterable[Sequence[Any]]) -> dict[Any, Any]:
     """Joins groups that are linked, directly or through others.
 
     Args:
-        linked: groups that belong together: texts or numbers.
+        linked: groups that belong together: strings or numbers.
 
     Returns:
         For each of these groups, the first (by code point) of all that it is joined with.

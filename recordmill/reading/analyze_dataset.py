@@ -1,7 +1,7 @@
 """Writes `transform_fn/` for a finished dataset.
 
 TensorFlow Transform computes mean and variance of the pixels, and quantiles of the sides, from 64 bytes per image in
-the sidecars. A SavedModel with these numbers turns encoded images and label texts into float images and label ids.
+the sidecars. A SavedModel with these numbers turns encoded images and class names into float images and label ids.
 """
 
 import hashlib
@@ -275,7 +275,7 @@ def save_image_model(
         statistics: mean and variance to normalise by. A channel without variance is not divided.
         size: height and width of `image`.
         labels: ids by class name.
-        catch_all: the class of all other texts except the empty one; None if there is none.
+        catch_all: the class of all other strings except the empty one; None if there is none.
     """
     import tensorflow as tf
 

@@ -37,7 +37,7 @@ _EMPTY_DIGEST = hashlib.sha256().hexdigest()
 def find_excluded(dataset: Dataset, exclusions: Exclusions, folder: str = "") -> Iterator[Finding]:
     """Yields a finding for each place that still holds something excluded.
 
-    A key is found in records that store it, in sidecars, lists, the index and texts. A digest is found in the same
+    A key is found in records that store it, in sidecars, lists, the index and text files. A digest is found in the same
     places, and in records whose images have the source's bytes.
 
     Args:

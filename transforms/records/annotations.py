@@ -178,7 +178,7 @@ def resolve_annotations(
     fields of boxes, which are moved with the pixels.
 
     Args:
-        fields: the record's fields, as its source gave them; texts as UTF-8.
+        fields: the record's fields, as its source gave them; strings as UTF-8.
         data: the source's bytes.
         image: the image that will be stored.
         settings: how it was made, and what to do with invalid boxes.

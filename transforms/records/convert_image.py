@@ -31,7 +31,7 @@ def image_record(image: PreparedImage, convention: Convention, sha256: str) -> d
     Returns:
         `encoded` (bytes), `format` (as the convention names it), `height`, `width`, `channels` (of the encoded image),
         `sha256` (of `encoded`, in hex); and, if the convention asks for it, `pixels_base64` (url-safe base64 of
-        `encoded`). Texts are UTF-8 bytes.
+        `encoded`). Strings are UTF-8 bytes.
     """
     fields = {
         "encoded": image.encoded,
@@ -52,7 +52,7 @@ def reference_record(ref: ImageRef, class_name: str | None, class_id: int | None
     Returns:
         `label` (id) and `label_text` (name; both None without a label), `filename` (base name), `source_id` (the same,
         unless the source gives one), `key`, `split`, `split_upper` (the same in upper case), and the reference's own
-        features. Texts are UTF-8 bytes.
+        features. Strings are UTF-8 bytes.
     """
     filename = ref.key.rpartition("/")[2].encode()
     fields: dict[str, Any] = {
@@ -70,7 +70,7 @@ def reference_record(ref: ImageRef, class_name: str | None, class_id: int | None
 
 
 def _as_bytes(value: Any) -> Any:
-    """Texts as UTF-8 for Examples; all other values unchanged."""
+    """Strings as UTF-8 for Examples; all other values unchanged."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, dict):

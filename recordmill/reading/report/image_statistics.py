@@ -204,7 +204,7 @@ MOST_VALUES = 200_000
 """The most values read from a column of lists."""
 
 MOST_TEXTS = 1_000
-"""The number of different texts counted in a column."""
+"""The number of different strings that are counted in a column."""
 
 MOST_TEXTS_SHOWN = 6
 
@@ -227,7 +227,7 @@ class Column:
         missing: records without a value.
         lengths: the fewest and the most values of a record that has some.
         values: numbers.
-        texts: occurrences of each text, for the first `MOST_TEXTS` different ones.
+        texts: occurrences of each string, for the first `MOST_TEXTS` different ones.
     """
 
     feature: Feature
@@ -257,7 +257,7 @@ class Column:
 
     @property
     def frequent(self) -> list[tuple[str, int]]:
-        """The most frequent texts, if any occurs twice; bytes that are not UTF-8 become replacement signs."""
+        """The most frequent strings, if any occurs twice; bytes that are not UTF-8 become replacement signs."""
         if len(self.texts) == self.texts.total():
             return []
         ordered = sorted(self.texts.items(), key=lambda item: (-item[1], item[0]))[:MOST_TEXTS_SHOWN]

@@ -3,7 +3,7 @@
 It is made from the published dataset, and can be made again at any time. It needs no script, font or other file: it
 opens offline, and its own policy forbids it to run or load anything. Every name is escaped. Long lists show some
 entries, and count the rest. Charts are plain numbers that the template draws as SVG: 100 units wide on every screen,
-stretched to fit, with texts in HTML around them, which keep their size.
+stretched to fit, with labels in HTML around them, which keep their size.
 """
 
 import math
@@ -124,7 +124,7 @@ def draw_histogram(counts: Counts, label: Label, least: int = 6, centred: bool =
 
     Args:
         counts: by bin.
-        label: the texts of the scale below.
+        label: the labels of the scale below.
         least: minimum number of columns.
         centred: whether a bin is a single number, shown below the middle of its column, instead of a range.
     """

@@ -41,7 +41,7 @@ class _Column:
     Attributes:
         first: where each type was first seen, for messages.
         values: the number of rows with a value.
-        as_text: whether all values are texts.
+        as_text: whether all values are strings.
         blank: a number that is text only because of a space before it.
     """
 

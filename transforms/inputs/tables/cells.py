@@ -81,7 +81,7 @@ class ColumnType:
     Attributes:
         kind: the list of an Example that stores the values, coerced as in TensorFlow's tutorial on TFRecord.
         convert: converts a cell; returns None if it is not of the type.
-        parse: parses a text into a cell; None if texts stand for themselves.
+        parse: parses a string into a cell; None if strings stand for themselves.
     """
 
     kind: Kind
@@ -206,8 +206,8 @@ def read_cell(cell: Any, column: ColumnSettings, as_text: bool) -> Any:
     Args:
         cell: the cell from the table.
         column: the column's settings.
-        as_text: whether all cells are texts. If so, lists are JSON, and an empty cell has no value, unless the type is
-            `string`.
+        as_text: whether all cells are strings. If so, lists are JSON, and an empty cell has no value, unless the type
+            is `string`.
 
     Raises:
         CellError: it does not fit its column.

@@ -70,7 +70,7 @@ def list_of(value: Any, column: str, separator: str) -> list[Any]:
 
 
 def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ()) -> list[str]:
-    """A value as a list of non-empty texts."""
+    """A value as a list of non-empty strings."""
     texts = [text_of(each, column, names) for each in list_of(value, column, separator)]
     for place, text in enumerate(texts, start=1):
         if not text.strip():
@@ -95,7 +95,7 @@ def feature_value(value: Any, kind: Kind, column: str) -> Any:
 
 
 def number_of(value: Any, column: str) -> float:
-    """A value as a finite number; texts are decimal.
+    """A value as a finite number; strings are decimal.
 
     Raises:
         Rejected: it is something else, or missing.
@@ -210,7 +210,7 @@ def _columns_of(objects: list[Any], column: str) -> dict[str, list[Any]]:
 
 @dataclass(slots=True)
 class Entry:
-    """The contents of a row, as texts and numbers; what the row lacks is empty.
+    """The contents of a row, as strings and numbers; what the row lacks is empty.
 
     Attributes:
         uri: where the image is.
@@ -427,7 +427,7 @@ class CellReader:
         separator: separates several labels in one text.
         fractions: whether boxes are fractions of the image.
         class_names: by column, the names of its numbered classes, from 0.
-        base64_column: the column of images, if cells are texts.
+        base64_column: the column of images, if cells are strings.
         keeps_unlabelled: whether an image whose class is empty is kept, instead of being refused.
     """
 
@@ -511,7 +511,7 @@ class CellReader:
 
 @cache
 def template_parts(uri: str) -> tuple[tuple[str, str], ...]:
-    """Splits `source.columns.uri` into texts, each with the column that follows it.
+    """Splits `source.columns.uri` into strings, each with the column that follows it.
 
     Raises:
         ValueError: braces do not match, or contain anything but a column's name.

@@ -199,7 +199,7 @@ class CsvDialect(NamedTuple):
 
 
 def read_csv_rows(lines: TextLines, dialect: CsvDialect) -> Iterator[Row]:
-    """Yields rows whose cells are lists of texts; empty lines are skipped.
+    """Yields rows whose cells are lists of strings; empty lines are skipped.
 
     Raises:
         UnreadableTableError: a quote is never closed.
@@ -358,7 +358,7 @@ class Table:
 
     @property
     def as_text(self) -> bool:
-        """Whether all cells are texts."""
+        """Whether all cells are strings."""
         return self.kind in ("csv", "tsv", "txt")
 
 

@@ -283,8 +283,8 @@ class Dataset:
     @property
     def splits(self) -> dict[str, tuple[Shard, ...]]:
         """The shards by split; a split of a Recordmill dataset may have none."""
-        stated = self.marker.splits if self.marker and self.whole else ()
-        names = dict.fromkeys([*stated, *(shard.split for shard in self.shards)])
+        listed = self.marker.splits if self.marker and self.whole else ()
+        names = dict.fromkeys([*listed, *(shard.split for shard in self.shards)])
         return {name: tuple(shard for shard in self.shards if shard.split == name) for name in names}
 
     def split_names(self, split: str | Sequence[str]) -> tuple[str, ...]:
@@ -412,9 +412,9 @@ def _open_undescribed(folder: str, names: list[str]) -> Dataset:
 def _open_files(paths: list[str]) -> Dataset:
     folder, shards = name_shards(paths)
     described = _open_described(folder)
-    stated = {shard.name: shard for shard in described.shards} if described else {}
-    if described and stated.keys() >= {shard.name for shard in shards}:
-        return replace(described, shards=tuple(stated[shard.name] for shard in shards), whole=False)
+    listed = {shard.name: shard for shard in described.shards} if described else {}
+    if described and listed.keys() >= {shard.name for shard in shards}:
+        return replace(described, shards=tuple(listed[shard.name] for shard in shards), whole=False)
     return Dataset(folder, "files", shards, whole=False)
 
 
@@ -428,8 +428,8 @@ def _open_ours(folder: str) -> Dataset:
         raise LoadError(f"{error}: restore it, or convert the dataset again") from None
     shards = tuple(
         Shard(split, own.name, at(own.name), own.records, own.bytes, own.sha256, at(own.sidecar), own.sidecar_sha256)
-        for split, stated in marker.splits.items()
-        for own in stated.shards
+        for split, entry in marker.splits.items()
+        for own in entry.shards
     )
     return Dataset(folder, "recordmill", shards, marker.example_features, marker.labels, marker)
 

@@ -89,7 +89,7 @@ class Expectations:
         label_keys: the features with labels; the first that a record has counts.
         image_keys: the features with encoded images; the first that a record has counts. Empty if images are stored
             as raw pixels.
-        images_are_stated: whether the convention declares the image feature; otherwise, its name is the usual one.
+        images_are_declared: whether the convention declares the image feature; otherwise, its name is the usual one.
         max_pixels: images of Recordmill's have no more.
     """
 
@@ -99,7 +99,7 @@ class Expectations:
     name_keys: tuple[tuple[str, str], ...]
     label_keys: tuple[str, ...]
     image_keys: tuple[str, ...]
-    images_are_stated: bool
+    images_are_declared: bool
     max_pixels: int
 
     def judge(self, profile: Profile) -> str:
@@ -165,7 +165,7 @@ def expect(dataset: Dataset) -> Expectations:
         name_keys=tuple((keys[names], keys.get(ids, "")) for names, ids in _NAMED.items() if names in keys),
         label_keys=tuple(labels) or usual,
         image_keys=() if settings.store == "raw" else tuple(images) or _IMAGES,
-        images_are_stated=bool(images),
+        images_are_declared=bool(images),
         max_pixels=max(ImageSettings().max_pixels, settings.max_pixels),
     )
 
@@ -185,7 +185,7 @@ def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, byt
         values = example.values(key) or ()
         if len(values) == 1 and isinstance(values[0], bytes):
             image = values[0]
-            if expected.images_are_stated or sniff(image) in UNMISTAKABLE:
+            if expected.images_are_declared or sniff(image) in UNMISTAKABLE:
                 return key, image
     return "", b""
 

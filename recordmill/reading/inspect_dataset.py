@@ -131,9 +131,9 @@ def summarize_dataset(
 
 def _read_marker(dataset: Dataset, marker: Marker) -> Summary:
     splits = {}
-    for name, stated in marker.splits.items():
-        labels = {label: count for label, count in stated.class_counts.items() if label}
-        splits[name] = SplitSummary(len(stated.shards), stated.records, stated.bytes, labels=labels)
+    for name, entry in marker.splits.items():
+        labels = {label: count for label, count in entry.class_counts.items() if label}
+        splits[name] = SplitSummary(len(entry.shards), entry.records, entry.bytes, labels=labels)
     features = {
         feature.key: FeatureSummary(feature.kind, "[?]" if feature.many else "[]", None, feature.meaning)
         for feature in sorted(dataset.features, key=lambda feature: feature.key)

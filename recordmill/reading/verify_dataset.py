@@ -180,7 +180,7 @@ class MetadataCheck:
 
     def __init__(self, expected: Expectations) -> None:
         """Checks the image features of a dataset, and all others whose values begin like an image."""
-        self._keys = expected.image_keys if expected.images_are_stated else ()
+        self._keys = expected.image_keys if expected.images_are_declared else ()
         self._raw = not expected.image_keys
         self.images = 0
 

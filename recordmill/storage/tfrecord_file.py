@@ -327,10 +327,10 @@ class RecordFile:
                 return _ended_inside(source.fault, length, done)
             checksum = crc32c(piece, checksum)
             done += len(piece)
-        stated = source.read(offset + end, _CHECKSUM.size)[: _CHECKSUM.size]
-        if len(stated) < _CHECKSUM.size:
-            return _ended_inside(source.fault, length, end + len(stated))
-        return None if masked(checksum) == _CHECKSUM.unpack(stated)[0] else _BAD_DATA
+        stored = source.read(offset + end, _CHECKSUM.size)[: _CHECKSUM.size]
+        if len(stored) < _CHECKSUM.size:
+            return _ended_inside(source.fault, length, end + len(stored))
+        return None if masked(checksum) == _CHECKSUM.unpack(stored)[0] else _BAD_DATA
 
     def _find_frame(self, offset: int) -> int:
         """The start of the next frame from `offset` whose length matches its checksum and fits the file; -1: none."""

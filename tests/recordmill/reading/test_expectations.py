@@ -10,7 +10,7 @@ WHOLE = {feature.key: (feature.key, feature.kind, 1) for feature in load_convent
 def test_the_expectations_of_a_recordmill_dataset(published):
     expected = expect(open_dataset(str(published["none"])))
     assert (expected.label_keys, expected.label_ids) == (("image/class/label",), frozenset({0, 1, 2}))
-    assert (expected.image_keys, expected.images_are_stated) == (("image/encoded",), True)
+    assert (expected.image_keys, expected.images_are_declared) == (("image/encoded",), True)
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,15 @@ PRESETS = {
 """By name."""
 
 
+def preset_of(head: bytes) -> str:
+    """The preset for a table with these first bytes; empty: none."""
+    if b'"imageGcsUri"' in head:
+        return "vertex"
+    first = head.decode("utf-8", "replace").partition("\n")[0].split(",")
+    is_automl = len(first) > 1 and first[0] in ("TRAIN", "VALIDATION", "TEST", "UNASSIGNED")
+    return "automl" if is_automl and first[1].strip().lower().endswith(IMAGE_ENDINGS) else ""
+
+
 _IMAGE = (
     *("file_name", "filename", "image_path", "image_file", "image_name", "image_uri", "image", "img_path", "img"),
     *("filepath", "file_path", "file", "path", "uri", "images", "name", "image_id", "img_id", "id_code", "id"),
@@ -414,12 +423,3 @@ def _below(root: str, own: str) -> str:
 def _match_case(word: str, like: str) -> str:
     """A word in the upper or lower case of another."""
     return word.upper() if like.isupper() else word.capitalize() if like[:1].isupper() else word
-
-
-def preset_of(head: bytes) -> str:
-    """The preset for a table with these first bytes; empty: none."""
-    if b'"imageGcsUri"' in head:
-        return "vertex"
-    first = head.decode("utf-8", "replace").partition("\n")[0].split(",")
-    is_automl = len(first) > 1 and first[0] in ("TRAIN", "VALIDATION", "TEST", "UNASSIGNED")
-    return "automl" if is_automl and first[1].strip().lower().endswith(IMAGE_ENDINGS) else ""

@@ -169,22 +169,6 @@ def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes
         yield index_name(shard.entry.name), [lines.encode()]
 
 
-def describe_dataset(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """Yields the name below the output folder and the content of every file that describes a dataset.
-
-    Their order is that of the marker. Consume each content before asking for the next file.
-    """
-    yield from describe_card(dataset)
-    yield from describe_label_map(dataset)
-    yield from describe_tfds(dataset)
-    yield from describe_schema(dataset)
-    yield from describe_croissant(dataset)
-    yield from describe_records(dataset)
-    yield from describe_versions(dataset)
-    yield from describe_report_data(dataset)
-    yield from describe_index(dataset)
-
-
 _COLUMNS = {
     "key": ("sc:Text", "path below its input; of a row, its table and number"),
     "class": ("sc:Text", "class name"),
@@ -270,3 +254,19 @@ def _records(split: str, unit: str, columns: Iterable[str]) -> dict[str, Any]:
         fields.append(_node("Field", f"{name}/{column}", column, description=meaning, dataType=kind, source=source))
     description = f"{unit}s of the split {split}, as the sidecars list them"
     return _node("RecordSet", name, name, description=description, key={"@id": f"{name}/key"}, field=fields)
+
+
+def describe_dataset(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """Yields the name below the output folder and the content of every file that describes a dataset.
+
+    Their order is that of the marker. Consume each content before asking for the next file.
+    """
+    yield from describe_card(dataset)
+    yield from describe_label_map(dataset)
+    yield from describe_tfds(dataset)
+    yield from describe_schema(dataset)
+    yield from describe_croissant(dataset)
+    yield from describe_records(dataset)
+    yield from describe_versions(dataset)
+    yield from describe_report_data(dataset)
+    yield from describe_index(dataset)

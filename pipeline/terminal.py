@@ -96,7 +96,7 @@ def record_progress(console: Console, what: str, dataset: "Dataset") -> Iterator
     """
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("records"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=dataset.count([*dataset.splits]))
+        task = bar.add_task("", total=dataset.count([*dataset.splits]) if dataset.splits else 0)
         yield lambda records: bar.advance(task, records)
 
 

@@ -38,6 +38,14 @@ def test_all_records_are_read_on_request(ours, capsys):
         assert (json.loads(captured.out)["scanned"], note in captured.err) == (scanned, scanned)
 
 
+def test_a_dataset_without_splits_is_empty(tmp_path, capsys):
+    (tmp_path / "dataset_info.json").write_text(json.dumps({"name": "x", "splits": []}))
+    assert main([str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["splits"] == {}
+    assert verify([str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["records"] == 0
+
+
 def test_one_record_and_its_source(ours, capsys):
     assert main([str(ours), "--record", "train:2", "--json"]) == 0
     captured = capsys.readouterr()

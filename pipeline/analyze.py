@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
     logging.getLogger("absl").setLevel(logging.ERROR)
     description = (
         f"Adds {TRANSFORM_FN}/ to a finished dataset: statistics of its images, computed by TensorFlow Transform, and "
-        "a SavedModel that turns encoded images and label texts into normalised images and label ids."
+        "a SavedModel that turns encoded images and label text into normalised images and label ids."
     )
     parser = reader_parser(prog, description, "the dataset's folder", EPILOG)
     height, width = DEFAULT_SIZE

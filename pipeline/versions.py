@@ -117,7 +117,7 @@ def _find_unwanted(
         _check_unused(output, name, versions, current, elsewhere=not flags.drop)
         pointer = find_pointer(output)  # read after the claims: a run replaces it before it releases its claim
         if (pointer.current if pointer else "") != current:
-            raise LoadError(f"a run has changed the current version of {output} meanwhile: run this command again")
+            raise LoadError(f"a run has changed the current version of {output}: run this command again")
         yield name
 
 

@@ -62,7 +62,7 @@ REASONS: dict[Stage, dict[str, str]] = {
         "side_too_long": "the header announces a side longer than `images.max_side`",
         "too_much_work": "decoding the file takes far more work than its pixels justify: too many scans, chunks, "
         "strips or comments",
-        "truncated": "the data end before the image is complete",
+        "truncated": "the data ends before the image is complete",
         "decode_error": "the pixels cannot be decoded",
     },
     "encode": {

@@ -124,7 +124,7 @@ def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftove
     names = storage.folder_names(staging)
     done = [each for each in names if each.endswith(".done.json")]
     if marker and staging == staging_folder(output, marker.plan.id):
-        return Leftover(name, worthless="its dataset was in place already")
+        return Leftover(name, worthless="its dataset was already in place")
     if MARKER in names:
         return Leftover(name, complete=True)
     why = {TOO_MANY_REJECTED: "it had failed by what it rejected", NOT_AS_EXPECTED: "it was not as expect says"}

@@ -326,7 +326,7 @@ def _walk(
             status = entry.stat()
             identity = (status.st_dev, status.st_ino)
             if is_folder and identity in ancestors:
-                detail = f"the link leads back to a folder that holds it: remove it{_or_leave_out(path, True)}"
+                detail = f"the link points back to a folder that contains it: remove it{_or_leave_out(path, True)}"
                 yield ImageRef(path, "").notice("fatal", "link_loop", detail)
             elif is_folder:
                 yield from () if path in without else _walk(root, path, ignore, (*ancestors, identity), without)
@@ -341,13 +341,13 @@ def _walk(
 
 def _describe_broken(path: str, entry: os.DirEntry[str], ignore: Ignore, error: OSError) -> ImageRef:
     if isinstance(error, FileNotFoundError):
-        missing = "the link leads nowhere" if entry.is_symlink() else "the file vanished while being listed"
+        missing = "the link is broken" if entry.is_symlink() else "the file vanished while being listed"
         return ImageRef(path, "").notice("rejected", "vanished", missing)
     if error.errno != errno.ELOOP:
         return ImageRef(path, "").notice("rejected", "unreadable", explain_os_error(error))
     if reason := ignore(path, False):
         return ImageRef(path, "").notice("ignored", reason)
-    detail = f"the link leads to itself: remove it{_or_leave_out(path, False)}"
+    detail = f"the link points to itself: remove it{_or_leave_out(path, False)}"
     return ImageRef(path, "").notice("fatal", "link_loop", detail)
 
 

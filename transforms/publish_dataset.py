@@ -336,7 +336,7 @@ def _join_others(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Out
         return None
     if find_fault(plan.output, marker):
         return None
-    return _keep(f"another run has meanwhile put this dataset in {plan.output}", plan, settings, run)
+    return _keep(f"in the meantime, another run has put this dataset in {plan.output}", plan, settings, run)
 
 
 def _keep(sentence: str, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:

@@ -429,7 +429,7 @@ def _what_to_write(kind: Any, value: Any) -> str:
         near = difflib.get_close_matches(str(value), get_args(kind), 1)
         return f"did you mean {near[0]}?" if near else f"choose one of {', '.join(get_args(kind))}"
     if kind is str and value is not None and not isinstance(value, dict | list):
-        why = " (yes, no, on and off are truth values in YAML)" if isinstance(value, bool) else ""
+        why = " (yes, no, on and off are booleans in YAML)" if isinstance(value, bool) else ""
         return f"write it in quotes, as text{why}"
     words = [word for each in get_args(kind) or (kind,) for word in _words_for(each)]
     return f"write {' or '.join(words)}" if words else ""

@@ -70,7 +70,7 @@ def check_codestream(data: bytes) -> None:
             end with the marker of a tile, which OpenJPEG would leave blank without an error.
     """
     if data.endswith(_TILE.to_bytes(2, "big")):
-        raise Rejected("decode", "truncated", "JPEG2000: the data end where a tile begins")
+        raise Rejected("decode", "truncated", "JPEG2000: the data ends where a tile begins")
     at = data.find(_START) + 2
     if at < 2 or at + 40 > len(data):
         return

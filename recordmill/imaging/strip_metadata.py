@@ -184,7 +184,7 @@ def _png_parts(data: bytes, exif: bytes) -> Parts:
             if end < len(data):
                 yield _TAIL, b"", b""
             return
-    raise UnstrippableError(f"PNG: no chunk can be read at byte {stopped:,}, and there is none that ends the image")
+    raise UnstrippableError(f"PNG: no chunk can be read at byte {stopped:,}, and no chunk ends the image")
 
 
 def _png_chunk(kind: bytes, content: bytes) -> bytes:

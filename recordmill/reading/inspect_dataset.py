@@ -390,7 +390,7 @@ def extract_images(
         OSError: a file cannot be read or written.
     """
     if os.path.isdir(folder) and os.listdir(folder):
-        raise LoadError(f"{folder} holds something already: name a new folder for the images")
+        raise LoadError(f"{folder} is not empty: name a new folder for the images")
     count, expected = 0, expect(dataset)
     for found in read_records(dataset) if chosen is None else chosen:
         if count == limit:

@@ -38,7 +38,7 @@ class CustomFeature:
         if bool(self.field) == (self.value is not None):
             raise ValueError("field or value: give one of the two")
         if self.shape and (self.default is not None or self.value is not None):
-            raise ValueError("shape [null] goes without default and value: a missing list is empty")
+            raise ValueError("shape [null] allows neither default nor value: a missing list is empty")
         for key in ("default", "value"):
             try:
                 coerce_setting(getattr(self, key), self.type)
@@ -73,7 +73,7 @@ class CustomConvention:
     def __post_init__(self) -> None:
         """Raises ValueError if it has no features, or cannot name files."""
         if not self.features:
-            raise ValueError("convention.features names none: give at least one")
+            raise ValueError("convention.features is empty: give at least one")
         check_pattern(self.shard_name, "convention.shard_name")
 
     def as_convention(self) -> Convention:

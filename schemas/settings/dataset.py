@@ -205,7 +205,7 @@ class SplitSettings:
             other = "splits.from_folders" if self.from_folders else "splits.from_source"
             raise ValueError(f"splits.stratify and {other} contradict each other: remove one of them")
         if not self.fractions and not self.given:
-            raise ValueError("splits.fractions names no split: give at least one, such as {train: 1.0}")
+            raise ValueError("splits.fractions is empty: give at least one split, such as {train: 1.0}")
 
     @property
     def given(self) -> Mapping[str, str]:

@@ -191,7 +191,7 @@ def test_bad_rows_are_rejected_each_with_its_place(images, picture, convert, tmp
         "manifest.csv, row 12: column 'path': 'gone.jpg': no such file or directory"
     )
     assert details["manifest.csv/000013"] == (
-        "manifest.csv, row 13: column 'path': 'pipe.jpg': it is a folder, a device or a pipe, and no file"
+        "manifest.csv, row 13: column 'path': 'pipe.jpg': it is a folder, a device or a pipe, not a file"
     )
     assert details["manifest.csv/000015"] == "manifest.csv, row 15: column 'class' is empty"
     assert details["manifest.csv/000017"] == (

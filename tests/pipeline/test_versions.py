@@ -618,7 +618,7 @@ def test_nothing_is_deleted_if_the_current_version_changes_meanwhile(two, manage
 
     monkeypatch.setattr(manage_versions, "_check_unused", change)
     code, line, _ = manage("--keep", "1")
-    sentence = f"a run has changed the current version of {output} meanwhile: run this command again"
+    sentence = f"a run has changed the current version of {output}: run this command again"
     assert (code, line["sentence"]) == (1, sentence)
     assert pointer(output)["current"] == old
     assert sorted(os.listdir(output)) == sorted([old, new, "recordmill.json"])
@@ -639,7 +639,7 @@ def test_a_version_that_becomes_the_current_one_while_others_are_deleted_stays(
 
     monkeypatch.setattr(storage, "remove_folder", remove_slowly)
     code, line, _ = manage("--keep", "1")
-    sentence = f"a run has changed the current version of {output} meanwhile: run this command again"
+    sentence = f"a run has changed the current version of {output}: run this command again"
     assert (code, line["sentence"]) == (1, sentence)
     assert sorted(os.listdir(output)) == sorted([new, third, "recordmill.json"])
     assert sum(open_dataset(str(output)).counts.values()) == 11

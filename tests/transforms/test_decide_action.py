@@ -147,7 +147,7 @@ def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset
     leave(dataset, "torn", outcome_json="[", **{"x.done.json": "{"}, **{"y.done.json": '{"report": {}}'})
     state = read_output(str(dataset), "zzz")
     assert state.leftovers == (
-        Leftover(".staging-aaa", worthless="its dataset was in place already"),
+        Leftover(".staging-aaa", worthless="its dataset was already in place"),
         Leftover(".staging-empty", worthless="it had finished no shard"),
         Leftover(".staging-finished", shards=3),
         Leftover(".staging-nothing", worthless="it had finished no shard"),
@@ -162,7 +162,7 @@ def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset
     )
     then = "that started it resumes from there, --discard deletes it"
     assert clear_leftovers(state) == [
-        gone.format("aaa", "its dataset was in place already"),
+        gone.format("aaa", "its dataset was already in place"),
         gone.format("empty", "it had finished no shard"),
         f"{dataset}/.staging-finished stays, with 3 finished shards {stays} {then}",
         gone.format("nothing", "it had finished no shard"),

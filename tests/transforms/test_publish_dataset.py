@@ -466,7 +466,7 @@ def test_a_run_that_fails_keeps_what_another_run_has_published_meanwhile(refs, r
     before = tree(run.output)
     outcome = publish(gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, run)
     assert (outcome.status, outcome.exit_code) == ("kept", 0)
-    assert outcome.sentence == f"another run has meanwhile put this dataset in {run.output}"
+    assert outcome.sentence == f"in the meantime, another run has put this dataset in {run.output}"
     assert outcome.numbers["ledger"]["written"] == 8
     assert ".staging-" in next(iter(before))  # where this run was at work while the other one ended
     assert tree(run.output) == {name: content for name, content in before.items() if ".staging-" not in name}

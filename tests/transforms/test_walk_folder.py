@@ -71,7 +71,7 @@ def test_a_link_back_to_its_own_folders_is_fatal(tmp_path):
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a/b/back").symlink_to(tmp_path / "a")
     (tmp_path / "root").symlink_to(tmp_path)
-    loop = "the link leads back to a folder that holds it: remove it, or leave it out by --set"
+    loop = "the link points back to a folder that contains it: remove it, or leave it out by --set"
     assert walk(tmp_path) == [
         notice(path, "fatal", "link_loop", f"{loop} 'ignore=[\"/{path}/\"]'") for path in ("a/b/back", "root")
     ]
@@ -79,7 +79,7 @@ def test_a_link_back_to_its_own_folders_is_fatal(tmp_path):
 
 def test_a_link_to_itself_is_fatal(tmp_path):
     (tmp_path / "self").symlink_to("self")
-    detail = "the link leads to itself: remove it, or leave it out by --set 'ignore=[\"/self\"]'"
+    detail = "the link points to itself: remove it, or leave it out by --set 'ignore=[\"/self\"]'"
     assert walk(tmp_path) == [notice("self", "fatal", "link_loop", detail)]
 
 
@@ -103,12 +103,12 @@ def test_the_advised_pattern_leaves_out_that_one_link(tmp_path, name, target):
 def test_there_is_no_advice_on_a_name_that_is_not_utf8(tmp_path):
     os.symlink(".", os.path.join(os.fsencode(tmp_path), b"\xff"))
     (entry,) = walk(tmp_path)
-    assert entry.detail == "the link leads back to a folder that holds it: remove it"
+    assert entry.detail == "the link points back to a folder that contains it: remove it"
 
 
 def test_a_dangling_link_is_rejected(tmp_path):
     (tmp_path / "gone.jpg").symlink_to("nowhere")
-    assert walk(tmp_path) == [notice("gone.jpg", "rejected", "vanished", "the link leads nowhere")]
+    assert walk(tmp_path) == [notice("gone.jpg", "rejected", "vanished", "the link is broken")]
 
 
 def test_a_pipe_is_rejected_and_not_opened(tmp_path):

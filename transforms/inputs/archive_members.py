@@ -184,7 +184,7 @@ def tar_members(
     while (info := _next(tar, fault)) is not None:
         vars(tar)["members"] = []  # otherwise it keeps every header
         if info.offset <= last:
-            raise bad_archive(f"the header at byte {info.offset} leads back")
+            raise bad_archive(f"the header at byte {info.offset} points backwards")
         last = info.offset
         if info.isdir():
             continue

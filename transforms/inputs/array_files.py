@@ -190,7 +190,7 @@ def find_labels(file: DataFile, name: str) -> Place:
 
     Raises:
         FileNotFoundError: it does not exist; the message is the name.
-        Rejected: `bad_labels`: it is a link that leads out of the input, not a file, or cannot be read.
+        Rejected: `bad_labels`: it is a link that points outside the input, not a file, or cannot be read.
     """
     plain = posixpath.join(file.folder, name.removesuffix(".gz"))
     for candidate in (plain, f"{plain}.gz"):
@@ -310,7 +310,7 @@ def check_images(header: ArrayHeader, order: Order) -> None:
         usual = f"N x height x width, or N x {where} (1 or 3)"
         raise bad_array(f"{header.described} is not an array of images: {usual}")
     if min(shape) < 1:
-        raise bad_array(f"an array of {header.described} holds no image")
+        raise bad_array(f"an array of {header.described} does not contain an image")
 
 
 def list_ranges(
@@ -337,9 +337,9 @@ def read_labels(place: Place, parse: ParseHeader, name: str, count: int) -> Labe
     try:
         header = place.read_header(parse)
         if header.dtype.kind not in "iuU":
-            raise bad_array(f"values of type {header.dtype} are not labels: store integers or texts")
+            raise bad_array(f"values of type {header.dtype} are not labels: store integers or text")
         if header.dtype.itemsize > LONGEST_LABEL:
-            raise bad_array(f"texts of up to {header.dtype.itemsize:,} bytes are too long for labels")
+            raise bad_array(f"text of up to {header.dtype.itemsize:,} bytes is too long for labels")
         if header.shape not in ((count,), (count, 1)):
             raise bad_array(f"an array of {header.described} has no label for each of {count:,} images")
         place.check_size(header, f"{count:,} labels")

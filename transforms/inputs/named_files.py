@@ -113,14 +113,14 @@ def resolve_inside(root: str, path: str) -> str:
         raise _outside_root(f"{path!r:.200} is not below the input")
     normal = posixpath.normpath(below)
     if not below or "\0" in below or normal in (".", "..") or normal.startswith("../"):
-        raise _outside_root(f"{path!r:.200} leads out of the input" if below else "the path is empty")
+        raise _outside_root(f"{path!r:.200} points outside the input" if below else "the path is empty")
     if ".." in below.split("/"):
         raise _outside_root(f"{path!r:.200} has .. in it")
     found = prefix + normal
     if storage.is_local(root):
         real_root = os.path.realpath(root)
         if os.path.commonpath([real_root, os.path.realpath(found)]) != real_root:
-            raise _outside_root(f"{path!r:.200} is a link that leads out of the input")
+            raise _outside_root(f"{path!r:.200} is a link that points outside the input")
     return found
 
 
@@ -147,7 +147,7 @@ def size_and_version(uri: str) -> tuple[int, str]:
     except OSError as error:
         raise Rejected("list", "vanished", explain_os_error(error)) from None
     if not stat.S_ISREG(status.st_mode):
-        raise Rejected("list", "not_a_file", "it is a folder, a device or a pipe, and no file")
+        raise Rejected("list", "not_a_file", "it is a folder, a device or a pipe, not a file")
     return status.st_size, str(status.st_mtime_ns)
 
 

@@ -413,7 +413,7 @@ def _note_deviations(summary: Summary, settings: DatasetSettings) -> Iterator[st
     ]
     far = sorted((each for each in off if each[0] > 2), key=lambda each: (-each[0], *each[1:]))
     for _, label, name, count, share in far[:1]:
-        unit, more = settings.unit, f" (the most of {len(far)} deviations)" if len(far) > 1 else ""
+        unit, more = settings.unit, f" (the largest of {len(far)} deviations)" if len(far) > 1 else ""
         what = f"groups are kept whole: split {name} has {count:,} {unit}s of class {label}, whose share is {share:,}"
         yield what + more
 

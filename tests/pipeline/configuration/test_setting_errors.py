@@ -47,8 +47,8 @@ def errors_of(override):
         ("max_rejected.share=much", "max_rejected.share is 'much': write a number"),
         ("splits.fractions.train=[]", "splits.fractions.train is []: write a number"),
         ("name=5", "name is 5: write it in quotes, as text"),
-        ("labels.classes=[yes]", "labels.classes.0 is True: write it in quotes, as text (yes, no, on and off are truth "
-                                 "values in YAML)"),
+        ("labels.classes=[yes]", "labels.classes.0 is True: write it in quotes, as text (yes, no, on and off are "
+                                 "booleans in YAML)"),
         ("name=[]", "name is []: write text"),
         ("splits.fractions=0.8", "splits.fractions is 0.8: write names and values, as in {NAME: VALUE}"),
         ("splits.from_folders=train", "splits.from_folders is 'train': write names and values, as in {NAME: VALUE}"),

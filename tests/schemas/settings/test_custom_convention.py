@@ -46,7 +46,7 @@ def test_a_value_stands_in_every_example():
         ({"type": "bytes"}, "field or value: give one of the two"),
         ({"type": "bytes", "field": "a", "value": "b"}, "field or value: give one of the two"),
         ({"type": "int64", "field": "a", "shape": (None, None)}, "shape is \\[\\] for one value"),
-        ({"type": "int64", "field": "a", "shape": (None,), "default": 1}, "shape \\[null\\] goes without default"),
+        ({"type": "int64", "field": "a", "shape": (None,), "default": 1}, "shape \\[null\\] allows neither default"),
         ({"type": "int64", "field": "a", "default": "b"}, "default: bytes b'b' is not an integer"),
         ({"type": "float", "value": "b"}, "value: bytes b'b' is no"),
     ],
@@ -57,7 +57,7 @@ def test_what_cannot_be_is_one_sentence(wrong, sentence):
 
 
 def test_a_convention_without_features_is_none():
-    with pytest.raises(ValueError, match=r"^convention.features names none"):
+    with pytest.raises(ValueError, match=r"^convention.features is empty"):
         CustomConvention(features={})
 
 

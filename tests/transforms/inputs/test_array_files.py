@@ -200,7 +200,7 @@ def test_nothing_outside_the_input_is_read(tmp_path):
     (tmp_path / "in" / "labels").symlink_to(tmp_path / "secret")
     file = ImageRef("x", str(tmp_path / "in" / "x"), 1)
     for name in ("labels", "../secret", str(tmp_path / "secret"), "file:///etc/passwd"):
-        with pytest.raises(Rejected, match=r"^bad_labels: .* is not below the input|^bad_labels: .* lead"):
+        with pytest.raises(Rejected, match=r"^bad_labels: .* is not below the input|^bad_labels: .* points"):
             find_labels(DataFile("x", file), name)
 
 

@@ -62,8 +62,8 @@ def test_every_image_is_where_its_reference_says(tmp_path_factory, order, shape,
             "planar",
             "5 x 4 x 4 x 3 is not an array of images: N x height x width, or N x channels x height",
         ),
-        ((0, 4, 4), "planar", "an array of 0 x 4 x 4 holds no image"),
-        ((-5, 4, 4), "planar", "an array of -5 x 4 x 4 holds no image"),
+        ((0, 4, 4), "planar", "an array of 0 x 4 x 4 does not contain an image"),
+        ((-5, 4, 4), "planar", "an array of -5 x 4 x 4 does not contain an image"),
     ],
 )
 def test_arrays_that_are_not_stacks_of_images(shape, order, detail):
@@ -115,12 +115,12 @@ def test_texts(read):
 @pytest.mark.parametrize(
     ("array", "detail"),
     [
-        (np.zeros(3), "values of type float64 are not labels: store integers or texts"),
+        (np.zeros(3), "values of type float64 are not labels: store integers or text"),
         (np.zeros(3, bool), "values of type bool are not labels"),
         (np.zeros((3, 10), int), "an array of 3 x 10 has no label for each of 3 images"),
         (np.zeros(4, int), "an array of 4 has no label for each of 3 images"),
         (np.int64(3), "an array of a single value has no label for each of 3 images"),
-        (np.array(["x" * 2000] * 3), "texts of up to 8,000 bytes are too long for labels"),
+        (np.array(["x" * 2000] * 3), "text of up to 8,000 bytes is too long for labels"),
         (np.array([{}, {}, {}]), "it holds pickled Python objects, which are never loaded"),
     ],
 )

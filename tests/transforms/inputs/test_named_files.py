@@ -55,7 +55,7 @@ def test_its_key_is_in_nfc_however_it_is_spelt(file):
     [
         ("a/2.jpg", "photos/a/2.jpg", "vanished", "no such file or directory"),
         ("a/1.jpg/x", "photos/a/1.jpg/x", "vanished", "not a directory"),
-        ("out.jpg", "photos/out.jpg", "outside_root", "'out.jpg' is a link that leads out of the input"),
+        ("out.jpg", "photos/out.jpg", "outside_root", "'out.jpg' is a link that points outside the input"),
         ("http://x/1.jpg", "photos/http:/x/1.jpg", "outside_root", "'http://x/1.jpg' is not below the input"),
     ],
 )
@@ -128,7 +128,7 @@ def test_sizes_are_known_where_asking_costs_no_request(root):
 def test_only_a_file_is_a_file(root):
     os.mkfifo(f"{root}/a/pipe.jpg")
     for path in (f"{root}/a/pipe.jpg", f"{root}/a", "/dev/zero"):
-        with pytest.raises(Rejected, match="it is a folder, a device or a pipe, and no file") as raised:
+        with pytest.raises(Rejected, match="it is a folder, a device or a pipe, not a file") as raised:
             size_and_version(path)
         assert raised.value.reason == "not_a_file"
 

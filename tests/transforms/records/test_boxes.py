@@ -60,6 +60,15 @@ INVALID = {
 }
 
 
+@pytest.mark.parametrize(
+    "box",
+    [(200, 10, 300, 60), (-10, 10, 0, 60), (20, 100, 120, 110), (20, -10, 120, 0)],
+    ids=["right", "left", "below", "above"],
+)
+def test_a_box_that_only_touches_an_edge_of_the_image_is_outside(box):
+    assert place([box, (20, 10, 120, 60)]).counts == {"listed": 2, "written": 1, "outside": 1}
+
+
 @pytest.mark.parametrize("side", [math.nan, math.inf, -math.inf])
 def test_what_is_not_finite_passes_through_json(side):
     values = {"area": [side, 1.0]}

@@ -30,7 +30,7 @@ class Arrays(ArraySource):
 
     Attributes:
         images: names of the image arrays, keyed by the word that `splits.from_source` may use.
-        labels: names of the label arrays (N or N x 1 integers or texts), keyed by the same words; `{}` for none.
+        labels: names of the label arrays (N or N x 1 integers or strings), keyed by the same words; `{}` for none.
         order: `interleaved` (channels last) or `planar` (N x channels x height x width).
         class_names: class names in the order of their numbers, or the number of classes, named 0, 1, ...; empty: the
             labels themselves.
@@ -46,7 +46,7 @@ class Arrays(ArraySource):
     def __post_init__(self) -> None:
         """Raises ValueError if the settings contradict each other."""
         if not self.images:
-            raise ValueError("source.images names no array: give at least one, such as {train: x_train}")
+            raise ValueError("source.images does not name an array: give at least one, such as {train: x_train}")
         if self.labels and (set(self.labels) != set(self.images) or not all(self.labels.values())):
             words = ", ".join(self.images)
             raise ValueError(f"source.labels must have the words of source.images ({words}), or be {{}} for no labels")

@@ -171,7 +171,7 @@ class Annotations:
             return f"the file lists no image for {format_count(len(self.strays), 'annotation')}, {such}"
         alike = [key for key in self._boxes if str(key) == str(wrong_id)]
         such += f" (there is an image {alike[0]!r:.60})" if alike else ""
-        remedy = "write all ids as numbers, or all as texts" if alike else "correct each image_id, or list the images"
+        remedy = "write all ids as numbers, or all as text" if alike else "correct each image_id, or list the images"
         return f"the file lists no image for any annotation, {such}: {remedy}"
 
     def boxes(self, image: dict[str, Any]) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def _merge(name: str, seen: dict[str, str], as_text: bool) -> str:
         return word
     if len(seen) == 1:
         (word, place), *_ = seen.items()
-        hint = "it holds only empty lists" if word == "[]" else f"it holds a {word}, which no feature can be"
+        hint = "it holds only empty lists" if word == "[]" else f"it holds a {word}, which a feature cannot hold"
         raise ValueError(f"source: column {name!r}: {hint} ({place}): name the columns that you want in source.columns")
     (one, where), (other, place), *_ = seen.items()
     word = "number" if set(seen) == {"int", "float"} else "string"
@@ -238,7 +238,7 @@ class Table(TableFormat, Source):
                 raise ValueError(f"source: {file.key} cannot be read: {error}") from None
         found = types.settled()
         for name, cell in types.blanks.items():
-            note(f"column {name!r} has numbers after blanks, such as {cell}, which are texts: set source.blanks=skip")
+            note(f"column {name!r} has numbers after blanks, such as {cell}, which are text: set source.blanks=skip")
         for name in types.empty:
             note(f"column {name!r} has no value in any row and is left out: declare source.columns.{name} to keep it")
         return replace(self, columns={**self.columns, **found}, infer="no")

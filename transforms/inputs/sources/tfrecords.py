@@ -119,7 +119,7 @@ def find_convention(entries: Mapping[str, Any]) -> Convention:
         keys = ", ".join(sorted(entries))
         others = [each for each in convention_names() if _fits_without_image(load_convention(each), kinds)]
         hint = f": {others[0]}" if others else ""
-        raise bad_example(f"its keys are those of no known convention ({keys:.200}): set source.convention{hint}")
+        raise bad_example(f"its keys do not match any known convention ({keys:.200}): set source.convention{hint}")
     return load_convention(name)
 
 

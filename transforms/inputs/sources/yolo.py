@@ -331,7 +331,7 @@ def read_names(path: str, text: str) -> dict[str, int]:
         if type(number) is not int or not isinstance(name, str | int | float) or name == "":
             raise BadNameError(f"class {number!r:.60} of `names` is not a text under a number")
         if isinstance(name, bool):
-            why = "yes, no, on and off are truth values in YAML"
+            why = "yes, no, on and off are booleans in YAML"
             raise BadNameError(f"class {number} of `names` is {name}: write it in quotes, as text ({why})")
     classes = {str(name): number for number, name in numbered.items()}
     if not classes or len(classes) < len(numbered):

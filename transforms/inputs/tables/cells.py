@@ -160,7 +160,7 @@ class ColumnSettings:
             known = ", ".join(TYPES)
             raise ValueError(f"type is {self.type!r}: write one of {known}, or one of them and [] for a list")
         if (self.base == "enum") != bool(self.enum):
-            raise ValueError("enum: goes with type: enum, and names the number of each name: {low: 0, high: 1}")
+            raise ValueError("enum: belongs to type: enum, and gives each name its number, as in {low: 0, high: 1}")
         if self.many and self.default is not None:
             raise ValueError("default: a list has no default: without values, it is empty")
         try:

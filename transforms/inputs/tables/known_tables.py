@@ -91,7 +91,7 @@ def read_automl(cells: Sequence[str]) -> Entry:
     split = cells[0].upper() if known_set else ""
     path, *rest = cells[1 if known_set else 0 :] or [""]
     if not path:
-        raise bad_row("there is no path in it")
+        raise bad_row("it does not contain a path")
     entry = Entry(uri=path, split=split, fractions=True)
     corners = rest[1:]
     numbers = len(corners) == _CORNERS and all(not cell or _NUMBER.fullmatch(cell) for cell in corners)

@@ -327,7 +327,7 @@ class Columns:
     def check(self) -> None:
         """Raises ValueError if columns for images, boxes or labels are missing or contradictory."""
         if bool(self.uri) == bool(self.bytes):
-            raise ValueError("source.columns names one of two: `uri`, where the image is, or `bytes`, the image itself")
+            raise ValueError("source.columns names either `uri`, where the image is, or `bytes`, the image itself")
         if bool(self.boxes) != bool(self.box_labels):
             raise ValueError("source.columns.boxes and source.columns.box_labels go together: name both")
         given = [name for name in ("boxes", "objects", "xmin") if getattr(self, name)]
@@ -370,7 +370,7 @@ class FeatureFrom:
         if not getattr(self, self.where):
             raise ValueError(f"{name}.{self.where} is empty: {self.hint}")
         if self.many and self.default is not None:
-            raise ValueError(f"{name}: many excludes default: without values, the list is empty")
+            raise ValueError(f"{name}: many and default contradict each other: without values, the list is empty")
         try:
             self.default_value()
         except Rejected:

@@ -73,7 +73,7 @@ def read_parquet_rows(parquet: pq.ParquetFile, columns: Sequence[str]) -> Iterat
     for batch in parquet.iter_batches(_ROWS, columns=list(columns), use_threads=False):
         for cells in _values(batch):
             number += 1
-            fault = "" if cells is not None else "a text in it is not UTF-8"
+            fault = "" if cells is not None else "it contains text that is not UTF-8"
             yield Row(number, cells, number - 1, -1, fault)
 
 

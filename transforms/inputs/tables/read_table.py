@@ -214,7 +214,7 @@ def read_csv_rows(lines: TextLines, dialect: CsvDialect) -> Iterator[Row]:
                 sentence = f"row {lines.row_number}: a quote is opened and never closed: close it"
                 raise UnreadableTableError(sentence) from None
             ends_with_cr = "new-line character seen in unquoted field" in str(error)
-            why = "a line ends with CR alone, and must end with LF or CRLF" if ends_with_cr else error
+            why = "a line ends with CR alone: end each line with LF or CRLF" if ends_with_cr else error
             raise ValueError(f"it is not a row of a table: {why}") from None
 
     return _read_rows(lines, read_cells)

@@ -158,7 +158,7 @@ def test_it_says_what_went_in_and_came_out(published):
     parsed = Page(content.decode())
     parsed.check_harmless()
     assert "8 files were found and each is accounted for: 7 written, 1 rejected." in parsed.text
-    assert "1 truncated the data end before the image is complete train/cat/cut.jpg" in parsed.text
+    assert "1 truncated the data ends before the image is complete train/cat/cut.jpg" in parsed.text
     assert re.search("All images are 8 . 6", parsed.text)
     assert "3 classes; 4 images in the largest, 2 in the median one, 1 in the smallest." in parsed.text
     assert "test has no image of 1 of 3 classes." in parsed.text
@@ -435,7 +435,7 @@ def test_changes_and_reasons_come_with_their_meanings_the_most_frequent_first():
     marker = replace(contents.marker, changes={"reencoded": 1, "rotated": 3})
     text = page(replace(contents, marker=marker)).text
     assert "rotated the image was rotated as its metadata require 3 reencoded" in text
-    assert "4 truncated the data end before the image is complete x.jpg (9 B): " in text
+    assert "4 truncated the data ends before the image is complete x.jpg (9 B): " in text
     assert "and 3 more 1 empty and 1 more" in text
 
 

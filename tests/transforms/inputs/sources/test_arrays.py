@@ -137,7 +137,7 @@ def test_arrays_that_are_not_there_fail_the_run(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"images": {}}, "source.images names no array: give at least one"),
+        ({"images": {}}, "source.images does not name an array: give at least one"),
         ({"labels": {"train": "y"}}, "source.labels must have the words of source.images (train, test), or be {}"),
         (
             {"labels": {"train": "y", "test": ""}},

@@ -115,7 +115,7 @@ def test_annotations_of_unlisted_images_are_reported(collection, strays, count):
     ("image_id", "why"),
     [
         (9, "annotation 3 of image 9: correct each image_id, or list the images"),
-        ("7", "annotation 3 of image '7' (there is an image 7): write all ids as numbers, or all as texts"),
+        ("7", "annotation 3 of image '7' (there is an image 7): write all ids as numbers, or all as text"),
     ],
 )
 def test_a_file_without_an_annotation_of_its_images_is_an_error(collection, image_id, why):
@@ -142,11 +142,11 @@ def test_other_files_do_not_concern_us(collection):
 @pytest.mark.parametrize(
     ("name", "reason", "detail"),
     [
-        ("pipe.jpg", "not_a_file", "it is a folder, a device or a pipe, and no file"),
+        ("pipe.jpg", "not_a_file", "it is a folder, a device or a pipe, not a file"),
         ("gone.jpg", "vanished", "named by instances_train2017.json: no such file or directory"),
-        ("../../etc/passwd", "outside_root", "leads out of"),
+        ("../../etc/passwd", "outside_root", "points outside"),
         ("/etc/passwd", "vanished", "no such file"),
-        ("link.jpg", "outside_root", "is a link that leads out of"),
+        ("link.jpg", "outside_root", "is a link that points outside"),
     ],
 )
 def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_factory, name, reason, detail):

@@ -122,7 +122,7 @@ NONE = "no label for each of 5 images"
             "bad_array",
             f"5 is not an array of images: N x {PIXELS}, or N x {PIXELS} x channels (1 or 3)",
         ),
-        ({"images": idx(IMAGES[:0])}, "bad_array", "an array of 0 x 4 x 3 holds no image"),
+        ({"images": idx(IMAGES[:0])}, "bad_array", "an array of 0 x 4 x 3 does not contain an image"),
         (
             {"images": idx(IMAGES)[:-1]},
             "wrong_length",
@@ -177,7 +177,7 @@ def test_labels_that_are_not_there_fail_the_run(refer):
 def test_labels_outside_the_input_are_not_read(refer):
     _, refs = refer(source=Idx(labels="../{split}"))
     assert [(ref.status, ref.reason) for ref in refs] == [("rejected", "bad_labels")]
-    assert "leads out of" in refs[0].detail
+    assert "points outside" in refs[0].detail
 
 
 @pytest.mark.parametrize(

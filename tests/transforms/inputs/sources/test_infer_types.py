@@ -119,7 +119,7 @@ def test_parquet_states_its_types(infer):
         ),
         (
             [{"a": {"b": 1}}],
-            "column 'a': it holds a JSON dict, which no feature can be (0.jsonl, row 1: {'b': 1}): "
+            "column 'a': it holds a JSON dict, which a feature cannot hold (0.jsonl, row 1: {'b': 1}): "
             "name the columns that you want in source.columns",
         ),
         (
@@ -129,7 +129,7 @@ def test_parquet_states_its_types(infer):
         ),
         (
             [{"a": [1, "x"]}],
-            "column 'a': it holds a list of several types, which no feature can be (0.jsonl, row 1: [1, 'x']): "
+            "column 'a': it holds a list of several types, which a feature cannot hold (0.jsonl, row 1: [1, 'x']): "
             "name the columns that you want in source.columns",
         ),
     ],

@@ -153,7 +153,7 @@ def test_where_an_image_is_in_its_row(folder):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"columns": Columns()}, "source.columns names one of two"),
+        ({"columns": Columns()}, "source.columns names either"),
         ({"preset": "vertex", "columns": COLUMNS}, "source.preset vertex knows its columns"),
         ({"columns": Columns(uri="a", boxes="b", box_labels="c", objects="d")}, "source.columns.boxes and source.col"),
         ({"columns": COLUMNS, "class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),

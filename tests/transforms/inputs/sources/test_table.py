@@ -246,7 +246,7 @@ def test_numbers_after_blanks_are_noted_and_read_on_demand(tmp_path):
     files = [ImageRef("t.csv", str(tmp_path / "t.csv"))]
     assert Table().settle(iter(files), notes.append).columns["b"].type == "string"
     assert notes == [
-        "column 'b' has numbers after blanks, such as ' 2' (t.csv, row 2), which are texts: set source.blanks=skip"
+        "column 'b' has numbers after blanks, such as ' 2' (t.csv, row 2), which are text: set source.blanks=skip"
     ]
     assert Table(blanks="skip").settle(iter(files), notes.append).columns["b"].type == "float"
     assert len(notes) == 1

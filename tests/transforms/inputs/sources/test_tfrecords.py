@@ -374,9 +374,9 @@ def test_further_keys_and_missing_ones_with_defaults_do_not_matter(make_example)
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"a": b"x", "b": 1}, r"its keys are those of no known convention \(a, b\): set source\.convention"),
-        ({"image": 1, "label": 1}, "no known convention"),
-        ({"image": b"x", "label": b"cat"}, "no known convention"),
+        ({"a": b"x", "b": 1}, r"its keys do not match any known convention \(a, b\): set source\.convention"),
+        ({"image": 1, "label": 1}, "do not match any known convention"),
+        ({"image": b"x", "label": b"cat"}, "do not match any known convention"),
     ],
 )
 def test_other_records_are_of_no_known_convention(make_example, values, message):

@@ -120,7 +120,7 @@ def test_a_file_that_names_no_classes_fails_the_run(tmp_path, path, text):
 def test_words_that_are_truth_values_in_yaml_must_be_quoted(tmp_path, names, what, name):
     (tmp_path / name).write_text(f"names: {names}\n", encoding="utf-8")
     file = ImageRef(name, str(tmp_path / name), 5)
-    why = "write it in quotes, as text (yes, no, on and off are truth values in YAML)"
+    why = "write it in quotes, as text (yes, no, on and off are booleans in YAML)"
     detail = f"it names no classes: class {what}: {why}"
     assert list(list_file(Yolo(), name, file)) == [file.notice("fatal", "bad_annotations", detail)]
 

@@ -226,8 +226,8 @@ def test_automl(row, entry):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("TRAIN", "there is no path in it"),
-        ("TRAIN,,daisy", "there is no path in it"),
+        ("TRAIN", "it does not contain a path"),
+        ("TRAIN,,daisy", "it does not contain a path"),
         ("TRAIN,p", "there is no label in it"),
         ("p,cat,0.1,,,,,,,", "its box needs a label and two opposite corners"),
         ("p,,0.1,0.2,,,0.3,0.4,,", "its box needs a label and two opposite corners"),

@@ -148,8 +148,8 @@ def test_features_as_examples_have_them():
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({}, "source.columns names one of two"),
-        ({"uri": "a", "bytes": "b"}, "source.columns names one of two"),
+        ({}, "source.columns names either"),
+        ({"uri": "a", "bytes": "b"}, "source.columns names either"),
         ({"uri": "a", "boxes": "b"}, "source.columns.boxes and source.columns.box_labels go together"),
     ],
 )
@@ -267,7 +267,7 @@ def test_a_feature_as_examples_have_it(settings, expected):
         ({"page": ""}, "source.features_from.a.page is empty: name the page"),
         (
             {"page": "7", "many": True, "default": 1},
-            "source.features_from.a: many excludes default: without values, the list is empty",
+            "source.features_from.a: many and default contradict each other: without values, the list is empty",
         ),
         (
             {"page": "7", "type": "int64", "default": "one"},

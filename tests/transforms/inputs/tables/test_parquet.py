@@ -45,7 +45,7 @@ def test_a_text_that_is_not_utf_8_is_one_bad_row():
     rows = read(written(pa.table({"a": texts})), "a")
     assert [(row.cells, row.fault) for row in rows] == [
         ({"a": "a"}, ""),
-        (None, "a text in it is not UTF-8"),
+        (None, "it contains text that is not UTF-8"),
         ({"a": "b"}, ""),
     ]
 

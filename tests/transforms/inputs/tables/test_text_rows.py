@@ -61,7 +61,7 @@ def test_a_malformed_row_is_one_row_and_the_next_is_read():
 
 @pytest.mark.parametrize("text", ["a,b\rc,d\r", 'a,"b"\rc,d\n'])
 def test_lines_that_end_with_cr_alone_are_malformed(text):
-    why = "it is not a row of a table: a line ends with CR alone, and must end with LF or CRLF"
+    why = "it is not a row of a table: a line ends with CR alone: end each line with LF or CRLF"
     assert [(row.cells, row.fault) for row in read(text)] == [(None, why)]
 
 

@@ -54,7 +54,7 @@ def test_it_accounts_for_everything(stage, say):
         "| --- | --- | --- |",
         "| listed |  | 8 |",
         "| written |  | 7 |",
-        "| rejected | `truncated`: the data end before the image is complete | 1 |",
+        "| rejected | `truncated`: the data ends before the image is complete | 1 |",
     ]
     assert text.count("\n- 1\\. was \\*moved\\*\n") == 1
     assert re.search(r"^\| `rotated` \| .+ \| 1,000 \|$", section(text, "How it was made"), re.MULTILINE)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import orjson
 
@@ -198,9 +198,17 @@ def split_of(name: str) -> str:
 
 
 def names_below(folder: str) -> Iterator[str]:
-    """The paths of all files below a folder, at any depth, relative to it."""
+    """The paths of all files below a folder, at any depth, relative to it.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+
+    def fail(error: OSError) -> NoReturn:
+        raise error
+
     if storage.is_local(folder):  # without Beam
-        for place, _, files in os.walk(folder):
+        for place, _, files in os.walk(folder, onerror=fail):
             yield from (os.path.relpath(os.path.join(place, name), folder) for name in files)
     else:
         prefix = folder.rstrip("/") + "/"

@@ -1,7 +1,9 @@
 """Recordmill's datasets, as they are, and other people's TFRecords, in which only the records say what they are."""
 
+import errno
 import hashlib
 import json
+import os
 import shutil
 
 import pytest
@@ -113,6 +115,24 @@ def test_the_command_fails_while_anything_is_there(dataset, tmp_path, capsys):
     assert main([str(dataset), f"--absent={listed}", "--json"]) == 2
     sentence = json.loads(capsys.readouterr().out.splitlines()[-1])["sentence"]
     assert sentence == f"--absent: {listed}, line 1 is 'nothing': write key:KEY, or sha256: and 64 hex digits"
+
+
+def test_a_folder_that_cannot_be_read_is_not_passed_over(dataset, tmp_path, monkeypatch, capsys):
+    copy = tmp_path / "copy"
+    shutil.copytree(dataset, copy)
+    (copy / "own").mkdir()
+    (tmp_path / "list").write_text("key:nothing\n")
+    scandir = os.scandir
+
+    def refuse(path):
+        if str(path).endswith("/own"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert main([str(copy), f"--absent={tmp_path / 'list'}", "--json"]) == 1
+    sentence = json.loads(capsys.readouterr().out.splitlines()[-1])["sentence"]
+    assert sentence == f"{copy}/own cannot be read: permission denied"
 
 
 def test_a_local_folder_is_searched_without_beam(dataset, tmp_path, run_python):

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
+import golden_inputs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -903,3 +904,15 @@ def test_a_shard_is_linked_only_if_it_would_be_written_again_in_its_place(reason
         updated = convert(photos, *flags, settings=chosen, output=tmp_path / "dataset")
     assert contents(updated) == contents(rebuilt)
     assert (updated.marker["run"]["images_reused"], any(linked.values())) == (18, False)
+
+
+def test_stored_raw_pixels_are_taken_as_they_are(tmp_path, convert):
+    for name, content in golden_inputs.idx().items():
+        write(tmp_path / "mnist", name, content)
+    raw = {"images.store": "raw"}
+    convert(tmp_path / "mnist", "--config=configs/idx.yaml", settings=raw)
+    changed = raw | {"labels.offset": 5, "name": "dataset"}
+    updated = convert(tmp_path / "mnist", "--config=configs/idx.yaml", "--update", settings=changed)
+    assert (updated.code, updated.marker["run"]["images_reused"]) == (0, updated.marker["ledger"]["written"])
+    rebuilt = convert(tmp_path / "mnist", "--config=configs/idx.yaml", settings=changed, output=tmp_path / "rebuilt")
+    assert contents(updated) == contents(rebuilt)

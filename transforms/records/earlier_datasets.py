@@ -145,7 +145,7 @@ class EarlierRecord(NamedTuple):
     def as_prepared(self, settings: ImageSettings) -> PreparedImage:
         """The image as a conversion would prepare it."""
         row: Any = self.written  # of an image, so it has a size
-        is_raw = settings.store == "raw" and bool(row.changes)
+        is_raw = settings.store == "raw"
         return PreparedImage(
             encoded=self.encoded,
             format="RAW" if is_raw else sniff(self.encoded) or "",
@@ -157,7 +157,7 @@ class EarlierRecord(NamedTuple):
             difference_hash=None if row.difference_hash is None else int(row.difference_hash, 16),
             pixels=row.pixels,
             sha256=self.sha256,
-            has_position=not row.changes and holds_position(self.encoded),
+            has_position=not is_raw and not row.changes and holds_position(self.encoded),
         )
 
 

@@ -4,6 +4,7 @@ import argparse
 import hashlib
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -29,7 +30,7 @@ from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.schemas.dataset.file_names import CONFIGURATION, MARKER, REJECTED
 from recordmill.schemas.errors import DONE, FAILED, WRONG_USAGE, LoadError
 from recordmill.schemas.formatting import format_count, printable
-from recordmill.schemas.image_ref import ImageRef, Notice
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import Input
@@ -103,12 +104,14 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
     loaded = load_settings(storage.join(dataset.folder, CONFIGURATION), ()).settings
     settings = resolve_settings(loaded, [Input(folder)], dataset.folder, lambda note: None)
     exclusions = read_exclusions(settings.exclude)
-    labels = LabelMap(dict(marker.labels), settings.labels.catch_all, is_chosen=bool(settings.labels.classes))
+    labels = LabelMap(dict(marker.labels), settings.labels.catch_all)
     with storage.open_to_read(storage.join(dataset.folder, REJECTED)) as lines:
         rejected = {(line.get("key"), line["sha256"]) for line in map(orjson.loads, lines)}
     for ref in list_images(Input(folder), settings.source, settings.listing):
         if isinstance(ref, Notice) and ref.status == "fatal":
             raise LoadError(f"{folder} cannot be compared: {ref.detail}")
+        if isinstance(ref, ClassNames) and ref.numbers:
+            labels = replace(labels, numbers={**labels.numbers, **dict(zip(ref.names, ref.numbers, strict=True))})
         if type(ref) is not ImageRef:
             continue
         try:
@@ -119,7 +122,11 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
         digest = hashlib.sha256(content.data).hexdigest()
         if (ref.key, digest) in rejected or exclusions.find(ref.key, digest):
             continue
-        yield ref.key, ref.split or None, {"class": labels.name_for(label) or label or None, "sha256": digest}
+        yield (
+            ref.key,
+            ref.split or None,
+            {"class": labels.name_for(label) or labels.shown(label) or None, "sha256": digest},
+        )
 
 
 def _report(found: Comparison, unit: str, notes: Sequence[str]) -> None:

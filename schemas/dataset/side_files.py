@@ -7,6 +7,7 @@ not frozen: a frozen row takes twice as long to read (6.0 instead of 3.1 us; the
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
+from types import NoneType
 from typing import Any, Literal, cast
 
 from recordmill.schemas.rejection import Stage
@@ -91,13 +92,17 @@ Row = SidecarRow | RejectedRow
 
 
 def row_from_json(row: Mapping[str, Any]) -> Row:
-    """The row that a line describes. Its values are not checked: there are millions of rows.
+    """The row that a line describes. Of its values, only key and digest are checked: there are millions of rows.
 
     Raises:
         AttributeError, TypeError: it is not an object.
+        ValueError: its key or digest is not text.
     """
     kind: Any = RejectedRow if "rejected" in row else SidecarRow
-    return cast("Row", kind(*map(row.get, _KEYS[kind])))
+    made = cast("Row", kind(*map(row.get, _KEYS[kind])))
+    if type(made.key) is not str or type(made.sha256) not in (str, NoneType):
+        raise ValueError(f"key {made.key!r:.60} or sha256 {made.sha256!r:.70} is not text")
+    return made
 
 
 def row_to_json(row: Row) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 
+import golden_inputs
 import pytest
 from PIL import Image
 
@@ -287,6 +288,19 @@ def test_the_same_dataset_made_again(convert, photos, diff, tmp_path, capsys):
     assert diff(first.output, second.output) == (0, {})
     assert main([str(first.output), str(second.output), "--no_json"]) == 0
     assert capsys.readouterr().err == "no differences: 10 images before, 10 after\n"
+
+
+def test_numbers_of_classes_are_compared_by_their_names(convert, diff, tmp_path):
+    folder = tmp_path / "cifar"
+    folder.mkdir()
+    for name, content in golden_inputs.cifar10().items():
+        (folder / name).write_bytes(content)
+    done = convert(folder, "--config=configs/cifar10.yaml")
+    assert diff(done.output, folder) == (0, {})
+    batch = folder / "data_batch_1.bin"
+    batch.write_bytes(bytes([(batch.read_bytes()[0] + 1) % 10]) + batch.read_bytes()[1:])
+    code, found = diff(done.output, folder)
+    assert (code, found.keys()) == (1, {"other_bytes", "relabelled"})  # the label is a byte of the record
 
 
 def test_what_people_read(convert, tmp_path, capsys):

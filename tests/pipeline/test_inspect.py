@@ -124,6 +124,20 @@ def test_the_report_is_made_again(ours, capsys):
     assert (ours / "report.html").read_bytes() == page
 
 
+@pytest.mark.parametrize("forged", [{"key": ["x"]}, {"sha256": ["x"]}], ids=repr)
+@pytest.mark.parametrize("more", [["--where", "cat/00.jpg"], ["--record", "cat/00.jpg"], ["--extract", "images"]])
+def test_a_forged_row_of_a_sidecar_is_one_sentence(ours, tmp_path, monkeypatch, capsys, more, forged):
+    monkeypatch.chdir(tmp_path)
+    for sidecar in (ours / "sidecars").iterdir():
+        rows = [json.loads(line) | forged for line in sidecar.read_text().splitlines()]
+        sidecar.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main([str(ours), *more]) == 1
+    error = capsys.readouterr().err.strip()  # below the line of progress of --extract
+    assert re.fullmatch(r"error: the sidecar .+ cannot be understood \(.+ is not text\): restore it", error)
+    assert verify([str(ours)]) == 1
+    assert "Traceback" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("more", "code", "sentence"),
     [

@@ -143,7 +143,7 @@ def test_a_split_without_images_is_one_sentence(tmp_path, animals, convert_with)
 def test_seed_1_cifars_raw_pixels_come_back_exactly(publish):
     features = (Feature("image", "bytes", "encoded", ""), Feature("label", "int64", "label", ""))
     records = [{"encoded": image.tobytes(), "label": n} for n, image in enumerate(PIXELS)]
-    folder = publish(features, records, rows=[{"height": 4, "width": 5}], images={"store": "raw"})
+    folder = publish(features, records, rows=[{"key": "a", "height": 4, "width": 5}], images={"store": "raw"})
     ((images, labels),) = load(str(folder), batch_size=6)
     assert labels.numpy().tolist() == list(range(6))
     assert images.dtype == np.uint8
@@ -257,7 +257,7 @@ def test_several_labels_of_an_image_are_multi_hot(tf, publish):
     features = (Feature("image", "bytes", "encoded", ""), Feature("label", "int64", "labels", "", many=True))
     encoded = tf.io.encode_png(PIXELS[0]).numpy()
     records = [{"encoded": encoded, "labels": ids} for ids in ([2], [], [1, 3])]
-    rows = [{"height": 4, "width": 5}]
+    rows = [{"key": "a", "height": 4, "width": 5}]
     folder = publish(features, records, shards=1, rows=rows, labels={"a": 1, "b": 2, "c": 3})
     ((images, labels),) = load(str(folder), batch_size=3)
     assert images.shape == (3, 4, 5, 3)
@@ -268,7 +268,7 @@ def test_features_of_many_values_are_ragged_next_to_images(tf, publish):
     features = (Feature("image", "bytes", "encoded", ""), Feature("boxes", "float", "boxes", "", many=True))
     encoded = tf.io.encode_png(PIXELS[0]).numpy()
     records = [{"encoded": encoded, "boxes": boxes} for boxes in ([0.5], [], [0.25, 1.0])]
-    folder = str(publish(features, records, shards=1, rows=[{"height": 4, "width": 5}]))
+    folder = str(publish(features, records, shards=1, rows=[{"key": "a", "height": 4, "width": 5}]))
     (batch,) = load(folder, batch_size=3)
     assert batch["image"].shape == (3, 4, 5, 3)
     assert batch["boxes"].to_list() == [[0.5], [], [0.25, 1.0]]

@@ -66,3 +66,10 @@ def test_keys_have_a_fixed_order():
 def test_what_is_not_an_object_is_an_error(value):
     with pytest.raises((AttributeError, TypeError)):
         row_from_json(value)
+
+
+@pytest.mark.parametrize("forged", [{"key": ["a"]}, {"key": None}, {"sha256": ["a"]}, {"sha256": 3}], ids=repr)
+@pytest.mark.parametrize("stored", [{**RECORD, **PLACE}, REJECTED], ids=["record", "rejected"])
+def test_a_key_and_a_digest_are_text(stored, forged):
+    with pytest.raises(ValueError, match=r"^key .+ or sha256 .+ is not text$"):
+        row_from_json(stored | forged)

@@ -69,10 +69,10 @@ ROWS = [
         "boxes": {"listed": 2, "written": 1, "empty": 1},
         "classes": ["cat"],
     },
-    {"bytes": 5, "class": None, "changes": [], "boxes": {"listed": 1, "outside": 1}},
-    {"bytes": 7, "class": "dog", "changes": ["rotated", "resized"]},
-    {"rejected": "truncated", "stage": "decode", "boxes": {"listed": 3, "image_rejected": 3}},
-    {"rejected": "truncated", "stage": "list"},
+    {"key": "b", "bytes": 5, "class": None, "changes": [], "boxes": {"listed": 1, "outside": 1}},
+    {"key": "c", "bytes": 7, "class": "dog", "changes": ["rotated", "resized"]},
+    {"key": "d", "rejected": "truncated", "stage": "decode", "boxes": {"listed": 3, "image_rejected": 3}},
+    {"key": "e", "rejected": "truncated", "stage": "list"},
 ]
 EXPECTED = RowTotals(
     records=3,

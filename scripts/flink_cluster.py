@@ -116,11 +116,22 @@ def up(task_managers: int = 1, slots: int = 2) -> None:
     _start("job-server", [*server, f"--artifacts-dir={RUN / 'artifacts'}"], ports=("job", "artifact", "expansion"))
     if not is_running("workers"):
         path = flink_packages.worker_environment(RUN)
-        pool = ["-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={PORTS['workers']}"]
+        pool = ["-c", WORKER_POOL, f"--service_port={PORTS['workers']}"]
         # The pool starts the first `python` on PATH, in a folder without our sources.
         search = {"PATH": f"{path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": ""}
         _start("workers", [str(path / "python"), *pool], ports=("workers",), environment=search)
     wait_for(lambda: ask("overview")["slots-total"] == task_managers * slots, "the task managers")
+
+
+WORKER_POOL = """
+from apache_beam.runners.worker import worker_pool_main as pool
+pool.BeamFnExternalWorkerPoolServicer.StopWorker = lambda self, request, _: pool.beam_fn_api_pb2.StopWorkerResponse()
+pool.main()
+"""
+"""A worker pool of Beam whose workers end when their task manager closes the connection.
+
+Each task manager numbers its workers from 1-1. If two share a pool, the original stops a worker of the wrong one.
+"""
 
 
 def down() -> None:

@@ -79,6 +79,16 @@ OPENED = ("java.lang", "java.util", "java.net", "java.io", "java.nio", "java.lan
           "java.util.concurrent", "java.util.concurrent.atomic")  # fmt: skip
 """The packages that Flink's own start scripts open to it."""
 
+WORKER_POOL = """
+from apache_beam.runners.worker import worker_pool_main as pool
+pool.BeamFnExternalWorkerPoolServicer.StopWorker = lambda self, request, _: pool.beam_fn_api_pb2.StopWorkerResponse()
+pool.main()
+"""
+"""A worker pool of Beam whose workers end when their task manager closes the connection.
+
+Each task manager numbers its workers from 1-1. If two share a pool, the original stops a worker of the wrong one.
+"""
+
 SECONDS_TO_START = 60.0
 SECONDS_TO_END = 10.0
 
@@ -121,17 +131,6 @@ def up(task_managers: int = 1, slots: int = 2) -> None:
         search = {"PATH": f"{path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": ""}
         _start("workers", [str(path / "python"), *pool], ports=("workers",), environment=search)
     wait_for(lambda: ask("overview")["slots-total"] == task_managers * slots, "the task managers")
-
-
-WORKER_POOL = """
-from apache_beam.runners.worker import worker_pool_main as pool
-pool.BeamFnExternalWorkerPoolServicer.StopWorker = lambda self, request, _: pool.beam_fn_api_pb2.StopWorkerResponse()
-pool.main()
-"""
-"""A worker pool of Beam whose workers end when their task manager closes the connection.
-
-Each task manager numbers its workers from 1-1. If two share a pool, the original stops a worker of the wrong one.
-"""
 
 
 def down() -> None:

@@ -207,10 +207,11 @@ def voc(folder: Path) -> Iterator[Found]:
         splits |= (
             {line.split()[0]: name_split(name) for line in listed.read_text().splitlines()} if listed.exists() else {}
         )
+    images = sorted(images_below(folder), key=lambda path: path.parent.name != "JPEGImages")  # then any other folder
     for path in sorted(folder.rglob("*.xml")):
         tree = ElementTree.parse(path).getroot()
         name = posixpath.basename(tree.findtext("filename").replace("\\", "/"))
-        image = next(each for each in images_below(folder) if each.name == name or each.stem == path.stem)
+        image = next(each for each in images if each.name == name or each.stem == path.stem)
         width, height = size_of(image)
         boxes = []
         for each in tree.iter("object"):

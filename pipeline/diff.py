@@ -122,11 +122,8 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
         digest = hashlib.sha256(content.data).hexdigest()
         if (ref.key, digest) in rejected or exclusions.find(ref.key, digest):
             continue
-        yield (
-            ref.key,
-            ref.split or None,
-            {"class": labels.name_for(label) or labels.shown(label) or None, "sha256": digest},
-        )
+        name = labels.name_for(label) or labels.shown(label) or None
+        yield ref.key, ref.split or None, {"class": name, "sha256": digest}
 
 
 def _report(found: Comparison, unit: str, notes: Sequence[str]) -> None:

@@ -110,7 +110,7 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
     for ref in list_images(Input(folder), settings.source, settings.listing):
         if isinstance(ref, Notice) and ref.status == "fatal":
             raise LoadError(f"{folder} cannot be compared: {ref.detail}")
-        if isinstance(ref, ClassNames) and ref.numbers:
+        if isinstance(ref, ClassNames) and ref.numbers and not labels.numbers.keys() >= set(ref.names):
             labels = replace(labels, numbers={**labels.numbers, **dict(zip(ref.names, ref.numbers, strict=True))})
         if type(ref) is not ImageRef:
             continue

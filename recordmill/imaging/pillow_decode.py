@@ -150,6 +150,7 @@ _PLUGINS = {
 
 
 @cache
+@cache
 def _find_plugin(file_format: str) -> Callable[[io.BytesIO], ImageFile.ImageFile]:
     """The class that opens a format, imported when first used: `pillow_heif` may be missing on a worker."""
     module, _, name = _PLUGINS[file_format].rpartition(".")

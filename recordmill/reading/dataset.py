@@ -152,7 +152,8 @@ _OTHER = (".json", ".jsonl", ".txt", ".yaml", ".pbtxt", ".idx", ".md", ".csv", "
 
 def find_shards(folder: str) -> tuple[Shard, ...]:
     """All TFRecord files below a folder, sorted by name, except hidden files and folders."""
-    names = (name for name in names_below(folder) if not any(part.startswith(".") for part in name.split("/")))
+    found = names_below(folder, hidden=False)  # a store lists hidden files, too
+    names = [name for name in found if not any(part.startswith(".") for part in name.split("/"))]
     paths = {name: storage.join(folder, name) for name in names}
     return _in_splits({name: path for name, path in paths.items() if _holds_records(path, name)})
 
@@ -197,8 +198,8 @@ def split_of(name: str) -> str:
     return stem.strip("-_.") or parts[-1]
 
 
-def names_below(folder: str) -> Iterator[str]:
-    """The paths of all files below a folder, at any depth, relative to it.
+def names_below(folder: str, hidden: bool = True) -> Iterator[str]:
+    """The paths of all files below a folder, at any depth, relative to it; without `hidden`, no hidden folder is read.
 
     Raises:
         OSError: a folder cannot be read.
@@ -208,8 +209,10 @@ def names_below(folder: str) -> Iterator[str]:
         raise error
 
     if storage.is_local(folder):  # without Beam
-        for place, _, files in os.walk(folder, onerror=fail):
-            yield from (os.path.relpath(os.path.join(place, name), folder) for name in files)
+        for place, folders, files in os.walk(folder, onerror=fail):
+            folders[:] = [name for name in folders if hidden or not name.startswith(".")]
+            below = os.path.relpath(place, folder)
+            yield from (name if below == "." else f"{below}/{name}" for name in files)
     else:
         prefix = folder.rstrip("/") + "/"
         yield from (file.path.removeprefix(prefix) for file in storage.list_below(folder))

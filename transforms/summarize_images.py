@@ -6,7 +6,6 @@ Digests of both are grouped in buckets, and one worker settles a bucket: no proc
 
 import os
 import re
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -48,36 +47,29 @@ class Digests:
         reason: why the files were ignored; the empty string for files that references name.
         are_images: whether they are images, by their names.
         digests: `DIGEST_BYTES` for each, one after the other.
-        keys: in the same order, keys of files that should describe an image, and empty ones of others; compressed.
     """
 
     reason: str
     are_images: bool
     digests: bytes
-    keys: bytes
 
 
 def find_used(bucket: Iterable[Digests]) -> Summary:
     """Corrections to a summary's counts of ignored files, for the files of a bucket that references name.
 
     A named file counts only as its references. Of the others, images that should have been named get a reason of their
-    own, and files that should describe an image are unpaired. A file that was listed twice counts twice.
+    own. A file that was listed twice counts twice.
     """
     parts = list(bucket)
     named = {digest for part in parts if not part.reason for digest in _split_digests(part.digests)}
     changes: Counter[str] = Counter()
-    alone: list[str] = []
     for part in (part for part in parts if part.reason):
         digests = list(_split_digests(part.digests))
         used = sum(map(named.__contains__, digests))
         changes[part.reason] -= used
         if part.are_images and part.reason == "taken_only_by_name":
             changes.update(taken_only_by_name=used - len(digests), without_annotation=len(digests) - used)
-        keys = zlib.decompress(part.keys).decode().split("\0")
-        alone += (key for digest, key in zip(digests, keys, strict=True) if key and digest not in named)
-    found = Summary(listed=changes.total(), ignored=changes)
-    found.add_unpaired("text file", alone)
-    return found
+    return Summary(listed=changes.total(), ignored=changes)
 
 
 def _split_digests(digests: bytes) -> Iterator[bytes]:
@@ -152,15 +144,13 @@ class DigestFiles(beam.DoFn):
     def start_bundle(self) -> None:
         """Begins a bundle."""
         self._held = 0
-        self._found: defaultdict[tuple[int, str, bool], tuple[bytearray, list[str]]]
-        self._found = defaultdict(lambda: (bytearray(), []))
+        self._found: defaultdict[tuple[int, str, bool], bytearray] = defaultdict(bytearray)
 
     def process(self, batch: ReferenceBatch) -> Iterator[tuple[int, Digests]]:
         """Adds the digests of a batch; emits all of them if there are many."""
         for ref in (*batch.refs, *batch.notices):
             if ref.status == "ignored":
-                of_an_image = ref.reason == self._source.other_files and self._source.should_describe(ref.key)
-                self._add(ref.uri, ref.reason, bool(IMAGE_NAME.search(ref.uri)), ref.key if of_an_image else "")
+                self._add(ref.uri, ref.reason, bool(IMAGE_NAME.search(ref.uri)))
             elif ref.status in ("", "rejected", "left_out"):
                 for uri in self._source.uses(ref):
                     self._add(uri, "", are_images=False)
@@ -171,15 +161,13 @@ class DigestFiles(beam.DoFn):
         """Emits the rest."""
         yield from map(GlobalWindows.windowed_value, self._flush())
 
-    def _add(self, uri: str, reason: str, are_images: bool, key: str = "") -> None:
+    def _add(self, uri: str, reason: str, are_images: bool) -> None:
         path = os.path.abspath(uri) if storage.is_local(uri) else uri  # data may contain absolute paths
         digest = blake2b(path.encode(), digest_size=DIGEST_BYTES).digest()
-        digests, keys = self._found[digest[0] % BUCKETS, reason, are_images]
-        digests += digest
-        keys.append(key)
+        self._found[digest[0] % BUCKETS, reason, are_images] += digest
         self._held += 1
 
     def _flush(self) -> Iterator[tuple[int, Digests]]:
-        for (bucket, reason, are_images), (digests, keys) in self._found.items():
-            yield bucket, Digests(reason, are_images, bytes(digests), zlib.compress("\0".join(keys).encode()))
+        for (bucket, reason, are_images), digests in self._found.items():
+            yield bucket, Digests(reason, are_images, bytes(digests))
         self.start_bundle()

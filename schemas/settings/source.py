@@ -158,10 +158,6 @@ class SourceSettings(Protocol):
         """
         return (ref.uri,)
 
-    def should_describe(self, key: str) -> bool:
-        """Whether a file that matches none of `files` seems to describe one image, and is lost without that image."""
-        return False
-
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """Reads what one reference holds.
 

@@ -167,7 +167,7 @@ def test_images_without_annotation_are_counted_separately(tmp_path, picture, con
     ignored = {"taken_only_by_name": 1, "without_annotation": 2}
     assert marker["ledger"] == {"listed": 7, "written": 4, "rejected": {}, "ignored": ignored, "left_out": {}}
     assert marker["named"] == {"images": 4, "files": 4}
-    assert "2 images have no annotation: they are ignored" in marker["notes"]
+    assert "2 images have no usable annotation, and are ignored" in marker["notes"]
 
 
 def test_names_on_vocs_lists_are_those_of_images(tmp_path, picture, convert):
@@ -183,9 +183,9 @@ def test_names_on_vocs_lists_are_those_of_images(tmp_path, picture, convert):
     assert marker["ledger"] == {
         "listed": 7, "written": 3, "rejected": {}, "ignored": {"in_no_set": 2, "without_annotation": 2}, "left_out": {}
     }  # fmt: skip
-    assert [note for note in marker["notes"] if "name" in note or "list" in note] == [
+    assert [note for note in marker["notes"] if "match" in note or "ignored" in note] == [
         "ImageSets/Main/val.txt: 2 names, such as 'x.jpg', match no XML file",
-        "2 images have no annotation, or one in no list in source.sets: they are ignored",
+        "2 images have no usable annotation, and are ignored",
     ]
 
 
@@ -198,9 +198,7 @@ def test_a_list_of_other_names_is_refused(tmp_path, picture, convert, capsys):
     problem = "none of the names in it, such as 'd.x', matches an XML file: correct the list, or add it to ignore"
     assert f"error: {folder}/ImageSets/Main/val.txt: {problem}\n" in capsys.readouterr().err
     assert launch([*flags, "--set=ignore=[val.txt]"], build) == 0
-    assert (
-        "note: 1 image has no annotation, or one in no list in source.sets: it is ignored\n" in capsys.readouterr().err
-    )
+    assert "note: 1 image has no usable annotation, and is ignored\n" in capsys.readouterr().err
 
 
 def test_yolo_text_files_without_an_image_are_counted_separately(tmp_path, picture, convert):
@@ -208,27 +206,6 @@ def test_yolo_text_files_without_an_image_are_counted_separately(tmp_path, pictu
     write(folder, "labels/train/gone.txt", "0 0.5 0.5 0.1 0.1\n")
     marker, _ = convert("yolo.yaml", folder)
     assert marker["ledger"]["ignored"] == {"class_names": 1, "read_only_with_images": 1}
-    assert not [note for note in marker["notes"] if "text file" in note]
-
-
-def test_yolo_text_files_and_images_without_each_other_are_in_a_note(tmp_path, picture, convert):
-    folder = write_yolo(tmp_path / "collection", picture)
-    (folder / "labels/train").rename(folder / "labels/training")
-    images = len(list((folder / "images/train").iterdir()))
-    texts = len(list((folder / "labels/training").iterdir()))
-    marker, _ = convert("yolo.yaml", folder)
-    assert (
-        f"there are both {texts} text files without an image (labels/training/a.txt) and {images} images without a "
-        "text file (images/train/a.jpg): where they belong together, rename the files or their folder, or the boxes "
-        "are lost"
-    ) in marker["notes"]
-
-
-def test_a_yolo_text_file_with_an_upper_case_ending_is_in_the_note(tmp_path, picture, convert):
-    folder = write_yolo(tmp_path / "collection", picture)
-    (folder / "labels/train/a.txt").rename(folder / "labels/train/a.TXT")
-    marker, _ = convert("yolo.yaml", folder)
-    assert [note for note in marker["notes"] if "1 text file without an image (labels/train/a.TXT) and " in note]
 
 
 def test_the_number_of_classes_is_the_same_everywhere(tmp_path, picture, convert):
@@ -318,7 +295,7 @@ def test_labelme_shapes_move_with_resized_pixels_and_are_counted(tmp_path, pictu
     assert marker["boxes"] == {"clipped": 1, "empty": 1, "listed": 6, "outside": 1, "written": 4}
     assert marker["ledger"]["rejected"] == {"bad_annotations": 1, "size_mismatch": 1, "vanished": 1}
     assert marker["ledger"]["ignored"] == {"without_annotation": 1}
-    assert "1 image has no annotation, or a rejected one: it is ignored" in marker["notes"]
+    assert "1 image has no usable annotation, and is ignored" in marker["notes"]
     found = {each["image/filename"][0]: each for each in examples["train"]}
     assert set(found) == {b"a.jpg", b"c.jpg"}
     a = found[b"a.jpg"]

@@ -375,7 +375,7 @@ def test_imagefolder(write, tmp_path, picture, convert):
         "listed": 7, "written": 4, "rejected": {}, "ignored": {"without_annotation": 3}, "left_out": {}
     }  # fmt: skip
     assert marker["named"] == {"images": 4, "files": 3}
-    assert "3 images have no annotation: they are ignored" in marker["notes"]
+    assert "3 images have no usable annotation, and are ignored" in marker["notes"]
     assert {
         split: sorted(
             (each["image/encoded"][0], each["image/class/text"][0], each["image/caption"][0]) for each in part

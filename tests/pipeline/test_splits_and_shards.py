@@ -47,7 +47,7 @@ def test_a_count_above_the_images_is_lowered_and_said(convert, photos):
     images = {name: split["records"] for name, split in done.marker["splits"].items()}
     assert done.code == 0
     assert sorted(done.marker["notes"]) == sorted(
-        f"split {name} is written in {count} shards, not 9: it has too few images" for name, count in images.items()
+        f"split {name} is written in {count} shards, not 9: the others would be empty" for name, count in images.items()
     )
     assert len(done.shards()) == 10
     assert all(note in done.stderr for note in done.marker["notes"])
@@ -358,7 +358,7 @@ def test_a_range_that_becomes_empty_has_no_shard(convert, class_folders, tmp_pat
     again = convert(root, "--update", settings=settings)
     assert [path.name for path in again.shards()] == [f"train-0000{n}-of-00003.tfrecord" for n in range(3)]
     assert any(note.endswith("have other names: train from 4 to 3") for note in again.line["notes"])
-    fewer = "split train is written in 3 shards, not 4: the other ranges of hashes are empty"
+    fewer = "split train is written in 3 shards, not 4: the others would be empty"
     assert again.marker["notes"] == [fewer]
 
 

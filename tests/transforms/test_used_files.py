@@ -40,7 +40,6 @@ def join(*parts, source=None):
         found = find_used(bucket)
         assert found.listed == found.ignored.total()
         changes.update(found.ignored)
-        changes.update(found.unpaired)
     return {reason: count for reason, count in changes.items() if count}
 
 
@@ -95,24 +94,7 @@ def test_yolos_text_files_are_used_with_their_images():
         named("/x/images/2.jpg", lacks_file=True),
         named("/x/other/3.jpg").notice("rejected", "why"),
     ]
-    assert join([*texts, *images], source=Yolo()) == {"read_only_with_images": -2, "text file": 2}
-
-
-@pytest.mark.parametrize(
-    ("text_files", "first"), [("labels", "a/labels/1.TXT"), ("beside", "a/labels/1.TXT"), ("beside", "a/Train1.txt")]
-)
-def test_only_text_files_of_boxes_should_describe_an_image(text_files, first):
-    others = ["README.dataset.txt", "labels/classes.txt", "labels/train.cache", "labels/1.json", "valid.txt"]
-    texts = [ignored(key, "read_only_with_images") for key in [*others, "labels/z.txt", first]]
-    digests = DigestFiles(Yolo(text_files=text_files))
-    digests.start_bundle()
-    assert not list(digests.process(ReferenceBatch.of([*texts, ignored("labels/2.txt", "hidden")])))
-    buckets = defaultdict(list)
-    for bucket, found in let_go(digests):
-        buckets[bucket].append(found)
-    settled = merge_summaries([Summary(unpaired=Counter(image=1)), *map(find_used, buckets.values())])
-    assert settled.unpaired == {"image": 1, "text file": 2}
-    assert settled.unpaired_examples == {"text file": first}
+    assert join([*texts, *images], source=Yolo()) == {"read_only_with_images": -2}
 
 
 def test_few_digests_are_held():
@@ -126,7 +108,7 @@ def test_few_digests_are_held():
 
 def test_beam_carries_digests():
     coder = coders.registry.get_coder(Digests)
-    digests = Digests("hidden", True, b"\0\xff", b"x")
+    digests = Digests("hidden", True, b"\0\xff")
     assert coder.decode(coder.encode(digests)) == digests
 
 

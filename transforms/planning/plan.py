@@ -33,24 +33,11 @@ from recordmill.transforms.planning.summary import SplitSummary, Summary
 def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> list[str]:
     """Makes the notes, which are the same for the same images, because they become part of the marker."""
     return [
-        *_note_empty_classes(summary, settings, label_map),
         *_note_raised(label_map, settings),
         *_note_folders(summary, settings),
         *_note_unused_splits(summary, settings),
-        *_note_similar_names(label_map),
         *_note_numbers(label_map, settings),
     ]
-
-
-def _note_empty_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> Iterator[str]:
-    """Notes classes in `labels.classes` without images, if labels are known by now."""
-    if settings.source.late_labels or summary.boxes or summary.labels <= {""}:
-        return
-    met = {label_map.name_for(label) for label in summary.labels}
-    unmet = [name for name in settings.labels.classes if name not in met and name != settings.labels.catch_all]
-    if unmet:
-        verb = "has" if len(unmet) == 1 else "have"
-        yield f"{format_count(len(unmet), 'class')} of labels.classes {verb} no {settings.unit}: {show_names(unmet)}"
 
 
 def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str]:
@@ -66,35 +53,21 @@ def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str
 
 
 def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
-    """Notes that a class's folder contains folders: they may be the classes, if the input is one level too high."""
+    """Notes that the images of a class are all in folders of their own, which may be the classes."""
     source = settings.source
     if not isinstance(source, ClassFolders | Archives) or source.class_from != "first_folder":
         return
     below: defaultdict[str, set[str]] = defaultdict(set)
-    tops = set()
-    keys = [ref.key for _, _, ref in summary.sample]
-    images = [key for key in keys if key.lower().endswith(IMAGE_ENDINGS)]
-    for path in (key.split("/")[:-1] for key in images or keys):  # other files are rejected when they are read
-        label = next((each for each in path if each in summary.labels), "")
-        at = path.index(label) if label else -1
-        below[label].add(path[at + 1] if label and at + 1 < len(path) else "")
-        tops.add(at)
+    for _, _, ref in summary.sample:
+        _, label, rest = f"/{ref.key}".partition(f"/{ref.label}/")
+        if label and rest.lower().endswith(IMAGE_ENDINGS):  # other files are rejected when they are read
+            below[ref.label].add(rest.rpartition("/")[0].partition("/")[0])
     nested = {label: folders for label, folders in below.items() if len(folders) > 1 and "" not in folders}
-    if not nested:
-        return
-    label, folders = min(nested.items())
-    shown = show_names(sorted(folders))
-    advice = "if those are the classes, set source.class_from=last_folder"
-    if all(map(split_of, folders)):
-        advice = f"if those are splits, put their folders around those of the classes, as in {min(folders)}/{label}"
-    if len(summary.labels) == 1:
-        if tops == {0} and isinstance(source, ClassFolders):
-            advice = f"if those are the classes, let --input end in /{label}"
-        yield f"there is 1 class, {label}, and below it the folders {shown}: {advice}"
-    else:
-        others = format_count(len(nested) - 1, "other class")
-        more = f", as are those of {others}" if len(nested) > 1 else ""
-        yield f"the images of class {label} are in folders of their own, {shown}{more}: {advice}"
+    for label, folders in sorted(nested.items())[:1]:
+        advice = "if those are the classes, set source.class_from=last_folder"
+        if all(map(split_of, folders)):
+            advice = f"if those are splits, put their folders around those of the classes, as in {min(folders)}/{label}"
+        yield f"the images of class {label} are in folders of their own, {show_names(sorted(folders))}: {advice}"
 
 
 def note_only_class(summary: Summary, settings: DatasetSettings) -> list[str]:
@@ -113,17 +86,6 @@ def _note_unused_splits(summary: Summary, settings: DatasetSettings) -> Iterator
     if len(splits) > 1 and all(splits) and not (settings.splits.given or settings.source.labels_from_folders):
         shown = show_names(sorted(folders))
         yield f"images are in folders named {shown}, and their splits do not follow these folders"
-
-
-def _note_similar_names(label_map: LabelMap) -> Iterator[str]:
-    """Notes that class names differ only in case and blanks, as in folders of several people."""
-    alike: dict[str, list[str]] = {}
-    for name in sorted(label_map.ids):
-        alike.setdefault(" ".join(name.split()).casefold(), []).append(name)
-    found = [names for names in alike.values() if len(names) > 1]
-    if found:
-        shown = show_names([" and ".join(map(repr, names)) for names in found])
-        yield f"classes differ in case or blanks alone: {shown}"
 
 
 def _note_numbers(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str]:
@@ -271,21 +233,16 @@ def make_plan(
 
 def _cut_split(plan: Plan, name: str, split: SplitSummary, settings: DatasetSettings) -> None:
     """Sets the first hash of each shard, and notes if there are fewer shards than wanted."""
-    shards, is_fixed = settings.shards, settings.shards.cuts == "fixed"
+    is_fixed = settings.shards.cuts == "fixed"
     # Fixed cuts do not depend on the estimate, which changes from one update to the next.
     size = split.bytes if is_fixed else plan.estimated_bytes.get(name, 0)
-    wanted = shards.count or max(1, math.ceil(size / shards.target_bytes))
+    wanted = settings.shards.count or max(1, math.ceil(size / settings.shards.target_bytes))
     if is_fixed:
         wanted = 1 << (wanted - 1).bit_length()  # the next power of two
-        starts = split.histogram.cut_equally(wanted)
-        why = "the other ranges of hashes are empty"
-    else:
-        starts = split.histogram.cut(wanted)
-        few = split.references < wanted
-        why = f"it has too few {settings.unit}s" if few else "the hash histogram is too coarse to split further"
+    starts = split.histogram.cut_equally(wanted) if is_fixed else split.histogram.cut(wanted)
     plan.starts[name] = starts
     if len(starts) < wanted and split.references:
-        plan.notes.append(f"split {name} is written in {len(starts)} shards, not {wanted}: {why}")
+        plan.notes.append(f"split {name} is written in {len(starts)} shards, not {wanted}: the others would be empty")
 
 
 def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]:
@@ -333,17 +290,8 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         remedy = settings.source.remedies.get("not_stored", "")
         yield f"not stored: {show_names(kinds, 10)}{remedy and f'; {remedy}'}"
     if count := summary.ignored["without_annotation"]:
-        has, it = ("has", "it is") if count == 1 else ("have", "they are")
-        unused = ", or a rejected one" if summary.rejected else ""
-        unused += ", or one in no list in source.sets" if summary.ignored["in_no_set"] else ""
-        yield f"{format_count(count, 'image')} {has} no annotation{unused}: {it} ignored"
-    if len(summary.unpaired) == 2:
-        lone, bare = (
-            f"{format_count(summary.unpaired[what], what)} without {other} ({summary.unpaired_examples[what]})"
-            for what, other in (("text file", "an image"), ("image", "a text file"))
-        )
-        remedy = "where they belong together, rename the files or their folder, or the boxes are lost"
-        yield f"there are both {lone} and {bare}: {remedy}"
+        have, are = ("has", "is") if count == 1 else ("have", "are")
+        yield f"{format_count(count, 'image')} {have} no usable annotation, and {are} ignored"
     if unsplit := summary.left_out["fraction"]:
         total, of = sum(settings.splits.fractions.values()), format_count(summary.references + unsplit, settings.unit)
         are = "is" if unsplit == 1 else "are"

@@ -146,8 +146,6 @@ class Summary:
         warnings: messages for the user, sorted; the first few.
         problems: things that fail the run, sorted; the first few.
         problems_found: the number of all problems.
-        unpaired: images without the text file that describes their boxes, and text files without an image.
-        unpaired_examples: the first of each by key.
     """
 
     listed: int = 0
@@ -172,8 +170,6 @@ class Summary:
     problems: list[str] = field(default_factory=list)
     problems_found: int = 0
     rejected_examples: dict[str, str] = field(default_factory=dict)
-    unpaired: Counter[str] = field(default_factory=Counter)
-    unpaired_examples: dict[str, str] = field(default_factory=dict)
 
     @property
     def classes(self) -> Counter[str]:
@@ -189,19 +185,12 @@ class Summary:
         """Counts the contents of a batch."""
         digests = self._count(batch.refs)
         self.labels.update(ref.label for ref in batch.refs)
-        self.add_unpaired("image", [ref.key for ref in batch.refs if ref.lacks_file])
         planned = [digest for digest, ref in zip(digests, batch.refs, strict=True) if self._place(ref, splitter)]
         self.planned_digest = add_digests(self.planned_digest, *planned)
         for notice in batch.notices:
             self._add_notice(notice)
         for classes in batch.classes:
             self._announce(classes)
-
-    def add_unpaired(self, what: str, keys: Sequence[str]) -> None:
-        """Counts files without their counterpart."""
-        if keys:
-            self.unpaired[what] += len(keys)
-            _keep_first(self.unpaired_examples, {what: min(keys)})
 
     def _count(self, refs: Sequence[ImageRef]) -> list[int]:
         """Counts things that are not ignored, many at once because every image is counted; returns their digests."""
@@ -305,7 +294,7 @@ class Summary:
         self.newest = max(self.newest, other.newest)
         self.labels |= other.labels
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
-        for name in ("first_boxes", "rejected_examples", "unpaired_examples"):
+        for name in ("first_boxes", "rejected_examples"):
             _keep_first(getattr(self, name), getattr(other, name))
         for split_name, split in other.splits.items():
             self.splits.setdefault(split_name, SplitSummary()).merge(split)
@@ -317,7 +306,7 @@ class Summary:
 
 _SUMS = (
     *("listed", "ignored", "rejected", "left_out", "boxes", "box_labels", "naming_files", "problems_found"),
-    *("unpaired", "not_stored"),
+    "not_stored",
 )
 """The attributes that `merge` adds with `+`."""
 

@@ -19,7 +19,6 @@ from recordmill.transforms.inputs.class_names import number_class_names, split_n
 from recordmill.transforms.inputs.folder_sketch import (
     IMAGE_ENDINGS,
     IMAGE_PATTERNS,
-    USUAL_WORDS,
     FolderSketch,
     Recognised,
     given_splits,
@@ -189,15 +188,6 @@ class Yolo(Source):
         """The image, and the text file with its boxes."""
         text_file = "" if ref.lacks_file else self._text_file(ref.uri)
         return (ref.uri, text_file) if text_file else (ref.uri,)
-
-    def should_describe(self, key: str) -> bool:
-        """Whether it is a text file in a place for boxes, and not a list of images or of names."""
-        stem, ending = posixpath.splitext(posixpath.basename(key).lower())
-        if ending != ".txt" or stem == "classes":
-            return False
-        if self.text_files == "beside":
-            return not stem.startswith("readme") and stem not in USUAL_WORDS
-        return "/labels/" in f"/{key}"
 
     def classes(self) -> Mapping[str, int]:
         """The classes in `names`."""

@@ -9,12 +9,11 @@ from typing import Any
 
 from recordmill.imaging.pixels import CHANGES
 from recordmill.reading.verify_shard import KINDS, NOTES
-from recordmill.schemas.conventions import convention_names, load_convention
+from recordmill.schemas.conventions import Convention, ConventionFeature, convention_names, load_convention
 from recordmill.schemas.dataset.file_names import PLACEHOLDERS
 from recordmill.schemas.features import RECORD_FIELDS, describe_features
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS
-from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.dataset import (
     BoxSettings,
     Contract,
@@ -48,7 +47,7 @@ SECTIONS = {
 def tables() -> dict[str, str]:
     """The text of every generated section by its name."""
     generated = {
-        f"features of {name}": describe_features(load_convention(name).features) for name in convention_names()
+        f"features of {name}": describe_features(load_convention(name).example_features) for name in convention_names()
     }
     rows = [f"| `{name}` | {each.kind}{'[]' * each.many} | {each.meaning} |" for name, each in RECORD_FIELDS.items()]
     generated["fields"] = "\n".join(["| field | type | what it is |", "|---|---|---|", *rows])
@@ -80,12 +79,12 @@ def _first_line(source: type[Any]) -> str:
 
 
 def _own_convention() -> Iterator[str]:
-    for key, default, meaning in _fields(CustomConvention):
+    for key, default, meaning in _fields(Convention):
         if key != "features":
             yield f"| `convention.{key}` | {default} | {meaning} |"
             continue
         yield f"| `convention.features` | | {meaning} |"
-        for inner, inner_default, inner_meaning in _fields(CustomFeature):
+        for inner, inner_default, inner_meaning in _fields(ConventionFeature):
             yield f"| `convention.features.KEY.{inner}` | {inner_default} | {inner_meaning} |"
 
 

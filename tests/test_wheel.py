@@ -84,7 +84,11 @@ def test_the_wheel_installs_only_below_the_package(wheel):
         f"pipeline/{name}.py" for name in ("__init__", "analyze", "diff", "inspect", "run", "verify", "versions")
     }
     assert {name for name in names if not name.startswith(("recordmill/", "recordmill-"))} == entries
-    assert {"recordmill/reading/dataset.py", "recordmill/configs/coco.yaml"} < set(names)
+    assert {
+        "recordmill/reading/dataset.py",
+        "recordmill/configs/coco.yaml",
+        "recordmill/schemas/conventions/slim.yaml",
+    } < set(names)
     assert {f"recordmill/reading/report/{name}" for name in ("report.css", "report.html.jinja")} < set(names)
     templates = {"README.md.jinja", "reading.py.jinja", "schema.pbtxt.jinja", "croissant_context.json"}
     assert {f"recordmill/transforms/publishing/companions/{name}" for name in templates} < set(names)

@@ -21,10 +21,10 @@ from yaml.reader import ReaderError
 
 from recordmill import storage
 from recordmill.pipeline.configuration.resolve_settings import complete_settings, find_unstored_boxes
+from recordmill.schemas.conventions import Convention
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.features import INT64_MAX
 from recordmill.schemas.formatting import printable
-from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.inputs.sources.source import load_source, source_names
 
@@ -170,7 +170,7 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
     if not isinstance(convention, dict | str):
         problems.append(f"convention is {convention!r:.80}: write a convention's name, or a mapping with features")
         del values["convention"]
-    shape, adapter = _adapter(source, CustomConvention if isinstance(convention, dict) else str)
+    shape, adapter = _adapter(source, Convention if isinstance(convention, dict) else str)
     try:
         built = adapter.validate_python(_expand_notation(shape, values))
         settings = DatasetSettings(**{each.name: getattr(built, each.name) for each in fields(DatasetSettings)})

@@ -12,7 +12,7 @@ import yaml
 
 from recordmill import storage
 from recordmill.imaging import find_missing_decoder
-from recordmill.schemas.conventions import Convention
+from recordmill.schemas.conventions import Convention, ConventionFeature
 from recordmill.schemas.dataset.file_names import check_file_name
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.errors import RecordmillError, UsageError
@@ -20,7 +20,6 @@ from recordmill.schemas.features import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FI
 from recordmill.schemas.image_ref import CARRIED, ImageRef
 from recordmill.schemas.rejection import Exclusions
 from recordmill.schemas.setting_fields import leave_out_added
-from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.dataset import (
     DatasetSettings,
     ExampleLayout,
@@ -53,8 +52,8 @@ def check_features(layout: ExampleLayout) -> None:
             "name functions under features, or choose another convention"
         )
     check_fields(layout)
-    pixels = [] if settings.holds_images else [each for each in convention.features if each.field in PIXEL_FIELDS]
-    if pixels:
+    pixels = [each for each in convention.example_features if each.field in PIXEL_FIELDS]
+    if pixels and not settings.holds_images:
         why = "decode is none" if settings.decode == "none" else "the source holds no images"
         raise ValueError(f"the convention ({convention.title}) stores images ({pixels[0].key}), and {why}")
     _check_functions(layout)
@@ -65,7 +64,7 @@ def check_fields(layout: ExampleLayout) -> None:
     """Raises ValueError if one of the user's own features can never be filled, or several labels have no place."""
     source, convention, custom = layout.settings.source, layout.convention, layout.settings.convention
     given = source.annotations()
-    if isinstance(custom, CustomConvention):
+    if isinstance(custom, Convention):
         added = {feature.field for feature in source.features()} | set(layout.settings.features)
         lacking = [each for kind, each in _ANNOTATIONS.items() if kind not in given]
         absent = {name: what for what, names in lacking for name in names}
@@ -87,7 +86,7 @@ def find_unstored_boxes(layout: ExampleLayout) -> str:
     return explain_unstored_boxes(f"{asked_by} gives boxes") if asked_by and not layout.stores_boxes else ""
 
 
-def _check_field(key: str, feature: CustomFeature, absent: dict[str, str], known: set[str]) -> None:
+def _check_field(key: str, feature: ConventionFeature, absent: dict[str, str], known: set[str]) -> None:
     where, field = f"convention.features.{key}", feature.field
     if field not in known:
         lacking = f"the source gives no {absent.get(field)}, and so no {field!r}"
@@ -105,7 +104,7 @@ def _check_functions(layout: ExampleLayout) -> None:
     functions, source = settings.features, settings.source
     if functions and source.contents == "rows":
         raise ValueError("features: functions take images or files, and the source holds neither")
-    taken = {feature.key for feature in (*convention.features, *source.features())}
+    taken = {feature.key for feature in (*convention.example_features, *source.features())}
     for key, named in settings.user_functions.items():
         if ":" not in named:
             raise ValueError(f"{key}.function is {named!r}: write package.module:function")
@@ -135,11 +134,11 @@ def _check_source_features(layout: ExampleLayout) -> None:
     reserved = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS | CARRIED
     if source.contents != "images":
         reserved = IMAGE_FIELDS - PIXEL_FIELDS
-    taken = {*reserved, *(feature.key for feature in convention.features)}
+    taken = {*reserved, *(feature.key for feature in convention.example_features)}
     for feature in source.features():
         other = convention.fields.get(feature.field)
         if feature.field in reserved or (other is None and feature.key in taken):
-            own = next((each.field for each in convention.features if each.key == feature.key), "")
+            own = next((each.field for each in convention.example_features if each.key == feature.key), "")
             advice = "; in a manifest the column under source.columns.key fills it" if own in _NAMED_BY_KEY else ""
             taken_by = f"source: the feature name {feature.key!r} is taken"
             raise ValueError(f"{taken_by}: choose another, such as x/{feature.key}{advice}")
@@ -281,7 +280,7 @@ def _check_file_names(layout: ExampleLayout) -> None:
     count = settings.shards.count or 12  # enough to compare indices of two digits with those of one
     indices = range(min(count, 12))
     names = [layout.file_name(split, index, count, 1) for split in settings.splits.names for index in indices]
-    own = isinstance(settings.convention, CustomConvention) and not settings.shards.name
+    own = isinstance(settings.convention, Convention) and not settings.shards.name
     key = "convention.shard_name" if own else "shards.name"
     if len(set(names)) < len(names):
         raise ValueError(

@@ -1,10 +1,8 @@
-"""Example conventions: the features of an Example, and the names of files. One module per convention.
+"""Example conventions: the features of an Example, and the names of files. One YAML file per convention.
 
-A convention is a module of this package that defines `CONVENTION`; its file name is the name that users write in YAML
-(`convention: tutorial`). Nothing else lists it.
+The file's name is the name that users write (`convention: tutorial`). Nothing else lists it.
 """
 
-from recordmill.schemas.conventions.convention import Convention, convention_names, load_convention
-from recordmill.schemas.features import Feature
+from recordmill.schemas.conventions.convention import Convention, ConventionFeature, convention_names, load_convention
 
-__all__ = ["Convention", "Feature", "convention_names", "load_convention"]
+__all__ = ["Convention", "ConventionFeature", "convention_names", "load_convention"]

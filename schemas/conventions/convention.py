@@ -1,73 +1,126 @@
-"""The definition of a convention, and how to find one by name."""
+"""Conventions: the form in which YAML defines them, and how to find a shipped one by name.
 
-import pkgutil
+Users write the same form under `convention:`, so a shipped file can be copied as the start of one's own.
+"""
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from importlib import import_module
-from typing import Literal
+from importlib import resources
+from typing import ClassVar, Literal
 
-from recordmill.schemas.dataset.file_names import SHARD_NAME
-from recordmill.schemas.features import Feature
+from recordmill.schemas.dataset.file_names import SHARD_NAME, check_pattern
+from recordmill.schemas.features import Feature, FeatureValueError, Kind, coerce_setting
+from recordmill.schemas.setting_fields import ClassId, added_setting
 
 
-@dataclass(frozen=True)
-class Convention:
-    """A layout of images as `tf.train.Example`s.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConventionFeature:
+    """One feature: the YAML keys below its name.
 
     Attributes:
-        title: where the convention comes from, in a few words.
-        features: the features, in the order in which they are documented.
-        shard_name: pattern of a file's name; see `schemas.dataset.file_names.PLACEHOLDERS`.
-        split_words: names of splits in file names, if they differ from the split's name.
-        label_offset: added to every label id unless the user says otherwise; 1 if readers keep 0 for background.
-        label_lines: the form of the lines in `labels.txt`: `id:name`, or the `name` alone, in the order of the ids.
-        label_map_file: the name of a label map in the Object Detection API's form; empty: none is written.
-        compression: compression of the files unless the user says otherwise.
-        stores: how images are stored unless the user says otherwise: `jpeg`, or `raw` pixels.
-        format_names: the text of `image/format` for a format; others are lower-cased.
+        type: `bytes`, `float` or `int64`, like its field.
+        field: the field that fills it, e.g. `encoded`; an Example whose record lacks it lacks the feature too.
+        shape: `[]` for one value, `[null]` for any number of them, like its field.
+        default: the value that readers use if the feature is absent: it is stored in the dataset's metadata, not in
+            Examples. Without one, the feature must be present.
+        value: the value that every Example has, in place of a field.
+        meaning: one line for people.
     """
 
-    title: str
-    features: tuple[Feature, ...]
+    type: Kind
+    field: str = ""
+    shape: tuple[None, ...] = ()
+    default: str | float | int | None = None
+    value: str | float | int | None = None
+    meaning: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if the feature is impossible."""
+        if len(self.shape) > 1:
+            raise ValueError("shape is [] for one value or [null] for any number of them")
+        if bool(self.field) == (self.value is not None):
+            raise ValueError("field or value: give one of the two")
+        if self.shape and (self.default is not None or self.value is not None):
+            raise ValueError("shape [null] allows neither default nor value: a missing list is empty")
+        for key in ("default", "value"):
+            try:
+                coerce_setting(getattr(self, key), self.type)
+            except FeatureValueError as error:
+                raise ValueError(f"{key}: {error}") from None
+
+    def as_feature(self, key: str) -> Feature:
+        """The feature under its name."""
+        meaning = self.meaning or (f"the field `{self.field}`" if self.field else f"always {self.value}")
+        default, constant = (coerce_setting(value, self.type) for value in (self.default, self.value))
+        return Feature(key, self.type, self.field, meaning, many=bool(self.shape), default=default, constant=constant)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convention:
+    """A layout of images as `tf.train.Example`s: the YAML keys under `convention:`.
+
+    Attributes:
+        features: the features by their keys in the Example, in the order in which they are documented.
+        title: where the convention comes from, in a few words.
+        shard_name: pattern of the files' names, unless `shards.name` gives another.
+        split_words: names of splits in file names, if they differ from the split's name, e.g. `{train: training}`.
+        label_offset: the id of the first class unless `labels.offset` says otherwise; 1 if readers keep 0 for
+            background.
+        label_lines: the form of the lines in `labels.txt`: `id:name`, or the `name` alone, in the order of the ids.
+        label_map_file: `label_map.pbtxt` if the dataset gets a label map in the Object Detection API's form.
+        compression: compression of the files, `none` or `gzip`, unless the setting `compression` says otherwise.
+        stores: how images are stored unless `images.store` says otherwise: `jpeg`, or `raw` pixels.
+        format_names: the text of the field `format` for a format, e.g. `{JPEG: jpg}`; the others are lower-cased.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid"}
+
+    features: Mapping[str, ConventionFeature]
+    title: str = added_setting("the user's own")
     shard_name: str = SHARD_NAME
-    split_words: Mapping[str, str] = field(default_factory=dict)
-    label_offset: int = 0
+    split_words: Mapping[str, str] = added_setting(default_factory=dict)
+    label_offset: ClassId = 0
     label_lines: Literal["id:name", "name"] = "id:name"
-    label_map_file: str = ""
-    compression: Literal["none", "gzip"] = "none"
-    stores: Literal["jpeg", "raw"] = "jpeg"
+    label_map_file: Literal["", "label_map.pbtxt"] = added_setting("")
+    compression: Literal["none", "gzip"] = added_setting("none")
+    stores: Literal["jpeg", "raw"] = added_setting("jpeg")
     format_names: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if it cannot name files."""
+        check_pattern(self.shard_name, "convention.shard_name")
+
+    @cached_property
+    def example_features(self) -> tuple[Feature, ...]:
+        """The features of an Example."""
+        return tuple(each.as_feature(key) for key, each in self.features.items())
 
     @cached_property
     def fields(self) -> Mapping[str, Feature]:
         """The features by the fields of a record that they are filled from."""
-        return {feature.field: feature for feature in self.features}
-
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        """The keys of the features."""
-        return frozenset(feature.key for feature in self.features)
+        return {feature.field: feature for feature in self.example_features}
 
 
 @cache
 def convention_names() -> tuple[str, ...]:
-    """The names of all conventions, sorted."""
-    package = import_module("recordmill.schemas.conventions")
-    modules = (module.name for module in pkgutil.iter_modules(package.__path__))
-    return tuple(sorted(name for name in modules if name != "convention"))
+    """The names of all shipped conventions, sorted: those of the YAML files next to this one."""
+    files = (file.name for file in resources.files(__package__).iterdir())
+    return tuple(sorted(name.removesuffix(".yaml") for name in files if name.endswith(".yaml")))
 
 
 @cache
 def load_convention(name: str) -> Convention:
-    """The convention of that name.
+    """The shipped convention of that name.
 
     Raises:
-        ValueError: there is none (the message lists those that exist), or its module does not define one.
+        ValueError: there is none (the message lists those that exist).
     """
+    # Imported here: it takes 0.05 s, and most readers of records need no convention.
+    import yaml
+    from pydantic import TypeAdapter
+
     if name not in convention_names():
         raise ValueError(f"there is no convention {name!r}: choose one of {', '.join(convention_names())}")
-    convention = getattr(import_module(f"recordmill.schemas.conventions.{name}"), "CONVENTION", None)
-    if not isinstance(convention, Convention):
-        raise ValueError(f"the convention {name} cannot be used: write CONVENTION = Convention(...) in {name}.py")
-    return convention
+    text = (resources.files(__package__) / f"{name}.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(Convention).validate_python(yaml.safe_load(text)["convention"])

@@ -18,7 +18,7 @@ from recordmill.schemas.dataset.marker import About
 from recordmill.schemas.features import BOX_FIELDS, STORED_IMAGE, ExampleEncoder, Feature
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.setting_fields import AtLeastOne, Count, Percent, Share, added_setting
-from recordmill.schemas.settings.custom_convention import CustomConvention, FeatureFunction
+from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.source import ListingSettings, SourceSettings
 
@@ -327,7 +327,7 @@ class DatasetSettings:
     duplicates: Literal["report", "together", "drop"] = "report"
     splits: SplitSettings = field(default_factory=SplitSettings)
     shards: ShardSettings = field(default_factory=ShardSettings)
-    convention: str | CustomConvention = "default"
+    convention: str | Convention = "default"
     features: Mapping[str, FeatureFunction] = field(default_factory=dict)
     compression: Literal["auto", "none", "gzip"] = "auto"
     index_files: bool = False
@@ -455,7 +455,7 @@ class ExampleLayout:
     def convention(self) -> Convention:
         """The convention of the settings."""
         convention = self.settings.convention
-        return convention.as_convention() if isinstance(convention, CustomConvention) else load_convention(convention)
+        return convention if isinstance(convention, Convention) else load_convention(convention)
 
     @property
     def label_offset(self) -> int:
@@ -469,7 +469,7 @@ class ExampleLayout:
         filled = self.convention.fields
         computed = (each.as_feature(name) for name, each in self.settings.features.items() if name not in filled)
         added = (feature for feature in self.settings.source.features() if feature.field not in filled)
-        return (*self.convention.features, *added, *computed)
+        return (*self.convention.example_features, *added, *computed)
 
     @cached_property
     def fields(self) -> frozenset[str]:

@@ -22,7 +22,7 @@ OURS = [
     name
     for name in convention_names()
     if load_convention(name).stores == "jpeg"
-    and any(feature.field == "encoded" for feature in load_convention(name).features)
+    and any(feature.field == "encoded" for feature in load_convention(name).example_features)
 ]
 
 

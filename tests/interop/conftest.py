@@ -18,9 +18,7 @@ ROOT = Path(__file__).parents[2]
 PRODUCT = ROOT / ".venv/bin/python"
 SHARED = ROOT.parent / "shared" / "data"
 
-CONVENTIONS = sorted(
-    path.stem for path in (ROOT / "schemas/conventions").glob("*.py") if path.stem not in ("__init__", "convention")
-)
+CONVENTIONS = sorted(path.stem for path in (ROOT / "schemas/conventions").glob("*.yaml"))
 
 COMPUTED = ("feature_vector", "feature_vector_by_name", "plain")
 """Conventions that store what functions compute of an image."""

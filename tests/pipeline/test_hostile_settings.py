@@ -16,8 +16,8 @@ from recordmill.pipeline.configuration.config import load_settings, without_none
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
+from recordmill.schemas.conventions import Convention
 from recordmill.schemas.errors import UsageError
-from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.inputs.sources.source import load_source, source_names
 
@@ -36,7 +36,7 @@ def paths(kind: Any, above: str) -> Iterator[str]:
 
 
 PATHS = {
-    "": sorted({*paths(DatasetSettings, ""), *paths(CustomConvention, "convention."), "source.kind"}),
+    "": sorted({*paths(DatasetSettings, ""), *paths(Convention, "convention."), "source.kind"}),
     **{kind: sorted(paths(load_source(kind), "source.")) for kind in source_names()},
 }
 

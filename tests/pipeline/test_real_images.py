@@ -11,7 +11,7 @@ READ_ALL = """
 import collections, json, sys
 import tensorflow as tf
 from recordmill import load_convention, tensorflow_features
-description = tensorflow_features(load_convention("default").features)
+description = tensorflow_features(load_convention("default").example_features)
 answer = {}
 for folder in sys.argv[1:]:
     files = sorted(tf.io.gfile.glob(folder + "/*.tfrecord"))

@@ -203,7 +203,7 @@ def test_the_schema_is_sorted_by_key():
 
 @pytest.mark.parametrize("name", convention_names())
 def test_the_schema_gives_the_features_back_through_json(name):
-    features = (*load_convention(name).features, BOXES, Feature("share", "float", "share", "", default=0.5))
+    features = (*load_convention(name).example_features, BOXES, Feature("share", "float", "share", "", default=0.5))
     schema = read_schema(json.loads(json.dumps(to_json(feature_schema(features)))))
     stated = [replace(feature, constant=None) for feature in sorted(features, key=lambda feature: feature.key)]
     assert [entry.feature(key) for key, entry in schema.items()] == stated
@@ -369,7 +369,7 @@ def test_every_field_is_of_one_group():
 
 @pytest.mark.parametrize("name", convention_names())
 def test_every_conventions_features_are_of_the_kinds_of_their_fields(name):
-    for feature in load_convention(name).features:
+    for feature in load_convention(name).example_features:
         if feature.field in RECORD_FIELDS:
             field = RECORD_FIELDS[feature.field]
             assert (feature.kind, feature.many) == (field.kind, field.many), feature.key

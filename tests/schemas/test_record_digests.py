@@ -23,7 +23,7 @@ def sha256(content):
 
 def test_the_features_of_the_image_are_found():
     assert find_images((each.key, each.field) for each in reversed(FEATURES)) == IMAGES
-    of = {name: load_convention(name).features for name in ("default", "tfrecorder", "feature_vector_by_name")}
+    of = {name: load_convention(name).example_features for name in ("default", "tfrecorder", "feature_vector_by_name")}
     found = {name: find_images((each.key, each.field) for each in features) for name, features in of.items()}
     assert found == {
         "default": {"image/encoded": "encoded"},

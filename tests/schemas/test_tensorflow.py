@@ -67,7 +67,7 @@ def test_both_message_sets_live_in_one_process_and_read_each_other(tf):
 
 @pytest.mark.parametrize("name", ["default", "image_tfrecord_builder", "tutorial"])
 def test_tensorflow_parses_a_conventions_examples_alone_and_in_batches(tf, name):
-    features = load_convention(name).features
+    features = load_convention(name).example_features
     description = tensorflow_features(features)
     record = encode_example(features, RECORD)
     single = tf.io.parse_single_example(record, description)
@@ -79,7 +79,7 @@ def test_tensorflow_parses_a_conventions_examples_alone_and_in_batches(tf, name)
 
 
 def test_tensorflow_takes_the_same_defaults(tf):
-    features = load_convention("default").features
+    features = load_convention("default").example_features
     parsed = tf.io.parse_single_example(encode_example(features, {"encoded": b"x"}), tensorflow_features(features))
     assert {key: value.numpy() for key, value in parsed.items()} == {
         "image/encoded": b"x",
@@ -101,7 +101,7 @@ def test_many_values_are_parsed_as_a_sparse_tensor(tf):
 
 
 def test_required_features_are_required_by_tensorflow_too(tf):
-    features = load_convention("tutorial").features
+    features = load_convention("tutorial").example_features
     with pytest.raises(tf.errors.InvalidArgumentError, match="required"):
         tf.io.parse_single_example(encode_example(features, {"height": 1}), tensorflow_features(features))
 

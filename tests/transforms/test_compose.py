@@ -84,7 +84,7 @@ def test_examples_are_exact_and_counted_where_they_are_written(refs, tmp_path, c
     for ref in refs[:21]:
         image = prepare_image(Path(ref.uri).read_bytes(), images)
         size = {"height": image.height, "width": image.width, "channels": 3, "label": 5, "encoded": image.encoded}
-        expected[splitter.place(ref)[1]].append(encode_example(convention.features, size))
+        expected[splitter.place(ref)[1]].append(encode_example(convention.example_features, size))
     assert expected["train"]
     assert expected["test"]
     files = written(tmp_path / "out")
@@ -139,7 +139,7 @@ def test_images_are_split_as_the_main_job_splits(refs, tmp_path, fractions):
 
 
 def test_a_function_that_always_fails_is_one_problem_and_no_rejection(refs, tmp_path, monkeypatch):
-    from recordmill.schemas.settings.custom_convention import FeatureFunction
+    from recordmill.schemas.settings.feature_function import FeatureFunction
 
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "own_features.py").write_text("def fail(image):\n    raise KeyError('x')\n")

@@ -167,7 +167,7 @@ class LabelFiles:
         """
         names: tuple[str, ...] = (self.name,)
         if self.name == "auto" and not self.listed:
-            keys = (each.key for each in convention.features if each.field in ("label", "box_labels"))
+            keys = (each.key for each in convention.example_features if each.field in ("label", "box_labels"))
             names = "labels.txt", "label_map.pbtxt", *(f"{key.replace('/', '.')}.labels.txt" for key in keys)
         if (names, first) not in self._found:  # this is called for each Example
             where, classes = self._read(names)

@@ -22,8 +22,8 @@ from recordmill.imaging.prepare import NO_HOOKS, Hooks
 from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Value
 from recordmill.schemas.image_ref import ImageRef, Pixels, count_boxes
 from recordmill.schemas.rejection import LeftOut, Reject, Rejected
-from recordmill.schemas.settings.custom_convention import FeatureFunction
 from recordmill.schemas.settings.dataset import KeepSettings
+from recordmill.schemas.settings.feature_function import FeatureFunction
 
 BINS = 8
 """Bins of the colour histogram, for each channel."""

@@ -5,12 +5,12 @@ from make_settings import make_settings
 
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.pipeline.configuration.resolve_settings import check_features, check_fields, find_unstored_boxes
-from recordmill.schemas.conventions import load_convention
+from recordmill.schemas.conventions import Convention, ConventionFeature, load_convention
 from recordmill.schemas.features import RECORD_FIELDS, encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef, boxes_of
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature, FeatureFunction
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, ShardSettings
+from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
@@ -85,7 +85,7 @@ SEVERAL = Manifest(columns=Columns(uri="u", label="one", labels="all"))
 
 
 def own(**features):
-    return CustomConvention(features=features)
+    return Convention(features=features)
 
 
 def layout(convention, source, functions=()):
@@ -99,7 +99,7 @@ def check(convention, source, functions=()):
 
 def right(name):
     field = RECORD_FIELDS[name]
-    return CustomFeature(field=name, type=field.kind, shape=(None,) if field.many else ())
+    return ConventionFeature(field=name, type=field.kind, shape=(None,) if field.many else ())
 
 
 def test_every_field_may_be_stored_as_what_it_is():
@@ -113,7 +113,7 @@ def test_no_field_may_be_stored_as_what_it_is_not(name):
         for shape in ((), (None,)):
             if (kind, bool(shape)) == (field.kind, field.many):
                 continue
-            wrong = {"x": CustomFeature(field=name, type=kind, shape=shape), "y": right("labels")}
+            wrong = {"x": ConventionFeature(field=name, type=kind, shape=shape), "y": right("labels")}
             with pytest.raises(ValueError, match=rf"^convention\.features\.x is {kind}.*, and the field '{name}' is "):
                 check(own(**wrong), EVERYTHING)
 
@@ -122,21 +122,21 @@ def test_no_field_may_be_stored_as_what_it_is_not(name):
     ("feature", "sentence"),
     [
         (
-            CustomFeature(field="label_text", type="int64"),
+            ConventionFeature(field="label_text", type="int64"),
             "convention.features.x is int64, and the field 'label_text' is bytes: "
             "write {field: label_text, type: bytes}",
         ),
         (
-            CustomFeature(field="label", type="int64", shape=(None,)),
+            ConventionFeature(field="label", type="int64", shape=(None,)),
             "convention.features.x is int64[], and the field 'label' is int64: write {field: label, type: int64}",
         ),
         (
-            CustomFeature(field="xmin", type="float"),
+            ConventionFeature(field="xmin", type="float"),
             "convention.features.x is float, and the field 'xmin' is float[]: "
             "write {field: xmin, type: float, shape: [null]}",
         ),
         (
-            CustomFeature(field="lable", type="int64"),
+            ConventionFeature(field="lable", type="int64"),
             "convention.features.x.field: there is no field 'lable', only area, bbox, box_label_texts, ",
         ),
     ],
@@ -160,8 +160,8 @@ def test_what_the_source_cannot_give_is_refused(field, what):
 
 def test_a_field_of_the_sources_own_or_of_a_function_counts():
     source = FilenameLabels(pattern="(?P<label>.)(?P<area>.)", features_from={"area": "area"})
-    check(own(x=CustomFeature(field="area", type="bytes")), source)
-    check(own(x=CustomFeature(field="f", type="int64")), source, ["f"])
+    check(own(x=ConventionFeature(field="area", type="bytes")), source)
+    check(own(x=ConventionFeature(field="f", type="int64")), source, ["f"])
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_the_kinds_are_those_of_what_is_made(picture):
     fields |= boxes_of([[0, 0, 4, 3]], ["cat"], values={"area": [12.0], "is_crowd": [0]})
     resolve_annotations(fields, data, image, make_settings(images=settings), labels)
     assert fields.keys() == RECORD_FIELDS.keys()
-    features = own(**{name: right(name) for name in RECORD_FIELDS}).as_convention().features
+    features = own(**{name: right(name) for name in RECORD_FIELDS}).example_features
     assert parse_example(features, encode_example(features, fields)).keys() == RECORD_FIELDS.keys()
 
 

@@ -1,4 +1,5 @@
 import unicodedata
+from pathlib import Path
 
 import orjson
 import pytest
@@ -6,10 +7,14 @@ from make_settings import make_settings
 
 from recordmill.pipeline.configuration.config import DEFAULT_KIND, load_settings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
+from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.errors import UsageError
+from recordmill.schemas.features import BOX_FIELDS
 from recordmill.schemas.settings.dataset import as_yaml_dict
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.source import load_source
+
+CONVENTIONS = Path(__file__).parents[3] / "schemas" / "conventions"
 
 
 def errors_of(overrides=(), path=None):
@@ -34,6 +39,13 @@ def test_plain_values_give_the_same_settings_again(tmp_path):
 def test_shipped_configurations_are_found_from_anywhere(tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
     assert isinstance(load_settings(path, []).settings.source, FilenameLabels)
+
+
+@pytest.mark.parametrize("name", convention_names())
+def test_a_shipped_convention_is_a_configuration_to_copy(name):
+    convention = load_convention(name)
+    given = ["features.feature=mean_std"] if BOX_FIELDS.isdisjoint(convention.fields) else ["source.kind=voc"]
+    assert load_settings(str(CONVENTIONS / f"{name}.yaml"), given).settings.convention == convention
 
 
 def test_a_file_of_ones_own_goes_before_a_shipped_one(tmp_path, monkeypatch):

@@ -6,9 +6,10 @@ import yaml
 from make_settings import make_settings
 
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
+from recordmill.schemas.conventions import Convention, ConventionFeature
 from recordmill.schemas.errors import UsageError
-from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature, FeatureFunction
 from recordmill.schemas.settings.dataset import ExampleLayout, ShardSettings, SplitSettings
+from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.source import Input
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
@@ -16,7 +17,7 @@ from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.cells import ColumnSettings
 
-OWN_IMAGE = {"img": CustomFeature(field="encoded", type="bytes")}
+OWN_IMAGE = {"img": ConventionFeature(field="encoded", type="bytes")}
 ONE_SPLIT = SplitSettings(fractions={"train": 1.0})
 A_AND_A1 = SplitSettings(fractions={"a": 0.5, "a1": 0.5})
 FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
@@ -49,7 +50,7 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
             "gives several files one name",
         ),
         (
-            lambda: make_settings(convention=CustomConvention(features=OWN_IMAGE, shard_name="{split}.tfrec")),
+            lambda: make_settings(convention=Convention(features=OWN_IMAGE, shard_name="{split}.tfrec")),
             "convention.shard_name '{split}.tfrec' gives several files one name: put {split} and {index} into it",
         ),
         (
@@ -91,20 +92,20 @@ def test_a_sources_feature_cannot_take_the_name_of_another(key):
 
 def test_a_convention_fills_its_feature_from_a_sources_field_of_the_same_kind():
     source = FilenameLabels(pattern=r"(?P<x>\w)_(?P<label>\d)", features_from={"who": "x"})
-    own = CustomConvention(
+    own = Convention(
         features={
-            "image": CustomFeature(field="encoded", type="bytes"),
-            "person": CustomFeature(field="who", type="bytes"),
+            "image": ConventionFeature(field="encoded", type="bytes"),
+            "person": ConventionFeature(field="who", type="bytes"),
         }
     )
     settings = make_settings(source=source, convention=own)
     assert [feature.key for feature in ExampleLayout(settings).features] == ["image", "person"]
-    own = CustomConvention(features={"person": CustomFeature(field="who", type="int64")})
+    own = Convention(features={"person": ConventionFeature(field="who", type="int64")})
     with pytest.raises(ValueError, match="convention: person is int64, and the source's field 'who' is bytes"):
         make_settings(source=source, convention=own)
 
 
-NO_IMAGE = CustomConvention(features={"name": CustomFeature(field="filename", type="bytes")})
+NO_IMAGE = Convention(features={"name": ConventionFeature(field="filename", type="bytes")})
 
 
 def test_analysis_takes_moments():
@@ -173,7 +174,7 @@ def test_images_are_stored_as_the_convention_has_them_unless_the_user_says(conve
             "images.store is png, and the convention (TensorFlow Recorder) holds pixels: set it to raw",
         ),
         (
-            {"convention": CustomConvention(features={"x": CustomFeature(field="pixels_base64", type="bytes")})},
+            {"convention": Convention(features={"x": ConventionFeature(field="pixels_base64", type="bytes")})},
             "images.store is auto, and the convention (the user's own) holds pixels: set it to raw",
         ),
         ({"convention": "raw_pixels", "analyze": True}, "analyze needs encoded images"),

@@ -46,7 +46,7 @@ def stored_images(dataset):
     """The pixels of every record, in order, as Pillow decodes what is stored."""
     from recordmill import load_convention, parse_example
 
-    features = load_convention("default").features
+    features = load_convention("default").example_features
     for shard in read_marker(str(dataset)).splits["train"].shards:
         rows = map(json.loads, (dataset / shard.sidecar).read_text().splitlines())
         content = (dataset / shard.name).read_bytes()

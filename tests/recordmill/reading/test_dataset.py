@@ -15,7 +15,9 @@ def test_one_of_ours_is_what_its_marker_says(published):
     dataset = open_dataset(f"{folder}/")
     assert (dataset.folder, dataset.kind, to_json(dataset.marker)) == (str(folder), "recordmill", marker)
     assert dataset.labels == {"cat": 0, "dog": 1, "owl": 2}
-    assert dataset.features == tuple(sorted(load_convention("default").features, key=lambda feature: feature.key))
+    assert dataset.features == tuple(
+        sorted(load_convention("default").example_features, key=lambda feature: feature.key)
+    )
     assert {name: len(shards) for name, shards in dataset.splits.items()} == {"train": 2, "test": 2}
     assert dataset.count("train") + dataset.count("test") == 24
     shard = dataset.splits["test"][1]

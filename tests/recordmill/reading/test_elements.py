@@ -20,7 +20,7 @@ def split(features):
 
 
 def convention(name):
-    return split(load_convention(name).features)
+    return split(load_convention(name).example_features)
 
 
 @pytest.mark.parametrize(

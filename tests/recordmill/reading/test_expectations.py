@@ -4,7 +4,7 @@ from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.reading.example import expect
 from recordmill.schemas.conventions import load_convention
 
-WHOLE = {feature.key: (feature.key, feature.kind, 1) for feature in load_convention("default").features}
+WHOLE = {feature.key: (feature.key, feature.kind, 1) for feature in load_convention("default").example_features}
 
 
 def test_the_expectations_of_a_recordmill_dataset(published):

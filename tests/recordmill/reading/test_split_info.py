@@ -17,7 +17,7 @@ def test_samples_classes_label_names_and_descriptions_as_slims_dataset_reader_gi
     assert info.class_names == ("cat", "dog", "eel")
     assert info.labels_to_names == {0: "cat", 1: "dog", 2: "eel"}
     assert info.items_to_descriptions == {
-        feature.key: feature.meaning for feature in load_convention("default").features
+        feature.key: feature.meaning for feature in load_convention("default").example_features
     }
     assert info.label_depth == 3
 

@@ -48,7 +48,7 @@ def read_as_peer(jpeg):
             **reference_record(ref, class_name, class_id, "train"),
             **more,
         }
-        record = encode_example(convention.features, fields)
+        record = encode_example(convention.example_features, fields)
         parsed = tf.io.parse_single_example(record, description)
         stored = {key for key in tf.train.Example.FromString(record).features.feature}
         assert stored == set(description), "every key that we write is one that the peer reads, and the reverse"

@@ -1,6 +1,5 @@
 import pytest
 
-from recordmill.schemas import conventions
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
 from recordmill.schemas.dataset.file_names import check_pattern, fill_pattern
 from recordmill.schemas.features import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS
@@ -16,28 +15,6 @@ def test_conventions_are_found_by_their_files():
     assert "convention" not in convention_names()
 
 
-def test_a_new_file_is_a_new_convention(tmp_path, monkeypatch):
-    (tmp_path / "dropped_in.py").write_text(
-        "from recordmill.schemas.conventions import Convention\nCONVENTION = Convention('dropped in', ())\n"
-    )
-    monkeypatch.setattr(conventions, "__path__", [*conventions.__path__, str(tmp_path)])
-    convention_names.cache_clear()
-    load_convention.cache_clear()
-    try:
-        assert load_convention("dropped_in").title == "dropped in"
-    finally:
-        convention_names.cache_clear()
-        load_convention.cache_clear()
-
-
-def test_a_module_that_states_no_convention(monkeypatch):
-    monkeypatch.delattr("recordmill.schemas.conventions.keras.CONVENTION")
-    load_convention.cache_clear()
-    with pytest.raises(ValueError, match=r"^the convention keras cannot be used: write CONVENTION = "):
-        load_convention("keras")
-    load_convention.cache_clear()
-
-
 @pytest.mark.parametrize("name", ["nonsense", "convention", "", "../default"])
 def test_an_unknown_name_raises_and_lists_the_known(name):
     with pytest.raises(ValueError, match=f"there is no convention {name!r}: choose one of .*default.*tutorial"):
@@ -48,10 +25,10 @@ def test_an_unknown_name_raises_and_lists_the_known(name):
 def test_every_convention_states_distinct_keys_and_defaults_of_their_kind(name):
     convention = load_convention(name)
     assert isinstance(convention, Convention)
-    keys = [feature.key for feature in convention.features]
+    keys = [feature.key for feature in convention.example_features]
     assert len(set(keys)) == len(keys)
     assert keys or name == "plain"
-    for feature in convention.features:
+    for feature in convention.example_features:
         assert feature.meaning
         computed = feature.field == feature.key  # by a function under `features:`
         known = computed or feature.constant is not None or feature.field in KNOWN_FIELDS

@@ -20,7 +20,7 @@ def test_the_builders_reader_gets_every_value(read_as_peer, jpeg):
 
 
 def test_keys_and_kinds_are_the_builders():
-    assert {feature.key: (feature.kind, feature.field, feature.many) for feature in CONVENTION.features} == {
+    assert {feature.key: (feature.kind, feature.field, feature.many) for feature in CONVENTION.example_features} == {
         "train/label": ("bytes", "label_text", False),
         "train/image": ("bytes", "encoded", False),
     }

@@ -22,7 +22,7 @@ def test_the_tutorials_reader_gets_every_value(read_as_peer, jpeg):
 
 
 def test_keys_and_kinds_are_the_tutorials():
-    assert [(feature.key, feature.kind, feature.many) for feature in CONVENTION.features] == [
+    assert [(feature.key, feature.kind, feature.many) for feature in CONVENTION.example_features] == [
         ("height", "int64", False),
         ("width", "int64", False),
         ("depth", "int64", False),
@@ -32,5 +32,5 @@ def test_keys_and_kinds_are_the_tutorials():
 
 
 def test_the_raw_image_is_the_encoded_file_and_depth_its_channels():
-    fields = {feature.key: feature.field for feature in CONVENTION.features}
+    fields = {feature.key: feature.field for feature in CONVENTION.example_features}
     assert (fields["image_raw"], fields["depth"]) == ("encoded", "channels")

@@ -5,8 +5,8 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.schemas.settings.custom_convention import FeatureFunction
 from recordmill.schemas.settings.dataset import DatasetSettings, LossLimits, SplitSettings, as_yaml_dict
+from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings, Resize
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders

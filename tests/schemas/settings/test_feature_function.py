@@ -1,7 +1,7 @@
 import pytest
 
 from recordmill.schemas.features import Feature
-from recordmill.schemas.settings.custom_convention import BUILT_IN, FeatureFunction
+from recordmill.schemas.settings.feature_function import BUILT_IN, FeatureFunction
 
 
 def test_a_feature_is_as_declared():

@@ -15,7 +15,6 @@ from recordmill.schemas.features import feature_schema
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.settings.custom_convention import FeatureFunction
 from recordmill.schemas.settings.dataset import (
     BoxSettings,
     ExampleLayout,
@@ -25,6 +24,7 @@ from recordmill.schemas.settings.dataset import (
     SplitSettings,
     as_yaml_dict,
 )
+from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.planning import plan as plan_module

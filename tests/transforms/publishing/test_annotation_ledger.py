@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 from make_settings import make_settings
 
+from recordmill.schemas.conventions import Convention, ConventionFeature
 from recordmill.schemas.dataset.totals import (
     AnnotationTotals,
     BoxExample,
@@ -12,7 +13,6 @@ from recordmill.schemas.dataset.totals import (
     RowTotals,
 )
 from recordmill.schemas.label_map import LabelMap, LabelSettings
-from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.schemas.settings.dataset import LossLimits, RejectionLimits
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.yolo import Yolo
@@ -149,8 +149,8 @@ def test_many_classes_are_not_listed_in_a_flag():
     ],
 )
 def test_labels_without_an_id_are_limited(labels, said):
-    texts = CustomFeature(field="label_texts", type="bytes", shape=(None,))
+    texts = ConventionFeature(field="label_texts", type="bytes", shape=(None,))
     settings = make_settings(
-        source=Manifest(columns=Columns(uri="a", labels="b")), convention=CustomConvention(features={"t": texts})
+        source=Manifest(columns=Columns(uri="a", labels="b")), convention=Convention(features={"t": texts})
     )
     assert check_labels(AnnotationTotals(labels=labels), settings, "a.jpg (why)") == said

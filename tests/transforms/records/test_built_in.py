@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from PIL import Image
 
-from recordmill.schemas.settings.custom_convention import BUILT_IN
+from recordmill.schemas.settings.feature_function import BUILT_IN
 from recordmill.transforms.records.image_functions import (
     FUNCTIONS,
     color_histogram,

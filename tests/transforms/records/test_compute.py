@@ -4,7 +4,7 @@ import types
 import numpy as np
 import pytest
 
-from recordmill.schemas.settings.custom_convention import FeatureFunction
+from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.transforms.records.image_functions import FunctionError, compute_features, find_function
 
 RASTER = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from recordmill.schemas.settings.custom_convention import FeatureFunction
+from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.transforms.records.image_functions import digest_code, find_function, mean_std
 
 

@@ -67,7 +67,7 @@ def test_the_names_of_fields_are_listed():
 def test_an_image_without_a_label_has_no_label_features():
     fields = record(ImageRef("a", "a"), None, None, "default")
     parsed = parse_example(
-        load_convention("default").features, encode_example(load_convention("default").features, fields)
+        load_convention("default").example_features, encode_example(load_convention("default").example_features, fields)
     )
     assert (parsed["image/class/label"], parsed["image/class/text"], parsed["image/encoded"]) == (-1, b"", b"bytes")
 

@@ -18,7 +18,6 @@ from recordmill.schemas.features import IMAGE_FIELDS, STORED_IMAGE, Example, Fea
 from recordmill.schemas.image_ref import ClassNames, Content, Gzip, ImageRef, Listed, Pixels, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne, ClassId
-from recordmill.schemas.settings.custom_convention import CustomConvention
 from recordmill.storage.packed_files import MAX_RATIO, read_bounded, read_image
 from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
 from recordmill.transforms.inputs.class_names import ClassNamesError, LabelFiles
@@ -78,14 +77,14 @@ def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str,
             without images, a feature other than the label is missing.
     """
     fields: dict[str, Any] = {}
-    for feature in convention.features:
+    for feature in convention.example_features:
         values = values_of(entries, feature.key, feature.kind) if feature.field else None
         if values is None or (not feature.many and not values):
             continue
         if not feature.many and len(values) > 1:
             raise bad_example(f"feature {feature.key} holds {len(values)} values where one is expected")
         fields[feature.field] = values if feature.many else values[0]
-    images = [feature.key for feature in convention.features if feature.field in STORED_IMAGE]
+    images = [feature.key for feature in convention.example_features if feature.field in STORED_IMAGE]
     if images and not fields.keys() & set(STORED_IMAGE):
         raise bad_example(f"it has no image: there is no feature {' or '.join(images)}")
     if lacking := [feature.key for feature in own_features(convention) if feature.key not in entries]:
@@ -95,14 +94,14 @@ def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str,
 
 def holds_images(convention: Convention) -> bool:
     """Whether the convention's Examples have images."""
-    return any(feature.field in STORED_IMAGE for feature in convention.features)
+    return any(feature.field in STORED_IMAGE for feature in convention.example_features)
 
 
 def own_features(convention: Convention) -> tuple[Feature, ...]:
     """The features, such as a vector, that distinguish a convention without images; empty if it has images."""
     if holds_images(convention):
         return ()
-    return tuple(feature for feature in convention.features if feature.field not in {"", *IMAGE_FIELDS})
+    return tuple(feature for feature in convention.example_features if feature.field not in {"", *IMAGE_FIELDS})
 
 
 def find_convention(entries: Mapping[str, Any]) -> Convention:
@@ -124,7 +123,7 @@ def find_convention(entries: Mapping[str, Any]) -> Convention:
 
 
 def _fits_without_image(convention: Convention, kinds: Collection[tuple[str, str | None]]) -> bool:
-    declared = {(feature.key, f"{feature.kind}_list") for feature in convention.features}
+    declared = {(feature.key, f"{feature.kind}_list") for feature in convention.example_features}
     return bool(own_features(convention)) and declared <= set(kinds)
 
 
@@ -134,9 +133,9 @@ def _find_name(kinds: frozenset[tuple[str, str | None]]) -> str:
     fits: list[tuple[int, int, str]] = []
     for name in sorted(convention_names()):  # of the best, the first is used
         convention = load_convention(name)
-        known = {feature.key: f"{feature.kind}_list" for feature in convention.features}
-        images = [feature for feature in convention.features if feature.field in STORED_IMAGE]
-        scalars = [feature for feature in convention.features if not feature.many and feature.constant is None]
+        known = {feature.key: f"{feature.kind}_list" for feature in convention.example_features}
+        images = [feature for feature in convention.example_features if feature.field in STORED_IMAGE]
+        scalars = [feature for feature in convention.example_features if not feature.many and feature.constant is None]
         needed = {feature.key for feature in scalars if feature.default is None}
         is_raw = convention.stores == "raw" and any(feature.field == "encoded" for feature in images)
         contradicted = any(found.get(key) not in (None, kind) for key, kind in known.items())
@@ -313,7 +312,7 @@ class Tfrecords(Source):
         max_ratio: a gzip file may unpack to this many times its size plus 1 MiB.
     """
 
-    convention: str | CustomConvention = "auto"
+    convention: str | Convention = "auto"
     class_names: tuple[str, ...] = ()
     class_names_file: str = "auto"
     first_label: ClassId | None = None
@@ -358,7 +357,7 @@ class Tfrecords(Source):
     def may_give_pixels(self) -> bool:
         """Whether Examples may hold raw pixels."""
         declared = self._declared
-        return declared is None or isinstance(self.convention, CustomConvention) or declared.stores == "raw"
+        return declared is None or isinstance(self.convention, Convention) or declared.stores == "raw"
 
     def idle_settings(self) -> Mapping[str, str]:
         """The pattern for file names, if a feature gives the split."""
@@ -367,8 +366,8 @@ class Tfrecords(Source):
     @property
     def _declared(self) -> Convention | None:
         """The convention of all Examples; None if it is found for each of them."""
-        if isinstance(self.convention, CustomConvention):
-            return self.convention.as_convention()
+        if isinstance(self.convention, Convention):
+            return self.convention
         return None if self.convention == "auto" else load_convention(self.convention)
 
     @classmethod
@@ -451,7 +450,7 @@ class Tfrecords(Source):
             # The reference has the class. A digest that the input lacks stays missing: only files have one.
             own = {name: value for name, value in fields.items() if name not in ("label", "label_text")}
             return Content(record, None, fields={"sha256": None, "file_sha256": None, **own, **kept})
-        is_raw = convention.stores == "raw" or (isinstance(self.convention, CustomConvention) and bool(self.shape))
+        is_raw = convention.stores == "raw" or (isinstance(self.convention, Convention) and bool(self.shape))
         data, image = read_image_of(fields, is_raw, self.shape)
         return Content(data, image, fields=kept)
 
@@ -486,7 +485,7 @@ class _ExamplesOfFile:
         source, entries = self.source, parse_entries(record)
         convention = self.declared or find_convention(entries)
         fields = read_fields(entries, convention)
-        self.others.update(entries.keys() - convention.keys)
+        self.others.update(entries.keys() - convention.features.keys())
         read_kept(entries, source.keep)
         key = text_in(entries, source.key_feature) if source.key_feature else ref.key
         split = ref.split or (text_in(entries, source.split_feature) if source.split_feature else self.word)

@@ -93,7 +93,9 @@ SHAPE = {"label": "cat", "shape_type": "rectangle", "points": [[1, 2], [3, 4]], 
 VOC = b"""<annotation><filename>1.png</filename><size><width>8</width><height>8</height><depth>3</depth></size>
 <object><name>cat</name><difficult>0</difficult><bndbox><xmin>1</xmin><ymin>2</ymin><xmax>3</xmax><ymax>4</ymax></bndbox>
 </object></annotation>"""
-EXAMPLE = encode_example(load_convention("default").features, {"encoded": picture(), "label": 1, "text": b"cat"})
+EXAMPLE = encode_example(
+    load_convention("default").example_features, {"encoded": picture(), "label": 1, "text": b"cat"}
+)
 
 # What is mutated, where it lies, its source, and the file that the source is given where that is another one.
 FILES = {

@@ -10,11 +10,10 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.conventions import Convention, convention_names, load_convention
+from recordmill.schemas.conventions import Convention, ConventionFeature, convention_names, load_convention
 from recordmill.schemas.features import Example, Feature, encode_example
 from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.custom_convention import CustomConvention, CustomFeature
 from recordmill.storage.tfrecord_file import masked
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.tfrecords import (
@@ -43,7 +42,7 @@ def frame(record):
 
 
 def encode(convention, **fields):
-    return encode_example(load_convention(convention).features, {"encoded": b"image", **fields})
+    return encode_example(load_convention(convention).example_features, {"encoded": b"image", **fields})
 
 
 @pytest.fixture
@@ -204,10 +203,10 @@ def test_the_split_is_a_word_in_the_name_or_else_in_the_path(refer, path, word):
 
 def test_raw_pixels_of_a_declared_convention_become_an_image(refer):
     pixels = np.arange(24, dtype=np.uint8)
-    own = CustomConvention(
+    own = Convention(
         features={
-            "image": CustomFeature(field="encoded", type="bytes"),
-            "y": CustomFeature(field="label", type="int64"),
+            "image": ConventionFeature(field="encoded", type="bytes"),
+            "y": ConventionFeature(field="label", type="int64"),
         }
     )
     source = Tfrecords(convention=own, shape=(2, 4, 3))
@@ -342,12 +341,12 @@ ENCODED = [
     name
     for name in convention_names()
     if load_convention(name).stores == "jpeg"
-    and any(feature.field == "encoded" for feature in load_convention(name).features)
+    and any(feature.field == "encoded" for feature in load_convention(name).example_features)
 ]
 
 
 def record_of(name, without=()):
-    features = [feature for feature in load_convention(name).features if feature.key not in without]
+    features = [feature for feature in load_convention(name).example_features if feature.key not in without]
     record = {each.field: [VALUES[each.kind]] if each.many else VALUES[each.kind] for each in features if each.field}
     return encode_example(features, record)
 
@@ -358,7 +357,7 @@ def test_each_conventions_records_are_known_by_their_keys(name):
     assert find_convention(entries) is load_convention(name)
     expected = {
         each.field: [VALUES[each.kind]] if each.many else VALUES[each.kind]
-        for each in load_convention(name).features
+        for each in load_convention(name).example_features
         if each.field
     }
     assert read_fields(entries, load_convention(name)) == expected
@@ -391,13 +390,12 @@ def test_records_that_are_not_examples_are_reported(record):
 
 
 CONVENTION = Convention(
-    title="a test's",
-    features=(
-        Feature("i", "bytes", "encoded", ""),
-        Feature("n", "int64", "label", ""),
-        Feature("f", "float", "xmin", "", many=True),
-        Feature("c", "bytes", "", "", constant=b"RGB"),
-    ),
+    features={
+        "i": ConventionFeature(type="bytes", field="encoded"),
+        "n": ConventionFeature(type="int64", field="label"),
+        "f": ConventionFeature(type="float", field="xmin", shape=(None,)),
+        "c": ConventionFeature(type="bytes", value="RGB"),
+    },
 )
 
 

@@ -175,7 +175,7 @@ def test_without_places_the_sample_is_converted(tmp_path, monkeypatch, capsys):
     assert launch([], build) == 0
     captured = capsys.readouterr()
     line = json.loads(captured.out)
-    assert "converting the generated sample out/sample-2" in captured.err
+    assert "converting the generated sample out/sample-3" in captured.err
     assert (line["output"], line["ledger"]["written"]) == ("out/quickstart", 250)
     assert line["ledger"] == {
         "listed": 255,

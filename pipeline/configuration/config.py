@@ -8,6 +8,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass, make_dataclass
 from functools import cache
 from importlib import resources
@@ -17,7 +18,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
-from yaml.reader import ReaderError
 
 from recordmill import storage
 from recordmill.pipeline.configuration.resolve_settings import complete_settings, find_unstored_boxes
@@ -167,17 +167,15 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
     except ValueError as error:
         problems.append(str(error))
         values["source"] = {}
-    if not isinstance(convention, dict | str):
-        problems.append(f"convention is {convention!r:.80}: write a convention's name, or a mapping with features")
-        del values["convention"]
     shape, adapter = _adapter(source, Convention if isinstance(convention, dict) else str)
+    values = _expand_notation(shape, values)
     try:
-        built = adapter.validate_python(_expand_notation(shape, values))
+        built = adapter.validate_python(values)
         settings = DatasetSettings(**{each.name: getattr(built, each.name) for each in fields(DatasetSettings)})
         if not problems:
             settings = complete_settings(settings)
     except ValidationError as error:
-        problems += [explain_error(each, shape) for each in error.errors(include_url=False)]
+        problems += explain_errors(error.errors(include_url=False), values, shape)
     except ValueError as error:
         problems.append(str(error))
     else:
@@ -190,21 +188,11 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
             f"splits.{given[0]} and splits.fractions contradict each other: remove one of them "
             f"(--set 'splits={{{given[0]}: {{...}}}}' replaces both)"
         )
-    problems += (f"{key} is {number}: give at most {INT64_MAX}" for key, number in _too_large(plain) if key != "seed")
     if problems:
         raise UsageError(
             "\n".join(f"{_blame(problem, where, overridden)}: {problem}" for problem in dict.fromkeys(problems))
         )
     return settings
-
-
-def _too_large(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
-    """The numbers above `INT64_MAX`, which only `seed` may be, by their paths."""
-    if isinstance(value, dict | list):
-        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _too_large(each, f"{path}.{key}" if path else f"{key}")
-    elif isinstance(value, int) and value > INT64_MAX:
-        yield path, value
 
 
 def _blame(problem: str, where: str, overridden: Sequence[tuple[str, ...]]) -> str:
@@ -259,17 +247,50 @@ def _adapter(source: Any, convention: Any) -> tuple[type[Any], TypeAdapter[Any]]
 MAX_DEPTH = 50
 """The maximum nesting depth: settings need a tenth of it."""
 
-_TOO_DEEP = f"nests more than {MAX_DEPTH} deep: write it flatter"
 
-MAX_VALUES = 1_000_000
-"""The maximum number of values once aliases are expanded."""
+class _Loader(yaml.SafeLoader):
+    """Reads text in Unicode's NFC; refuses what settings never need, or what could not be stored as JSON."""
 
-_BOUNDS = {"greater_than_equal": "at least", "less_than_equal": "at most"}
-_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Refuses aliases, with which a few lines could become a million values, and deep nesting."""
+        if self.check_event(yaml.AliasEvent):
+            raise _refusal("an alias is not allowed here: write the value again", self.peek_event())
+        if self.depth == MAX_DEPTH:
+            raise _refusal(f"it nests more than {MAX_DEPTH} deep: write it flatter", self.peek_event())
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def construct_scalar(self, node: Any) -> str:
+        """Normalizes text; half of a surrogate pair gives a UnicodeEncodeError."""
+        text = normalize(str(super().construct_scalar(node)))
+        text.encode()
+        return text
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Refuses a key that is given twice: PyYAML would take the last value."""
+        keys = [normalize(str(key.value)) for key, _ in node.value]
+        for number, (key, _) in enumerate(node.value):
+            if keys[number] in keys[:number]:
+                raise _refusal(f"{keys[number]} is given twice: remove one of them", key)
+        return super().construct_mapping(node, deep)
+
+    def construct_whole_number(self, node: yaml.ScalarNode) -> int:
+        """Refuses a number that does not fit in 64 bits."""
+        number = self.construct_yaml_int(node)
+        if not -INT64_MAX <= number <= INT64_MAX:
+            raise _refusal(f"a number is outside \u00b1{INT64_MAX}: give one nearer to zero", node)
+        return number
 
 
-class _Unusable(Exception):
-    """A text in YAML cannot be used as settings; the message continues the text's name."""
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_whole_number)
+
+
+def _refusal(problem: str, place: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=place.start_mark)
 
 
 def parse_yaml(text: str, name: str) -> Any:
@@ -280,27 +301,17 @@ def parse_yaml(text: str, name: str) -> Any:
         name: how a sentence about it begins, such as `the configuration own.yaml`.
 
     Raises:
-        UsageError: it is not YAML, gives a key twice (PyYAML would take the last), contains itself, is too deep or
-            too large, or has a number that does not fit in the marker, which is JSON.
+        UsageError: it is not YAML, or not as `_Loader` takes it.
     """
-    loader = yaml.SafeLoader(text)
     try:
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        _check_node(loader, node, "", {}, [])
-        return loader.construct_document(node)
-    except _Unusable as problem:
-        raise UsageError(f"{name} {problem}") from None
-    except yaml.YAMLError as error:
-        raise UsageError(f"{name} is not valid YAML: {explain_yaml_error(error)}") from None
-    except RecursionError:
-        raise UsageError(f"{name} {_TOO_DEEP}") from None
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # Raised by PyYAML for the date 2020-13-01, `!!int ''`, a number of 5,000 digits and the like.
-        raise UsageError(
-            f"{name} has a value that cannot be read ({error}): write it in quotes, if it is text"
-        ) from None
+        return yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        raise UsageError(f"{name} cannot be read: {error.problem}{where}") from None
+    except (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # PyYAML raises errors of any class for the date 2020-13-01, `!!int ''`, a number of 5,000 digits and the like.
+        raise UsageError(f"{name} cannot be read: {' '.join(str(error).split())}") from None
 
 
 def as_yaml(value: Any) -> str:
@@ -314,164 +325,69 @@ def normalize(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def _check_node(loader: yaml.SafeLoader, node: yaml.Node, path: str, sizes: dict[int, int], above: list[int]) -> int:
-    """Turns all text of a node into NFC, and returns its number of values once aliases are expanded."""
-    if id(node) in above:
-        raise _Unusable(f"contains itself{f' at {path}' if path else ''}: remove the alias")
-    if len(above) >= MAX_DEPTH:
-        raise _Unusable(_TOO_DEEP)
-    if id(node) in sizes:
-        return sizes[id(node)]
-    above.append(id(node))
-    size = 1
-    if isinstance(node, yaml.SequenceNode):
-        size += sum(_check_node(loader, each, path, sizes, above) for each in node.value)
-    elif isinstance(node, yaml.MappingNode):
-        lines: dict[str, int] = {}
-        for name, value in node.value:
-            size += _check_node(loader, name, path, sizes, above)
-            key, line = str(name.value), name.start_mark.line + 1
-            here = f"{path}.{key}" if path else key
-            if key in lines:
-                raise _Unusable(f"gives {here} twice, in lines {lines[key]} and {line}: remove one of them")
-            lines[key] = line
-            size += _check_node(loader, value, here, sizes, above)
-    else:
-        _check_scalar(loader, node, path)
-    above.pop()
-    if size > MAX_VALUES:
-        raise _Unusable(f"holds more than {MAX_VALUES:,} values once its aliases are expanded: remove some")
-    sizes[id(node)] = size
-    return size
+_WORDS = {
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "string": "text, in quotes",
+    "invalid": "text, in quotes",  # a key
+    "tuple": "a list",
+    "dict": "a mapping, {NAME: VALUE}",
+    "dataclass": "a mapping, {KEY: VALUE}",
+}
+"""What to write instead of a value of a wrong type, by the first word of pydantic's error."""
 
 
-def _check_scalar(loader: yaml.SafeLoader, node: yaml.Node, path: str) -> None:
-    try:
-        node.value.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, written as "\\uD800"
-        raise _Unusable(f"has text that is not valid Unicode ({node.value!r:.80}): correct it") from None
-    node.value = normalize(node.value)
-    if node.tag == "tag:yaml.org,2002:int" and not -(2**63) <= loader.construct_object(node) < 2**64:
-        where = f" under {path}" if path else ""
-        raise _Unusable(f"has a number of more than 64 bits{where}: give one nearer to zero")
-
-
-def explain_yaml_error(error: yaml.YAMLError) -> str:
-    """What is wrong with a text in YAML, and where."""
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
-        mark = error.problem_mark
-        return f"{error.problem} (line {mark.line + 1}, column {mark.column + 1})"
-    first = str(error).partition("\n")[0]
-    return f"{first} (at character {error.position + 1})" if isinstance(error, ReaderError) else first
-
-
-def explain_error(error: Any, kind: type[Any]) -> str:
-    """One sentence about one of pydantic's errors, with the key's path.
+def explain_errors(errors: Sequence[Any], values: Mapping[str, Any], kind: type[Any]) -> list[str]:
+    """A sentence about each setting with errors.
 
     Args:
-        error: what pydantic found.
-        kind: the dataclass that the values were validated against.
+        errors: what pydantic found; each member of a union has an error of its own.
+        values: the values that were validated.
+        kind: the dataclass that they were validated against.
     """
-    loc, value = error["loc"], error["input"]
-    key = ".".join(map(str, loc))
-    if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-        near = _near_key(kind, loc, value)
-        return f"unknown setting {key}: " + (f"did you mean {near}?" if near else "correct it, or remove it")
-    if error["type"] == "value_error":
+    found: dict[str, str] = {}
+    for error in errors:
+        start, advice = _explain(error, values, kind)
+        found[start] = f"{found[start]} or {advice}" if start in found else f"{start}{advice}"
+    return list(found.values())
+
+
+def _explain(error: Any, values: Mapping[str, Any], kind: type[Any]) -> tuple[str, str]:
+    """What is wrong, with the key's path, and what to do."""
+    name, key = error["type"], _path_of(error["loc"], values)
+    if name == "missing":
+        return f"{key}.{error['loc'][-1]} is missing: ", "add it"
+    if name == "unexpected_keyword_argument":
+        above, _, last = key.rpartition(".")
+        known = sorted(_all_keys(kind), key=lambda path: path.rpartition(".")[0] == above)
+        names = {path.rpartition(".")[2]: path for path in known}  # of equal names, the key's sibling wins
+        near = difflib.get_close_matches(last, names, 1, cutoff=0.8)
+        return f"unknown setting {key}: ", f"did you mean {names[near[0]]}?" if near else "docs/settings.md lists all"
+    if name == "value_error":
         message = str(error["ctx"]["error"])
         parent, _, last = key.rpartition(".")  # a message may begin with the whole key, or with its last part
         prefix = parent if last and message.startswith((f"{last}.", f"{last}:")) else key
-        return message if not prefix or message.startswith(key) else f"{prefix}.{message}"
-    if error["type"] == "invalid_key" or loc[-1] == "[key]":
-        return f"the key {value!r:.80} is not text: write it in quotes"
-    if error["type"] in _BOUNDS:
-        (bound,) = error["ctx"].values()
-        return f"{key} is {value}: give {_BOUNDS[error['type']]} {int(bound):,}"
-    if error["type"] == "missing" and isinstance(loc[-1], str):
-        return f"{key} is missing: add it"
-    expected, found = _follow(kind, loc[:-1] if error["type"] == "missing" else loc)
-    shown = "empty" if value is None else f"{value!r:.80}"
-    what = _what_to_write(expected, value) or error["msg"][0].lower() + error["msg"][1:]
-    return f"{'.'.join(map(str, found))} is {shown}: {what}"
+        return message if not prefix or message.startswith(key) else f"{prefix}.{message}", ""
+    shown = "empty" if error["input"] is None else f"{error['input']!r:.80}"
+    word = _WORDS.get(name.partition("_")[0])
+    return f"{key} is {shown}: it should ", f"be {word}" if word else error["msg"].partition(" should ")[2]
 
 
-def _follow(kind: Any, loc: Sequence[str | int]) -> tuple[Any, Sequence[str | int]]:
-    """The type at a path of keys and indices, and the path without the members of unions, which pydantic adds."""
-    for depth, part in enumerate(loc):
-        kind = without_none(kind)
-        arguments = get_args(kind)
-        if is_dataclass(kind):
-            kind = get_type_hints(kind)[str(part)]
-        elif get_origin(kind) is Mapping:
-            kind = arguments[1]
-        elif get_origin(kind) is tuple and isinstance(part, int):
-            kind = arguments[0 if arguments[-1] is Ellipsis else part]
-        else:
-            return kind, loc[:depth]
-    return without_none(kind), loc
+def _path_of(loc: Sequence[str | int], values: Any) -> str:
+    """The path of a value, without the names of union members, which pydantic adds."""
+    path = []
+    for part in loc:
+        with suppress(LookupError, TypeError):
+            values = values[part]
+            path.append(str(part))
+    return ".".join(path)
 
 
 def without_none(kind: Any) -> Any:
     """The type without `None`."""
     members = [each for each in get_args(kind) if each is not NoneType]
     return members[0] if NoneType in get_args(kind) and len(members) == 1 else kind
-
-
-def _what_to_write(kind: Any, value: Any) -> str:
-    """What to write instead of a value; empty if unknown."""
-    if is_dataclass(kind):
-        return f"write one of its keys below it ({', '.join(each.name for each in fields(kind))})"
-    if get_origin(kind) is Mapping:
-        return "write names and values, as in {NAME: VALUE}"
-    if get_origin(kind) is tuple:
-        return _which_list(get_args(kind), value)
-    if get_origin(kind) is Literal:
-        near = difflib.get_close_matches(str(value), get_args(kind), 1)
-        return f"did you mean {near[0]}?" if near else f"choose one of {', '.join(get_args(kind))}"
-    if kind is str and value is not None and not isinstance(value, dict | list):
-        why = " (yes, no, on and off are booleans in YAML)" if isinstance(value, bool) else ""
-        return f"write it in quotes, as text{why}"
-    words = [word for each in get_args(kind) or (kind,) for word in _words_for(each)]
-    return f"write {' or '.join(words)}" if words else ""
-
-
-def _words_for(kind: Any) -> Sequence[str]:
-    """Words for a value of this type, if a setting may have several types."""
-    if get_origin(kind) is Literal:
-        return get_args(kind)
-    return ["a list"] if get_origin(kind) is tuple else [_WORDS[kind]] if kind in _WORDS else []
-
-
-def _which_list(kinds: Sequence[Any], value: Any) -> str:
-    if kinds[-1] is Ellipsis:
-        if kinds[0] is not str or not isinstance(value, str):
-            return "write a list"
-        return f"write {as_yaml([word.strip() for word in value.split(',')])}"
-    numbers = [value] * len(kinds) if type(value) is int else re.split(r"[x×,\s]+", str(value))  # noqa: RUF001
-    if len(numbers) == len(kinds) and all(str(number).isdecimal() for number in numbers):
-        return f"write [{', '.join(map(str, numbers))}]"
-    return f"write a list of {len(kinds)} whole numbers"
-
-
-def _near_key(kind: Any, loc: Sequence[str | int], value: Any) -> str:
-    """The key that was most likely meant by an unknown one; empty if there is none.
-
-    Tried in this order: a very similar sibling, an entry of a sibling mapping whose values have the type, a similar
-    sibling, and a key of the same name elsewhere.
-    """
-    *above, last = map(str, loc)
-    parent = _follow(kind, loc[:-1])[0]
-    if not is_dataclass(parent):  # pydantic has added the name of a union's member
-        return ""
-    names = [each.name for each in fields(parent)]
-    near = difflib.get_close_matches(last, names, 1, cutoff=0.8)
-    if not near and type(value) in (int, float):
-        hints = get_type_hints(parent)
-        entries = [name for name in names if get_origin(hints[name]) is Mapping and get_args(hints[name])[1] is float]
-        near = [f"{name}.{last}" for name in entries]
-    if near := near or difflib.get_close_matches(last, names, 1):
-        return ".".join((*above, near[0]))
-    return next((path for path in _all_keys(kind) if path.rpartition(".")[2] == last), "")
 
 
 def _all_keys(kind: Any) -> Iterator[str]:

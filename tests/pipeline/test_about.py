@@ -67,7 +67,7 @@ def test_a_dataset_with_others_is_kept_with_a_note_and_replaced_on_request(conve
 def test_a_version_has_three_numbers(convert, photos):
     wrong = convert(photos, settings={"version": "v2"})
     assert wrong.answer == (2, "--set: version is 'v2': write three numbers, such as 1.2.0")
-    assert convert(photos, "--set=version=1.2").answer == (2, "--set: version is 1.2: write it in quotes, as text")
+    assert convert(photos, "--set=version=1.2").answer == (2, "--set: version is 1.2: it should be text, in quotes")
 
 
 def test_the_documented_settings_are_valid(tmp_path):

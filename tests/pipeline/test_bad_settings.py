@@ -32,7 +32,7 @@ def test_a_configuration_that_is_not_valid_yaml(convert, earlier, photos, tmp_pa
     config.write_text("images: {quality: 90\nsplits: [")
     done = convert(photos, f"--config={config}")
     what = "expected ',' or '}', but got ':' (line 2, column 7)"
-    assert done.answer == (2, f"the configuration {config} is not valid YAML: {what}")
+    assert done.answer == (2, f"the configuration {config} cannot be read: {what}")
 
 
 def test_a_configuration_that_is_not_there(convert, earlier, photos, tmp_path):

@@ -116,9 +116,9 @@ LIGHT = [
 PNG_QUALITY = ["--set=images.store=png", "--set=images.quality=50"]
 WRONG = [
     (["--set=images.qualty=3"], "--set: unknown setting images.qualty: did you mean images.quality?"),
-    (["--set=images.quality=many"], "--set: images.quality is 'many': write a whole number"),
-    (["--set=images.quality=[1"], "--set images.quality=[1: the value is not valid YAML"),
-    (["--config=broken.yaml"], "the configuration broken.yaml is not valid YAML"),
+    (["--set=images.quality=many"], "--set: images.quality is 'many': it should be a whole number"),
+    (["--set=images.quality=[1"], "--set images.quality=[1: the value cannot be read"),
+    (["--config=broken.yaml"], "the configuration broken.yaml cannot be read"),
     (["--set=analyze=true", "--set=images.check=header"], "--set: analyze needs every image's pixels"),
     (PNG_QUALITY, "images.quality has no effect, since images are stored as png"),
     (["--config=configs/class_folders.yaml", *PNG_QUALITY], "images.quality has no effect, since images are stored"),

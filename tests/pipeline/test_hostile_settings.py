@@ -106,9 +106,9 @@ def test_all_settings_are_tried():
     assert load([]) == ""
 
 
-HIGH = {"seed": 2**64 - 1, "limit": 2**63 - 1, "images.max_bytes": 2**62, "images.max_pixels": 2**62,
+HIGH = {"seed": 2**63 - 1, "limit": 2**63 - 1, "images.max_bytes": 2**62, "images.max_pixels": 2**62,
         "labels.offset": 2**62, "shards.count": 2**63 - 1, "max_rejected.count": 2**63 - 1}  # fmt: skip
-LOW = {"seed": -(2**63), "limit": 1, "labels.offset": -(2**62), "shards.size": "1B", "images.resize.exact": [1, 65500],
+LOW = {"seed": 1 - 2**63, "limit": 1, "labels.offset": -(2**62), "shards.size": "1B", "images.resize.exact": [1, 65500],
        "max_rejected.share": 0.0, "max_rejected.count": 0}  # fmt: skip
 
 

@@ -11,9 +11,8 @@ from recordmill.schemas.errors import UsageError
     [
         ("", None),
         ("a: [1, x, {b: null}]", {"a": [1, "x", {"b": None}]}),
-        ("a: &some [1]\nb: *some", {"a": [1], "b": [1]}),
         ("cafe\u0301", "caf\u00e9"),
-        (f"[{-(2**63)}, {2**64 - 1}]", [-(2**63), 2**64 - 1]),
+        (f"[{1 - 2**63}, {2**63 - 1}]", [1 - 2**63, 2**63 - 1]),
         ("[" * 49 + "1" + "]" * 49, eval("[" * 49 + "1" + "]" * 49)),
     ],
 )
@@ -21,29 +20,29 @@ def test_what_a_text_says(text, value):
     assert parse_yaml(text, "it") == value
 
 
-BOMB = "\n".join(["a0: &a0 [1, 1]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))])
-
-
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "problem"),
     [
-        ("&a [*a]", "contains itself: remove the alias"),
-        ("seed: &a {b: {c: *a}}", "contains itself at seed.b.c: remove the alias"),
-        ("[" * 51 + "]" * 51, "nests more than 50 deep: write it flatter"),
-        ("{a: " * 400 + "1" + "}" * 400, "nests more than 50 deep: write it flatter"),
-        (BOMB, "holds more than 1,000,000 values once its aliases are expanded: remove some"),
-        (f"limit: {2**64}", "has a number of more than 64 bits under limit: give one nearer to zero"),
-        (f"a: [{-(2**63) - 1}]", "has a number of more than 64 bits under a: give one nearer to zero"),
-        ("0x" + "f" * 5000, "has a number of more than 64 bits: give one nearer to zero"),
-        ('"\\uD800"', r"has text that is not valid Unicode ('\ud800'): correct it"),
-        ("2020-02-30", "has a value that cannot be read (day is out of range for month): write it in quotes, if it"),
-        ("!!int ''", "has a value that cannot be read ("),
-        ("!!bool maybe", "has a value that cannot be read ("),
-        ("a: 1\na: 2", "gives a twice, in lines 1 and 2: remove one of them"),
-        ("!!python/name:os.system", "is not valid YAML: could not determine a constructor for the tag"),
-        ("[", "is not valid YAML: "),
+        ("&a [*a]", "an alias is not allowed here: write the value again (line 1, column 5)"),
+        (
+            "shards: &some {count: 2}\nimages: {<<: *some}",
+            "an alias is not allowed here: write the value again (line 2, ",
+        ),
+        ("[" * 51 + "]" * 51, "it nests more than 50 deep: write it flatter (line 1, column 51)"),
+        ("{a: " * 400 + "1" + "}" * 400, "it nests more than 50 deep: write it flatter (line 1, "),
+        (f"limit: {2**63}", f"a number is outside \u00b1{2**63 - 1}: give one nearer to zero (line 1, column 8)"),
+        ("0x" + "f" * 5000, "a number is outside "),
+        ("9" * 5000, "Exceeds the limit"),
+        ('"\\uD800"', r"'utf-8' codec can't encode character '\ud800'"),
+        ("2020-02-30", "day is out of range for month"),
+        ("!!int ''", ""),
+        ("!!bool maybe", "'maybe'"),
+        ("a: 1\na: 2", "a is given twice: remove one of them (line 2, column 1)"),
+        ("!!python/name:os.system", "could not determine a constructor for the tag"),
+        ("a: \0", "unacceptable character #x0000: special characters are not allowed"),
+        ("a: [", "expected the node content, but found '<stream end>' (line 1, column 5)"),
     ],
 )
-def test_what_cannot_be_taken_for_settings(text, sentence):
-    with pytest.raises(UsageError, match=f"^it {re.escape(sentence)}"):
+def test_what_cannot_be_taken_for_settings(text, problem):
+    with pytest.raises(UsageError, match=f"^it cannot be read: {re.escape(problem)}"):
         parse_yaml(text, "it")

@@ -160,7 +160,6 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     yield "classes", f"{numbers['classes']:,}" if numbers.get("classes") else ""
     yield "boxes", _boxes(numbers["boxes"]) if numbers.get("boxes") else ""
     yield "changed", _counted(numbers.get("changes", {}))
-    yield "no effect", _idle(numbers)
     yield "duplicates", _duplicates(numbers)
     if numbers.get("output_bytes"):
         before, after = numbers["input_bytes"], numbers["output_bytes"]
@@ -218,13 +217,6 @@ def _boxes(counts: Mapping[str, int]) -> str:
     cut = f" ({counts['clipped']:,} clipped)" if counts.get("clipped") else ""
     enclosed = f" ({counts['enclosed']:,} around other shapes)" if counts.get("enclosed") else ""
     return f"{counts['listed']:,}{enclosed} = {parts[0]}{cut}" + "".join(f" + {part}" for part in parts[1:])
-
-
-def _idle(numbers: Mapping[str, Any]) -> str:
-    from recordmill.transforms.publishing.remarks import say_idle  # imports sources, which most commands do not need
-
-    idle = [key for key, count in numbers.get("acted", {}).items() if not count]
-    return ", ".join(say_idle(key, numbers["ledger"]["written"], numbers["unit"]) for key in idle)
 
 
 def _duplicates(numbers: Mapping[str, Any]) -> str:

@@ -40,7 +40,7 @@ from recordmill.transforms.planning.runs import (
 from recordmill.transforms.publishing import verdicts
 from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset, note_background
 from recordmill.transforms.publishing.duplicates import Copies, FindCopies, compare_splits, list_duplicates
-from recordmill.transforms.publishing.remarks import add_acted, find_remarks
+from recordmill.transforms.publishing.remarks import find_remarks, note_idle
 from recordmill.transforms.publishing.staged_dataset import (
     StagedDataset,
     build_marker,
@@ -140,7 +140,7 @@ def _carry_out(
     if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
         # If files were missing, another run may have moved them into place.
         outcome = _join_others(plan, settings, run) or outcome
-    outcome = add_acted(outcome, settings)
+    outcome = note_idle(outcome, settings)
     if plan.price and outcome.status in ("planned", "published"):
         return replace(outcome, numbers={**outcome.numbers, "price": {"predicted": to_json(plan.price)}})
     return outcome
@@ -203,7 +203,7 @@ def _preview(plan: Plan, settings: DatasetSettings) -> Outcome:
     numbers = preview_numbers(plan, settings)
     problem = verdicts.check_limits(ledger, [], settings, examples)
     if not problem and settings.boxes.invalid != "reject":
-        problem = verdicts.check_boxes(verdicts.predict_boxes(summary, label_map), settings, label_map)
+        problem = verdicts.check_boxes(verdicts.predict_boxes(summary, label_map), settings)
     if problem:
         return _end(plan, "planned", f"as it stands the run would fail: {problem}", TOO_MANY_REJECTED, numbers)
     if unknown := ledger.rejected.get("unknown_label"):
@@ -263,7 +263,7 @@ def _compare_with_limits(
     lost = verdicts.lost_classes(plan.summary, finished.rows.classes, plan.label_map)
     problem = (
         verdicts.check_limits(ledger, lost, settings, examples, verdicts.lost_splits(plan.summary, finished))
-        or verdicts.check_boxes(finished, settings, plan.label_map)
+        or verdicts.check_boxes(finished, settings)
         or verdicts.check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
     )
     if not problem:

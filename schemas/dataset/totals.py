@@ -185,9 +185,6 @@ class AnnotationTotals(Totals):
 LOSSLESS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff")
 """File extensions of formats that are nearly always lossless: sidecars do not say the format."""
 
-REJECTED_EXAMPLES = 5
-"""The number of rejected images to name for each reason."""
-
 
 @dataclass(slots=True)
 class Reencoded(Totals):
@@ -213,14 +210,12 @@ class ImageTotals:
         channels: the different numbers of channels, ascending.
         reencoded: images that were re-encoded.
         lossless: those of them in lossless formats, judging by their names.
-        rejected: the keys of the first rejected references of each reason.
     """
 
     sizes: tuple[tuple[int, ...], ...] = ()
     channels: tuple[int, ...] = ()
     reencoded: Reencoded = field(default_factory=Reencoded)
     lossless: Reencoded = field(default_factory=Reencoded)
-    rejected: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, parts: Iterable[Self]) -> Self:
@@ -230,16 +225,11 @@ class ImageTotals:
             total._add_sizes(part.sizes, part.channels)
             total.reencoded.merge(part.reencoded)
             total.lossless.merge(part.lossless)
-            for reason, keys in part.rejected.items():
-                total._add_rejected(reason, keys)
         return total
 
     def add(self, row: Row) -> None:
         """Adds the next row of a shard."""
-        if isinstance(row, RejectedRow):
-            if row.rejected is not None:
-                self._add_rejected(row.rejected, (row.key,))
-        elif row.height and row.width:
+        if isinstance(row, SidecarRow) and row.height and row.width:
             self._add_sizes(((row.width, row.height),), (row.channels or 0,))
             if "reencoded" in row.changes:
                 self.reencoded.add(row)
@@ -249,9 +239,6 @@ class ImageTotals:
     def _add_sizes(self, sizes: tuple[tuple[int, ...], ...], channels: tuple[int, ...]) -> None:
         self.sizes = tuple(dict.fromkeys((*self.sizes, *sizes)))[:2]
         self.channels = tuple(sorted({*self.channels, *channels}))
-
-    def _add_rejected(self, reason: str, keys: tuple[str, ...]) -> None:
-        self.rejected[reason] = (*self.rejected.get(reason, ()), *keys)[:REJECTED_EXAMPLES]
 
 
 Contents = bytes

@@ -144,10 +144,10 @@ def test_a_class_that_is_emptied_is_lost(exclude, photos):
     assert done.answer == (
         3,
         "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is 0; "
-        "name such files in ignore, relax exclude, or raise it",
+        "name such files in ignore, or raise it",
     )
     nothing = exclude(photos, [f"key:{each.parent.name}/{each.name}" for each in photos.rglob("*.jpg")])
-    assert nothing.answer == (3, "nothing is left: exclude leaves out 10 images (10 excluded): relax exclude")
+    assert nothing.answer == (3, "nothing is left: all 10 images were rejected or left out (10 excluded)")
 
 
 def test_a_run_that_was_cut_takes_up_what_was_left_out(exclude, photos):

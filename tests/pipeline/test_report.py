@@ -53,15 +53,14 @@ def test_what_is_worth_a_look_is_reported_everywhere(convert, class_folders, tmp
     root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 1})
     Image.open(root / "cat/00.jpg").save(root / "cat/exact.png")
     done = convert(root)
-    _, imbalance, lossy, size = done.marker["remarks"]
+    _, imbalance, lossy = done.marker["remarks"]
     assert imbalance.startswith("The largest class has 31 images, the smallest 1: ")
     assert lossy.startswith("1 image with a lossless extension, such as .png, became JPEG, which is lossy")
-    assert size == "All images have one size, 24 x 16 pixels."
     assert done.line["remarks"] == done.marker["remarks"]
     assert all(text in done.stderr for text in done.marker["remarks"])
     page, card = report_of(done), (done.output / "README.md").read_text(encoding="utf-8")
-    assert f'<a href="#sizes">{size}</a>' in page
-    assert f"- {size}\n" in card
+    assert f'<a href="#changes">{lossy}</a>' in page
+    assert f"- {lossy}\n" in card
     assert convert(root).line["remarks"] == done.marker["remarks"]  # of a dataset that is there already
 
 

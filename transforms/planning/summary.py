@@ -101,10 +101,6 @@ MESSAGES_KEPT = 20
 """The most warnings, and the most problems, that are kept."""
 
 
-MOST_NUMBERED = 100_000
-"""Boxes with higher class numbers are counted together; a broken file could contain millions."""
-
-
 @dataclass(slots=True)
 class SplitSummary(Totals):
     """The images of a split: their number by class, and their bytes, also by order hash."""
@@ -134,8 +130,7 @@ class Summary:
         labels: all labels, even of images that are left out: a trial run of a few images has the full run's ids.
         numbers: the numbers that sources announced for classes, by class.
         boxes: boxes of the images to convert, and of those that were rejected when listed.
-        box_labels: boxes of the images to convert by their label; numbers above `MOST_NUMBERED` are counted together.
-        first_boxes: for each of these labels the first box by key, as (key, place, words).
+        box_labels: boxes of the images to convert by their label.
         naming_files: files that name images, such as annotations and manifests.
         not_stored: values that have no place in a record, by kind.
         digest: the sum of `schemas.digests.digest_of` of everything listed and not ignored.
@@ -158,7 +153,6 @@ class Summary:
     numbers: dict[str, int] = field(default_factory=dict)
     boxes: int = 0
     box_labels: Counter[str | int] = field(default_factory=Counter)
-    first_boxes: dict[str | int, tuple[str, int, str]] = field(default_factory=dict)
     naming_files: int = 0
     not_stored: Counter[str] = field(default_factory=Counter)
     digest: int = 0
@@ -254,7 +248,9 @@ class Summary:
                 within = self.splits[split] = SplitSummary()
             within.classes[ref.label] += 1
             if ref.features:
-                self._count_boxes(ref)
+                listed, dropped = list_boxes(ref)
+                self.boxes += len(listed) + dropped
+                self.box_labels.update(listed)
             size = ref.expected_bytes
             within.bytes += size
             within.histogram.add(hashes.order, size)
@@ -264,18 +260,6 @@ class Summary:
             if not ref.split:
                 self._keep_nearest(hashes.split, splitter)
         return not left_out
-
-    def _count_boxes(self, ref: ImageRef) -> None:
-        listed, dropped = list_boxes(ref)
-        boxes = len(listed) + dropped
-        self.boxes += boxes
-        labels = [min(each, MOST_NUMBERED) if isinstance(each, int) else each for each in listed]
-        self.box_labels.update(labels)
-        for label in set(labels):
-            first = self.first_boxes.get(label)
-            if first is None or ref.key < first[0]:
-                place = labels.index(label) + 1
-                self.first_boxes[label] = (ref.key, place, f"box {place} of {boxes} of {ref.key} (class {label})")
 
     def _keep_nearest(self, number: int, splitter: ImageSplitter) -> None:
         most = len(splitter.middles) + 1
@@ -294,8 +278,7 @@ class Summary:
         self.newest = max(self.newest, other.newest)
         self.labels |= other.labels
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
-        for name in ("first_boxes", "rejected_examples"):
-            _keep_first(getattr(self, name), getattr(other, name))
+        _keep_first(self.rejected_examples, other.rejected_examples)
         for split_name, split in other.splits.items():
             self.splits.setdefault(split_name, SplitSummary()).merge(split)
         for split_name, near in other.nearest.items():

@@ -1,10 +1,10 @@
 """Worth a look: what to know about a dataset before training on it; found once for terminal, card and report.
 
-Also counts the images on which settings acted, for settings that leave a trace.
+Also notes settings that acted on no image.
 """
 
-import posixpath
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 from recordmill.schemas.dataset.marker import Marker, SameBytes
@@ -14,7 +14,6 @@ from recordmill.schemas.errors import Outcome
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.rejection import NOT_KEPT, OF_WHOLE_FILES
 from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.transforms.inputs.sources.class_folders import READERS
 
 LARGE_IMBALANCE = 10
 """The least ratio of the largest class to the smallest that is worth a look."""
@@ -31,9 +30,7 @@ def find_remarks(marker: Marker, images: ImageTotals, settings: DatasetSettings)
         *_find_boxes(marker),
         *_find_positions(marker),
         *_find_lossy(images, settings),
-        *_find_one_size(marker, images, settings),
-        *_find_rejected(marker, images),
-        *_find_annotations(images, settings),
+        *_find_rejected(marker),
     ]
 
 
@@ -114,34 +111,19 @@ def _growth(changed: Reencoded) -> str:
     return f" and {changed.after / changed.before:.1f} times as large"
 
 
-def _find_one_size(marker: Marker, images: ImageTotals, settings: DatasetSettings) -> Iterator[Remark]:
-    if marker.ledger.written > 1 and len(images.sizes) == 1 and settings.images.resize is None:
-        ((width, height),) = images.sizes
-        yield Remark(f"All images have one size, {width:,} x {height:,} pixels.", "sizes")
+def _find_rejected(marker: Marker) -> Iterator[Remark]:
+    rejected = marker.ledger.rejected
+    for reason in sorted(OF_WHOLE_FILES & rejected.keys()):
+        were = "was" if rejected[reason] == 1 else "were"
+        files = f"{format_count(rejected[reason], 'file')} {were} rejected ({reason})"
+        yield Remark(f"{files}: all {marker.unit}s in such files are missing.", "rejected")
+    if count := sum(rejected.values()):
+        thing = format_count(count, "row" if marker.unit == "row" else "file")
+        yield Remark(f"{thing} {'was' if count == 1 else 'were'} rejected.", "rejected")
 
 
-def _find_rejected(marker: Marker, images: ImageTotals) -> Iterator[Remark]:
-    for reason in sorted(OF_WHOLE_FILES & images.rejected.keys()):
-        count, name = marker.ledger.rejected[reason], images.rejected[reason][0]
-        files, them = (f"{name} was", "it") if count == 1 else (f"{count:,} files, such as {name}, were", "them")
-        yield Remark(f"{files} rejected ({reason}): the {marker.unit}s in {them} are missing.", "rejected")
-    if rejected := sum(marker.ledger.rejected.values()):
-        verb = "was" if rejected == 1 else "were"
-        thing = "row" if marker.unit == "row" else "file"
-        yield Remark(f"{format_count(rejected, thing)} {verb} rejected.", "rejected")
-
-
-def _find_annotations(images: ImageTotals, settings: DatasetSettings) -> Iterator[Remark]:
-    """Remarks on rejected files that may contain annotations, which a source of folders does not read."""
-    keys = [key for kept in images.rejected.values() for key in kept]
-    such = {posixpath.splitext(key)[1].lower(): key for key in reversed(keys)}
-    for ending in sorted(such.keys() & READERS.keys()) if settings.source.labels_from_folders else ():
-        flag = f"--config {READERS[ending]}"
-        yield Remark(f"{such[ending]} was rejected: if such files hold annotations, {flag} reads them.", "rejected")
-
-
-def add_acted(outcome: Outcome, settings: DatasetSettings) -> Outcome:
-    """Adds `acted` to the numbers of a finished dataset's outcome, and a note on each setting that acted on no image.
+def note_idle(outcome: Outcome, settings: DatasetSettings) -> Outcome:
+    """Adds a note to a finished dataset's outcome on each setting that differs from its default and acted on no image.
 
     Args:
         outcome: how the run ended.
@@ -149,40 +131,23 @@ def add_acted(outcome: Outcome, settings: DatasetSettings) -> Outcome:
     """
     if outcome.status not in ("published", "kept"):
         return outcome
-    numbers, written = outcome.numbers, outcome.numbers["ledger"]["written"]
-    acted = count_acted(settings, numbers["changes"], numbers["ledger"]["left_out"])
-    notes = tuple(say_idle(key, written, settings.unit) for key, count in acted.items() if not count)
-    return replace(outcome, numbers={**numbers, "acted": acted}, notes=(*outcome.notes, *notes)) if acted else outcome
-
-
-def say_idle(key: str, images: int, unit: str) -> str:
-    """The note that a setting acted on no image."""
-    return f"{key} acted on 0 of {format_count(images, unit)}"
-
-
-def count_acted(settings: DatasetSettings, changes: Mapping[str, int], left_out: Mapping[str, int]) -> dict[str, int]:
-    """Counts the images on which each setting acted, for settings that leave a trace and differ from their default.
-
-    Args:
-        settings: what the dataset is.
-        changes: images by what was changed, as in the marker.
-        left_out: images by the reason for leaving them out.
-    """
-    resize, acted = settings.images.resize, dict[str, int]()
-    if settings.holds_images:
-        reencoded, resized = changes.get("reencoded", 0), changes.get("resized", 0)
-        padded = resized if resize is not None and resize.pads else 0
-        acted = {
-            "images.quality": reencoded,
-            "images.subsampling": reencoded,
-            "images.grayscale": changes.get("grayscale_expanded", 0),
-            "images.background": max(changes.get("flattened", 0), padded),
-            "images.resize": resized,
-            "images.function": changes.get("prepared", 0),
-            "keep": sum(left_out.get(reason, 0) for reason in NOT_KEPT),
-            "images.metadata": reencoded + changes.get("metadata_stripped", 0),
-        }
-    acted |= {key: left_out.get(key, 0) for key in ("limit", "limit_per_class")}
+    ledger, resize = outcome.numbers["ledger"], settings.images.resize
+    changes, left_out = Counter(outcome.numbers["changes"]), Counter(ledger["left_out"])
+    padded = changes["resized"] if resize is not None and resize.pads else 0
+    acted = {
+        "images.quality": changes["reencoded"],
+        "images.subsampling": changes["reencoded"],
+        "images.grayscale": changes["grayscale_expanded"],
+        "images.background": changes["flattened"] + padded,
+        "images.resize": changes["resized"],
+        "images.function": changes["prepared"],
+        "images.metadata": changes["reencoded"] + changes["metadata_stripped"],
+        "keep": sum(left_out[reason] for reason in NOT_KEPT),
+        "limit": left_out["limit"],
+        "limit_per_class": left_out["limit_per_class"],
+    }
     if settings.duplicates == "drop":
-        acted["duplicates"] = left_out.get("duplicate", 0)
-    return {key: count for key, count in acted.items() if settings.differs(key)}
+        acted["duplicates"] = left_out["duplicate"]
+    images = format_count(ledger["written"], settings.unit)
+    idle = [key for key, count in acted.items() if not count and settings.differs(key)]
+    return replace(outcome, notes=(*outcome.notes, *(f"{key} acted on 0 of {images}" for key in idle)))

@@ -4,19 +4,15 @@ The ledger accounts for everything listed: it is written, rejected, ignored or l
 annotations: dropped boxes, images without boxes, labels.
 """
 
-import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 from typing import Any
 
-import orjson
-
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger, Marker
 from recordmill.schemas.dataset.totals import (
     AnnotationTotals,
-    BoxExample,
     FinishedShards,
     ImagesWithoutBoxes,
     RowTotals,
@@ -28,7 +24,7 @@ from recordmill.schemas.formatting import format_count, most_frequent, show_name
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import OF_WHOLE_FILES, WHILE_CONVERTED
 from recordmill.schemas.settings.dataset import Contract, DatasetSettings, ExampleLayout, ImageLimits, LossLimits
-from recordmill.transforms.planning.summary import MOST_NUMBERED, Summary
+from recordmill.transforms.planning.summary import Summary
 
 _REMEDIES = {
     "format_not_allowed": "convert such files first",
@@ -140,48 +136,46 @@ def check_limits(
     """
     limits, unit, source = settings.max_rejected, settings.unit, settings.source
     rejected, ordered = sum(ledger.rejected.values()), most_frequent(ledger.rejected)
-    reasons = ", ".join(f"{ledger.rejected[reason]} {reason}" for reason in ordered)
-    first = ordered[0] if ordered else ""
-    if first and OF_WHOLE_FILES.issuperset(ordered):
+    if ordered and OF_WHOLE_FILES.issuperset(ordered):
         unit = "file"
+    first = ordered[0] if ordered else ""
     example, remedy = examples.get(first), {**_REMEDIES, **source.remedies}.get(first, "")
-    such_as = f", {'such as ' if rejected > 1 else ''}{example}" if example else ""
     kept_out = {reason: count for reason, count in ledger.left_out.items() if reason in WHILE_CONVERTED}
-    setting = "exclude" if kept_out.keys() == {"excluded"} else "keep"
-    if ledger.written == 0 and kept_out:
-        reasons = ", ".join(f"{kept_out[reason]} {reason}" for reason in most_frequent(kept_out))
-        others = f", and {rejected} were rejected" if rejected else ""
-        what = f"{setting} leaves out {sum(kept_out.values()):,} {unit}s ({reasons}){others}"
-        return f"nothing is left: {what}: relax {setting}"
+    gone = {**ledger.rejected, **kept_out}
+    count, fate = sum(gone.values()), "rejected or left out" if kept_out else "rejected"
+    reasons = ", ".join(f"{gone[reason]} {reason}" for reason in most_frequent(gone))
+    such_as = f", {'such as ' if rejected > 1 else ''}{example}" if example else ""
     if ledger.written == 0:
-        all_of_them = f"all {rejected:,} {unit}s were" if rejected != 1 else f"the only {unit} was"
-        return f"nothing is left: {all_of_them} rejected ({reasons}){such_as}" + (f": {remedy}" if remedy else "")
+        all_of_them = f"all {count:,} {unit}s were" if count != 1 else f"the only {unit} was"
+        return f"nothing is left: {all_of_them} {fate} ({reasons}){such_as}" + (f": {remedy}" if remedy else "")
     ignore = "" if source.files else "name such files in ignore"  # otherwise each file is one image
-    if limits.are_exceeded(rejected, ledger.written):
-        of = f"{rejected:,} of {rejected + ledger.written:,} {unit}s {'was' if rejected == 1 else 'were'} rejected"
-        over = f"max_rejected.count ({limits.count}) and max_rejected.share ({limits.share:.2%})"
-        advice = _join_advice(remedy, ignore, "raise one of the limits")
-        return f"{of} ({reasons}){such_as}, which is over {over}; {advice}"
+    reasons = ", ".join(f"{ledger.rejected[reason]} {reason}" for reason in ordered)
+    why = f"rejected ({reasons}){such_as}"
+    if problem := _check_loss(f"{unit}s", "max_rejected", limits, rejected, ledger.written, why, remedy, ignore):
+        return problem
     for kind, names in (("class", lost), ("split", emptied if kept_out else ())):
-        if len(names) <= limits.lost_classes:
-            continue
-        fate = "rejected or left out" if kept_out else "rejected"
-        what = f"all {unit}s of {format_count(len(names), kind)} were {fate} ({show_names(names)})"
-        advice = _join_advice(ignore, f"relax {setting}" if kept_out else "", "raise it")
-        return f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; {advice}"
+        if len(names) > limits.lost_classes:
+            what = f"all {unit}s of {format_count(len(names), kind)} were {fate} ({show_names(names)})"
+            return f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; {_join_advice(ignore, 'raise it')}"
     return ""
 
 
+def _check_loss(what: str, setting: str, limits: LossLimits, lost: int, kept: int, why: str, *remedies: str) -> str:
+    """Why the loss of `lost` things exceeds the limits; the empty string if it does not."""
+    if not limits.are_exceeded(lost, kept):
+        return ""
+    were = "was" if lost == 1 else "were"
+    over = f"{setting}.count ({limits.count}) and {setting}.share ({limits.share:.2%})"
+    advice = _join_advice(*remedies, "raise one of the limits")
+    return f"{lost:,} of {lost + kept:,} {what} {were} {why}, which is over {over}; {advice}"
+
+
 def _join_advice(*advice: str) -> str:
-    *first, last = filter(None, advice)
-    return ", ".join(first) + (", or " if len(first) > 1 else " or " if first else "") + last
+    return ", or ".join(filter(None, advice))
 
 
 MOST_CLASSES = 100
 """The most classes that the marker lists under one reason; `more` counts the boxes of all others."""
-
-MOST_TO_KEEP = 20
-"""The most classes in a flag to paste."""
 
 
 def describe_annotations(totals: AnnotationTotals, has_boxes: bool) -> dict[str, Any]:
@@ -212,53 +206,46 @@ def _cap_classes(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[s
 
 def predict_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:
     """Predicts a run's losses of boxes, as far as possible: it will drop those of unknown classes."""
-    written, dropped, faulty = Counter[str](), Counter[str](), Counter[str]()
-    examples = []
+    written, faulty = Counter[str](), Counter[str]()
     for label, count in summary.box_labels.items():
         name = label_map.name_for(label)
         if name is not None:
             written[name] += count
-        elif label != MOST_NUMBERED:
-            dropped[label_map.shown(label)] += count
-            if not label_map.leaves_out(label):
-                faulty[label_map.shown(label)] += count
-                examples.append(summary.first_boxes[label])
-    totals = AnnotationTotals(
-        dropped={"unknown_class": dropped} if dropped else {},
-        faulty={"unknown_class": faulty} if faulty else {},
-        examples={"unknown_class": BoxExample(*min(examples))} if examples else {},
+        elif not label_map.leaves_out(label):
+            faulty[label_map.shown(label)] += count
+    lost = {"unknown_class": faulty} if faulty else {}
+    return FinishedShards(
+        splits={"": RowTotals(instances=written)}, annotations=AnnotationTotals(dropped=lost, faulty=lost)
     )
-    return FinishedShards(splits={"": RowTotals(instances=written)}, annotations=totals)
 
 
-def check_boxes(finished: FinishedShards, settings: DatasetSettings, label_map: LabelMap) -> str:
+def check_boxes(finished: FinishedShards, settings: DatasetSettings) -> str:
     """Why too many boxes were lost; the empty string if they were not.
 
-    Losing all boxes, or all boxes of a class, fails whatever the limits. A convention without boxes loses none.
+    Losing all boxes of a class fails whatever the limits. A convention without boxes loses none.
 
     Args:
         finished: the sum of all shards' reports.
         settings: what the dataset is.
-        label_map: class ids.
     """
     totals, written = finished.annotations, finished.rows.instances
     faulty, dropped = (sum(map(Counter, each.values()), Counter()) for each in (totals.faulty, totals.dropped))
-    lost, kept = faulty.total(), written.total()
-    if not lost or not _stores(BOX_FIELDS, settings):
+    if not faulty or not _stores(BOX_FIELDS, settings):
         return ""
     first = max(totals.faulty, key=lambda reason: (sum(totals.faulty[reason].values()), reason))
-    why = f"({show_dropped(totals.faulty, counted=True)}), such as {totals.examples[first].text}"
-    unnamed = [name for name in totals.faulty.get("unknown_class", ()) if name.isdecimal()]
-    add = f"name such classes in {settings.source.classes_from}" if unnamed else "correct such boxes"
-    keep = _keep_others([name for name in label_map.ids if written.get(name)], settings)
-    if not kept and lost == dropped.total():
-        all_of_them = f"all {lost:,} were" if lost > 1 else "the only one was"
-        return f"no box is left: {all_of_them} dropped {why}: {add}"
-    classes = [name for name in faulty if not written.get(name) and faulty[name] == dropped[name]]
-    if classes:
-        of = f"all boxes of {format_count(len(classes), 'class')} ({show_names(sorted(classes))})"
-        return f"{of} were dropped {why}, which no limit allows: {add}{keep}"
-    return _check_loss("boxes", settings.max_rejected.boxes, lost, kept, f"dropped {why}", "correct such boxes")
+    such_as = f", such as {totals.examples[first].text}" if first in totals.examples else ""
+    why = f"dropped ({show_dropped(totals.faulty, counted=True)}){such_as}"
+    lost = sorted(name for name in faulty if not written.get(name) and faulty[name] == dropped[name])
+    if lost:
+        unnamed = any(name.isdecimal() for name in totals.faulty.get("unknown_class", ()))
+        remedy = f"name such classes in {settings.source.classes_from}" if unnamed else "correct such boxes"
+        of = f"all boxes of {format_count(len(lost), 'class')} ({show_names(lost)})"
+        advice = _join_advice(remedy, "list the classes to keep in labels.classes")
+        return f"{of} were {why}, which no limit allows: {advice}"
+    limits = settings.max_rejected.boxes
+    return _check_loss(
+        "boxes", "max_rejected.boxes", limits, faulty.total(), written.total(), why, "correct such boxes"
+    )
 
 
 def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: str = "") -> str:
@@ -275,27 +262,11 @@ def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: s
     why = f"without an id (unknown_label){f', such as {example}' if example else ''}"
     integers = settings.labels.ids != "names"
     remedy = "set labels.ids=names" if integers else "add such labels to the source's names of classes"
-    return _check_loss("labels", settings.max_rejected.labels, lost, kept, why, remedy)
+    return _check_loss("labels", "max_rejected.labels", settings.max_rejected.labels, lost, kept, why, remedy)
 
 
 def _stores(fields: Set[str], settings: DatasetSettings) -> bool:
     return not fields.isdisjoint(ExampleLayout(settings).fields)
-
-
-def _check_loss(what: str, limits: LossLimits, lost: int, kept: int, why: str, remedy: str) -> str:
-    if not limits.are_exceeded(lost, kept):
-        return ""
-    over = f"max_rejected.{what}.count ({limits.count}) and max_rejected.{what}.share ({limits.share:.2%})"
-    return f"{lost:,} of {lost + kept:,} {what} were {why}, which is over {over}; {remedy}, or raise one of the limits"
-
-
-def _keep_others(names: list[str], settings: DatasetSettings) -> str:
-    """Advises flags that leave out all classes except for `names`."""
-    if not 0 < len(names) <= MOST_TO_KEEP:
-        return ", or list the classes to keep in labels.classes"
-    values = [f"labels.classes={orjson.dumps(names).decode()}"]
-    values += ["labels.ids=names"] if settings.labels.ids != "names" else []
-    return f", or leave them out by {' '.join(f'--set {shlex.quote(value)}' for value in values)}"
 
 
 MOST_BREACHES = 20

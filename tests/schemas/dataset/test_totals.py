@@ -120,7 +120,6 @@ def test_what_is_worth_knowing_of_images_is_summed_in_the_shards_order():
     whole = ImageTotals.of(map(images_of, shards))
     assert whole == images_of([row for rows in shards for row in rows])
     assert (whole.sizes, whole.channels) == (((8, 6), (1, 1)), (1, 3))
-    assert whole.rejected == {"empty": ("x", "z"), "truncated": ("y",)}
     assert ImageTotals.of([]) == ImageTotals()
     assert from_json(ImageTotals, to_json(whole)) == whole
 
@@ -136,12 +135,6 @@ def test_images_that_lost_exactness_are_counted_by_their_names():
     found = images_of(rows)
     assert found.lossless == Reencoded(images=4, before=400, after=36)
     assert found.reencoded == Reencoded(images=6, before=600, after=54)
-
-
-def test_some_rejected_keys_are_kept():
-    assert images_of([rejected(f"x{number}") for number in range(90)]).rejected == {
-        "empty": ("x0", "x1", "x2", "x3", "x4")
-    }
 
 
 def test_rows_without_pictures_have_no_sizes():

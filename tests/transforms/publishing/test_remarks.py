@@ -5,10 +5,8 @@ from make_settings import make_settings
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.dataset.totals import ImageTotals, Reencoded
 from recordmill.schemas.errors import Outcome
-from recordmill.schemas.settings.images import ImageSettings, Resize
-from recordmill.transforms.inputs.sources.class_folders import ClassFolders
-from recordmill.transforms.inputs.sources.yolo import Yolo
-from recordmill.transforms.publishing.remarks import Remark, add_acted, count_acted, find_remarks
+from recordmill.schemas.settings.images import ImageSettings
+from recordmill.transforms.publishing.remarks import Remark, find_remarks, note_idle
 
 SAME = {"groups": 1, "images": 2, "across_splits": 1, "conflicting": 1}
 
@@ -124,42 +122,23 @@ def test_other_images_that_grew_are_reported():
     assert texts(marker(), ImageTotals(reencoded=Reencoded(7, 300, 400))) == []
 
 
-def test_one_size_is_reported_unless_it_was_asked_for():
-    statistics = ImageTotals(sizes=((28, 1_028),))
-    assert texts(marker(), statistics) == ["All images have one size, 28 x 1,028 pixels."]
-    assert texts(marker(), statistics, resize=Resize(exact=(28, 1_028))) == []
-
-
-@pytest.mark.parametrize(
-    ("source", "remarks"),
-    [
-        (
-            ClassFolders(),
-            [
-                "a/b/labels/1.txt was rejected: if such files hold annotations, --config configs/yolo.yaml reads them.",
-                "a/b/2.XML was rejected: if such files hold annotations, --config configs/voc.yaml reads them.",
-            ],
-        ),
-        (Yolo(), []),
-    ],
-)
-def test_annotations_that_folders_do_not_have_are_reported(source, remarks):
-    rejected = {"empty": ["a/b/labels/1.txt"], "unknown_format": ["a/b/2.XML", "a/3.jpg"]}
-    found = find_remarks(marker(), ImageTotals(rejected=rejected), make_settings(source=source))
-    assert [remark.text for remark in found] == remarks
-
-
-def test_rejected_files_of_many_images_are_named():
+def test_rejected_files_of_many_images_are_counted():
     ledger = {"listed": 9, "written": 5, "rejected": {"bad_archive": 2, "bad_array": 1, "empty": 1}, "ignored": {}}
-    rejected = {"empty": ["a.jpg"], "bad_array": ["x.npy"], "bad_archive": ["a.tar", "b.tar"]}
-    assert texts(marker(ledger={**ledger, "left_out": {}}), ImageTotals(rejected=rejected)) == [
-        "2 files, such as a.tar, were rejected (bad_archive): the images in them are missing.",
-        "x.npy was rejected (bad_array): the images in it are missing.",
+    assert texts(marker(ledger={**ledger, "left_out": {}})) == [
+        "2 files were rejected (bad_archive): all images in such files are missing.",
+        "1 file was rejected (bad_array): all images in such files are missing.",
         "4 files were rejected.",
     ]
 
 
-def test_on_how_many_images_settings_acted():
+@pytest.mark.parametrize(
+    ("changes", "left_out", "idle"),
+    [
+        ({"reencoded": 3, "resized": 2}, {"duplicate": 4}, ["limit"]),
+        ({}, {"limit": 5}, ["images.quality", "images.background", "images.resize", "duplicates"]),
+    ],
+)
+def test_a_finished_dataset_says_what_acted_on_nothing(changes, left_out, idle):
     settings = load_settings(
         None,
         [
@@ -168,23 +147,9 @@ def test_on_how_many_images_settings_acted():
             "duplicates=drop",
         ],
     ).settings
-    assert count_acted(settings, {"reencoded": 3, "resized": 2}, {"duplicate": 4}) == {
-        "images.quality": 3,
-        "images.background": 2,
-        "images.resize": 2,
-        "limit": 0,
-        "duplicates": 4,
-    }
-    assert count_acted(make_settings(), {}, {}) == {}
-
-
-def test_a_finished_dataset_says_what_acted_on_nothing():
-    settings = load_settings(None, ["images={quality: 50, reencode: when_needed}", "limit=9"]).settings
-    numbers = {"unit": "image", "ledger": {"written": 301, "left_out": {"limit": 5}}, "changes": {}}
-    noted = add_acted(Outcome("kept", "", 0, numbers=numbers, notes=("a",)), settings)
-    assert noted.notes == ("a", "images.quality acted on 0 of 301 images")
-    assert noted.numbers == {**numbers, "acted": {"images.quality": 0, "limit": 5}}
+    numbers = {"ledger": {"written": 301, "left_out": left_out}, "changes": changes}
+    noted = note_idle(Outcome("kept", "", 0, numbers=numbers, notes=("a",)), settings)
+    assert noted.notes == ("a", *(f"{key} acted on 0 of 301 images" for key in idle))
+    assert note_idle(Outcome("published", "", 0, numbers=numbers), make_settings()).notes == ()
     failed = Outcome("failed", "", 1)
-    assert add_acted(failed, settings) is failed
-    plain = Outcome("published", "", 0, numbers=numbers)
-    assert add_acted(plain, make_settings()) is plain
+    assert note_idle(failed, settings) is failed

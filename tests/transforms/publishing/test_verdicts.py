@@ -156,7 +156,7 @@ def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType(
             [],
             "11 of 21 images were rejected (11 bad), which is over "
             "max_rejected.count (10) and max_rejected.share (50.00%); "
-            "name such files in ignore or raise one of the limits",
+            "name such files in ignore, or raise one of the limits",
         ),
         (ledger(1, bad=10), [], ""),
         (ledger(11, bad=11), [], ""),
@@ -165,7 +165,7 @@ def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType(
             [],
             "1,100 of 2,100 images were rejected (700 truncated, 400 empty), which is over "
             "max_rejected.count (10) and max_rejected.share (50.00%); "
-            "name such files in ignore or raise one of the limits",
+            "name such files in ignore, or raise one of the limits",
         ),
         (ledger(0, bad=3), ["a"], "nothing is left: all 3 images were rejected (3 bad)"),
         (
@@ -179,13 +179,13 @@ def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType(
             ledger(5),
             ["a", "b"],
             "all images of 2 classes were rejected (a, b), and max_rejected.lost_classes is 1; "
-            "name such files in ignore or raise it",
+            "name such files in ignore, or raise it",
         ),
         (
             ledger(5),
             list("abcdef"),
             "all images of 6 classes were rejected (a, b, c, d, e, ...), and max_rejected.lost_classes is 1; "
-            "name such files in ignore or raise it",
+            "name such files in ignore, or raise it",
         ),
     ],
 )
@@ -203,7 +203,7 @@ ADD = "add such labels to labels.classes, or let labels.catch_all take them"
 def test_the_remedy_for_the_most_frequent_reason_is_given(reason, remedy):
     problem = check_limits(ledger(1, bad=2, **{reason: 9}), [], settings(), {})
     assert problem.endswith(
-        f"max_rejected.count (10) and max_rejected.share (50.00%); {remedy}, name such files in ignore, "
+        f"max_rejected.count (10) and max_rejected.share (50.00%); {remedy}, or name such files in ignore, "
         "or raise one of the limits"
     )
     problem = check_limits(ledger(0, bad=2, **{reason: 9}), [], settings(), {})
@@ -248,7 +248,7 @@ EXAMPLES = {
             ledger(1, bad=11),
             "11 of 12 images were rejected (11 bad), such as a/1.jpg (it is bad), which is over "
             "max_rejected.count (10) and max_rejected.share (50.00%); "
-            "name such files in ignore or raise one of the limits",
+            "name such files in ignore, or raise one of the limits",
         ),
     ],
 )

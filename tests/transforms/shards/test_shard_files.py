@@ -89,7 +89,7 @@ def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
             changes=Counter(rotated=1),
         ),
         annotations=AnnotationTotals(),
-        images=ImageTotals(rejected={"truncated": ("b", "d"), "empty": ("e",)}),
+        images=ImageTotals(),
     )
 
 

@@ -45,9 +45,6 @@ _UNLABELLED = "add --set source.class_from=none to convert all images without la
 
 _CONVERT_FIRST = "export them as COCO, VOC, YOLO, or a CSV with a row for each image or box"
 
-READERS = {".json": "configs/labelme.yaml", ".txt": "configs/yolo.yaml", ".xml": "configs/voc.yaml"}
-"""The configurations that read annotations next to images, by the annotations' extension."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassFolders(Source):

@@ -6,20 +6,17 @@ entries, and count the rest. Charts are plain numbers that the template draws as
 stretched to fit, with labels in HTML around them, which keep their size.
 """
 
-import math
 import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import nlargest
-from itertools import accumulate, groupby
+from itertools import groupby, islice
 from operator import itemgetter
-from statistics import median
 from typing import Any
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from recordmill import storage
 from recordmill.imaging.pixels import CHANGES
@@ -28,14 +25,11 @@ from recordmill.reading.report.image_statistics import (
     AREA_BINS,
     ASPECT_BINS,
     BINS_PER_DOUBLING,
-    MOST_TEXTS,
-    MOST_WITH_BOXES,
-    SIDE_OF_MANY_WITH_BOXES,
+    SIDE,
     SIDE_WITH_BOXES,
-    Column,
+    Counts,
     ImageStatistics,
     StoredValues,
-    Wanted,
     choose_samples,
     gather_statistics,
     gather_values,
@@ -44,7 +38,7 @@ from recordmill.reading.report.image_statistics import (
 from recordmill.schemas.dataset.file_names import CONFIGURATION, DUPLICATES, REJECTED, REPORT, REPORT_DATA
 from recordmill.schemas.dataset.json_values import from_json
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup, RejectedFile, Remark, ReportData
+from recordmill.schemas.dataset.side_files import DuplicateGroup, RejectedFile, Remark, ReportData
 from recordmill.schemas.dataset.totals import NOT_DROPPED
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import BOX_FIELDS
@@ -52,142 +46,53 @@ from recordmill.schemas.formatting import format_size, load_template, most_frequ
 from recordmill.schemas.rejection import REASONS, explain_reason
 from recordmill.storage.dataset_files import holds_report
 
-FLOW_HEIGHT = 150.0
-"""Height of a flow's whole stream, in pixels."""
+MOST_LABELS = 4
+"""The most labels below a histogram."""
 
-ROW_HEIGHT = 46.0
-"""Minimum height of a flow's row, in pixels: two lines of text."""
-
-THINNEST = 2.0
-"""Minimum thickness of a branch, in pixels: one image in a million stays visible."""
-
-MOST_TICKS = 5
-
-LONGEST_SCALE = 40
-"""The most characters on the scale of single numbers."""
-
-Counts = NDArray[np.int64]
-
-Label = Callable[[int], str]
-"""Gives the text for the lower end of a bin."""
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """One branch of a flow, in pixels.
-
-    Attributes:
-        start: where it leaves the stream.
-        end: where it arrives, in the middle of its row.
-        thickness: its share of the stream.
-        row: the height of its row.
-    """
-
-    start: float
-    end: float
-    thickness: float
-    row: float
-
-
-def draw_flow(counts: Sequence[int]) -> list[Branch]:
-    """Divides a stream into branches for these counts, from top to bottom, each as thick as its share."""
-    total = max(sum(counts), 1)
-    thick = [max(THINNEST, FLOW_HEIGHT * count / total) for count in counts]
-    rows = [max(ROW_HEIGHT, each + 8) for each in thick]
-    starts = accumulate(thick, initial=(sum(rows) - sum(thick)) / 2)
-    tops = accumulate(rows, initial=0.0)
-    return [
-        Branch(start, top + (row - each) / 2, each, row)
-        for start, top, each, row in zip(starts, tops, thick, rows, strict=False)
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A mark on a scale: its place, from 0 at the left or the top to 100, and its text."""
-
-    at: float
-    text: str
+MOST_COLUMNS = 24
+"""The most columns of a histogram of numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """The counts of columns of equal width, and the vertical and horizontal scales."""
+    """The counts of columns of equal width, and labels: places, from 0 at the left to 100, with their texts."""
 
     counts: list[int]
-    up: list[Tick]
-    along: list[Tick]
+    labels: list[tuple[float, str]]
 
 
-def draw_histogram(counts: Counts, label: Label, least: int = 6, centred: bool = False) -> Histogram:
-    """The columns of a histogram, from the first bin that is not empty to the last, at least `least` of them.
+def draw_histogram(counts: Counts, label: Callable[[int], str]) -> Histogram:
+    """The columns from the first bin that is not empty to the last; `label` gives the text below a bin."""
+    filled = np.flatnonzero(counts)
+    first, end = int(filled[0]), int(filled[-1]) + 1
+    shown = range(first, end, -(-(end - first) // MOST_LABELS))
+    labels = [(round(100 * (at - first + 0.5) / (end - first), 3), label(at)) for at in shown]
+    return Histogram(counts[first:end].tolist(), labels)
+
+
+def draw_sizes(counts: Counts, show: Callable[[float], str]) -> Histogram:
+    """A histogram of values that were counted by doublings; `show` gives the text for the lower end of a bin."""
+    return draw_histogram(counts, lambda at: show(2 ** (at / BINS_PER_DOUBLING)))
+
+
+def draw_numbers(numbers: Sequence[float], counts: Sequence[int] | None = None) -> Histogram | None:
+    """A histogram of finite numbers: a column for each integer if they are few, otherwise for equal ranges.
 
     Args:
-        counts: by bin.
-        label: the labels of the scale below.
-        least: minimum number of columns.
-        centred: whether a bin is a single number, shown below the middle of its column, instead of a range.
+        numbers: the numbers.
+        counts: how often each occurs; None if all occur once.
+
+    Returns:
+        None without two different numbers.
     """
-    first, last = _widen(np.flatnonzero(counts), len(counts), least)
-    along = mark_numbers(first, last, label) if centred else mark_edges(first, last, label)
-    return Histogram(counts[first : last + 1].tolist(), mark_counts(int(counts.max())), along)
-
-
-def mark_counts(highest: int) -> list[Tick]:
-    """A scale from 0 to the highest column, at round numbers."""
-    step = 10 ** math.floor(math.log10(max(highest, 1)))
-    step = max(next(step * part // 10 for part in (2, 5, 10, 20) if highest * 10 <= 5 * step * part), 1)
-    return [Tick(round(100 - 100 * number / highest, 3), f"{number:,}") for number in range(0, highest + 1, step)]
-
-
-def mark_edges(first: int, last: int, label: Label) -> list[Tick]:
-    """A scale along bins that are ranges, from the lower end of the first to the upper end of the last."""
-    bins = last - first + 1
-    step = math.ceil(bins / (MOST_TICKS - 1))
-    edges = [*range(0, bins, step), bins]
-    if bins - edges[-2] < 0.75 * step and len(edges) > 2:
-        del edges[-2]
-    return [Tick(round(100 * at / bins, 3), label(first + at)) for at in edges]
-
-
-def mark_numbers(first: int, last: int, label: Label) -> list[Tick]:
-    """A scale along bins that are single numbers."""
-    bins = last - first + 1
-    longest = max(len(label(first + at)) for at in range(bins))
-    step = math.ceil(bins / max(LONGEST_SCALE // (longest + 1), 1))
-    return [Tick(round(100 * (at + 0.5) / bins, 3), label(first + at)) for at in range(0, bins, step)]
-
-
-@dataclass(frozen=True, slots=True)
-class HeatMap:
-    """Counts by row (from the top) and column, the highest count, and the vertical and horizontal scales."""
-
-    rows: list[list[int]]
-    highest: int
-    up: list[Tick]
-    along: list[Tick]
-
-    def shade(self, count: int) -> float:
-        """How dark a cell is, from 0.2 to 1, on a logarithmic scale."""
-        return round(0.2 + 0.8 * math.log1p(count) / math.log1p(self.highest), 2)
-
-
-def draw_heat_map(counts: Counts, label: Label, least: int = 6) -> HeatMap:
-    """The part of counts by (column, row) that is not empty; rows count from the bottom."""
-    across, upwards = np.nonzero(counts)
-    left, right = _widen(across, counts.shape[0], least)
-    bottom, top = _widen(upwards, counts.shape[1], least)
-    shown = counts[left : right + 1, bottom : top + 1].T[::-1]
-    up = [Tick(round(100 - tick.at, 3), tick.text) for tick in mark_edges(bottom, top, label)]
-    return HeatMap(shown.tolist(), int(counts.max()), up, mark_edges(left, right, label))
-
-
-def _widen(filled: NDArray[np.int64], bins: int, least: int) -> tuple[int, int]:
-    """The first and last of at least `least` bins, with the filled ones in the middle."""
-    first, last = int(filled.min()), int(filled.max())
-    missing = max(least - (last - first + 1), 0)
-    first = max(first - missing // 2, 0)
-    return first, min(max(last, first + min(least, bins) - 1), bins - 1)
+    if not numbers or min(numbers) == max(numbers):
+        return None
+    halves = np.array(numbers, np.float64) / 2  # the largest floats do not overflow
+    least, most = halves.min(), halves.max()
+    are_few = most - least < MOST_COLUMNS / 2 and all(number == int(number) for number in numbers)
+    columns, end = (round(2 * (most - least)) + 1, most + 0.5) if are_few else (MOST_COLUMNS, most)
+    found, edges = np.histogram(halves, columns, (least, end), weights=counts)
+    return draw_histogram(found.astype(np.int64), lambda at: f"{2 * edges[at]:,.6g}")
 
 
 MOST_GROUPS = 6
@@ -211,7 +116,7 @@ class Contents:
         data: what the run kept for the report.
         statistics: totals of the sidecars.
         stored: values from the records.
-        groups: some groups of duplicates, then some pairs that look alike, each with the images that are shown.
+        groups: some groups of duplicates, then some pairs that look alike.
         rejected: the first rejected files by reason.
     """
 
@@ -221,7 +126,7 @@ class Contents:
     data: ReportData = field(default_factory=ReportData)
     statistics: ImageStatistics = field(default_factory=ImageStatistics)
     stored: StoredValues = field(default_factory=StoredValues)
-    groups: Sequence[tuple[DuplicateGroup, Sequence[Duplicate]]] = ()
+    groups: Sequence[DuplicateGroup] = ()
     rejected: Mapping[str, Sequence[RejectedFile]] = field(default_factory=dict)
 
     @property
@@ -231,6 +136,11 @@ class Contents:
         path = os.path.abspath(folder) if storage.is_local(folder) else folder
         return self.marker.name or posixpath.basename(path) or "Dataset"
 
+    @property
+    def has_boxes(self) -> bool:
+        """Whether Examples have features for boxes."""
+        return any(feature.field in BOX_FIELDS for feature in self.dataset.features)
+
 
 def read_contents(dataset: Dataset, marker: Marker) -> Contents:
     """Reads the contents of a dataset's report.
@@ -239,24 +149,18 @@ def read_contents(dataset: Dataset, marker: Marker) -> Contents:
         LoadError: a record is damaged.
         OSError: a file cannot be read.
     """
-    groups = [(group, _first_images(group)) for group in _worst_groups(dataset.folder)]
-    named = {(image.split, image.key) for _, images in groups for image in images}
-    wanted = choose_samples(+marker.class_counts, stores_boxes(dataset))
-    return Contents(
+    found = Contents(
         dataset=dataset,
         marker=marker,
         configuration=storage.read_range(storage.join(dataset.folder, CONFIGURATION)).decode(),
         data=_read_data(dataset.folder, marker),
-        statistics=gather_statistics(dataset.shards, wanted, named),
         stored=gather_values(dataset),
-        groups=groups,
+        groups=_worst_groups(dataset.folder),
         rejected=_first_rejected(dataset.folder),
     )
-
-
-def stores_boxes(dataset: Dataset) -> bool:
-    """Whether Examples have features for boxes."""
-    return any(feature.field in BOX_FIELDS for feature in dataset.features)
+    named = {(image.split, image.key) for group in found.groups for image in group.images[:MOST_OF_GROUP]}
+    wanted = choose_samples(+marker.class_counts, found.has_boxes)
+    return replace(found, statistics=gather_statistics(dataset.shards, wanted, named))
 
 
 def _read_data(folder: str, marker: Marker) -> ReportData:
@@ -278,13 +182,6 @@ def _worst_groups(folder: str) -> list[DuplicateGroup]:
     return [from_json(DuplicateGroup, line) for line in worst]
 
 
-def _first_images(group: DuplicateGroup) -> list[Duplicate]:
-    """The first images of a group, one of each split and class before any others."""
-    first = {(image.split, image.class_name): image for image in reversed(group.images)}
-    chosen = list(first.values())[::-1]
-    return [*chosen, *(image for image in group.images if image not in chosen)][:MOST_OF_GROUP]
-
-
 def _first_rejected(folder: str) -> dict[str, list[RejectedFile]]:
     """The first rejected files by reason."""
     found: dict[str, list[RejectedFile]] = {}
@@ -304,13 +201,7 @@ MOST_BARS = 40
 
 SMALLEST_BARS = 10
 
-MOST_BRANCHES = 8
-"""The most splits with a branch of their own in the ledger's picture."""
-
 MOST_SIZES_SHOWN = 6
-
-MOST_SINGLE_NUMBERS = 32
-"""Numbers of boxes that have a column each; beyond, each column spans twice as many as the one before."""
 
 
 def write_report(folder: str) -> str:
@@ -362,168 +253,90 @@ def show_percent(count: float, total: float) -> str:
     return ">99.9 %" if 99.9 < share < 100 else f"{share:.1f} %".replace(".0 ", " ")
 
 
-def show_value(value: float, digits: int = 6) -> str:
-    """A number for people: in full unless it is very large or very small."""
-    if isinstance(value, int):
-        return f"{value:,}"
-    magnitude = math.floor(math.log10(abs(value))) if value else 0
-    if not -4 <= magnitude < max(digits, 6):
-        return f"{value:.{digits}g}"
-    text = f"{value:,.{max(digits - 1 - magnitude, 0)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+def show_value(value: float) -> str:
+    """A number for people: integers in full, others with six digits."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
 def build_view(contents: Contents) -> dict[str, Any]:
     """All values that the template shows."""
     marker, statistics, stored = contents.marker, contents.statistics, contents.stored
+    boxes = statistics.boxes
     return {
-        "MOST_TEXTS": MOST_TEXTS,
         "NOT_DROPPED": NOT_DROPPED,
         "REASONS": REASONS,
         "CHANGES": CHANGES,
         "LONGEST_CONFIGURATION": LONGEST_CONFIGURATION,
+        "explain_reason": explain_reason,
         "contents": contents,
-        "branches": describe_branches(marker),
         "classes": describe_classes(marker),
         **_show_pictures(contents),
         "sizes": describe_sizes(statistics) if statistics.images else None,
-        "boxes": describe_boxes(statistics, stored),
-        "columns": [(column, _draw_column(column)) for column in stored.columns],
+        "boxes_of_images": draw_numbers([*boxes], [*boxes.values()]),
+        "areas": draw_histogram(stored.areas, _show_area) if stored.areas.any() else None,
+        "columns": [(column, draw_numbers(column.numbers)) for column in stored.columns],
     }
 
 
 def _show_pictures(contents: Contents) -> dict[str, Any]:
     """The contact sheet, by class, and the groups of duplicates, with a picture for each image that can be shown."""
-    statistics, with_boxes = contents.statistics, stores_boxes(contents.dataset)
-    samples = [(name, place) for name, places in statistics.samples.items() for place in places]
-    are_many = len(samples) > MOST_WITH_BOXES
-    side = SIDE_OF_MANY_WITH_BOXES if are_many else SIDE_WITH_BOXES
-    wanted = [Wanted(place, name, side) if with_boxes else Wanted(place) for name, place in samples]
-    wanted += map(Wanted, statistics.named.values())
-    pictures = make_thumbnails(contents.dataset, wanted)
-    left = iter(pictures)
+    dataset, statistics = contents.dataset, contents.statistics
+    side = SIDE_WITH_BOXES if contents.has_boxes else SIDE
+    samples = [place for places in statistics.samples.values() for place in places]
+    pictures = make_thumbnails(dataset, samples, side)
+    left = zip(pictures, samples, strict=True)
     sheet = {
-        name: [{"picture": next(left), "key": row.key} for _, row in places]
+        name: [{"picture": picture, "key": row.key} for picture, (_, row) in islice(left, len(places))]
         for name, places in statistics.samples.items()
         if places
     }
-    by_name = dict(zip(statistics.named, left, strict=True))
+    named = dict(zip(statistics.named, make_thumbnails(dataset, [*statistics.named.values()]), strict=True))
     return {
-        "sheet": sheet if any(pictures[: len(samples)]) else {},  # nothing to show: raw observations, or any files
+        "sheet": sheet if any(pictures) else {},  # nothing to show: raw observations, or any files
         "sheet_is_whole": len(statistics.samples) == len(+contents.marker.class_counts),
-        "boxes_are_drawn": with_boxes,
-        "boxes_are_many": are_many,
         "groups": [
-            (group, [(image, by_name.get((image.split, image.key), "")) for image in images])
-            for group, images in contents.groups
+            (group, [(image, named.get((image.split, image.key), "")) for image in group.images[:MOST_OF_GROUP]])
+            for group in contents.groups
         ],
     }
-
-
-def describe_branches(marker: Marker) -> list[dict[str, Any]]:
-    """The ledger as a flow: a branch for each split, and one for each reason why images are in none."""
-    splits: list[dict[str, Any]] = [
-        {"kind": "written", "name": name, "count": split.records, "place": place}
-        for place, (name, split) in enumerate(marker.splits.items())
-    ]
-    splits.sort(key=itemgetter("count"), reverse=True)
-    branches, rest = splits[:MOST_BRANCHES], splits[MOST_BRANCHES:]
-    if rest:
-        count = sum(split["count"] for split in rest)
-        branches.append({"kind": "written", "name": f"{len(rest)} more splits", "count": count, "place": MOST_BRANCHES})
-    for fate, counts in marker.ledger.by_fate().items():
-        for reason in most_frequent(counts):
-            name, note = reason.replace("_", " "), explain_reason(fate, reason)
-            branches.append({"kind": fate, "name": name, "count": counts[reason], "note": note})
-    for branch, drawn in zip(branches, draw_flow([branch["count"] for branch in branches]), strict=True):
-        branch["drawn"] = drawn
-    return branches
 
 
 def describe_classes(marker: Marker) -> dict[str, Any]:
     """The balance of the classes: a bar for each, divided by split; if there are many, for the largest and smallest.
 
-    If Examples have boxes or several labels, these are counted; `of` names the unit. Empty classes are included.
+    If Examples have boxes or several labels, these are counted. Empty classes are included.
     """
-    splits = {name: split.class_counts for name, split in marker.splits.items()}
-    rows = sorted(marker.class_counts.items(), key=lambda row: (-row[1], row[0]))
-    bars = [{"name": name, "counts": [each.get(name, 0) for each in splits.values()]} for name, _ in rows]
-    counts = [count for _, count in rows if count] or [0]
-    is_cut = len(rows) > MOST_BARS
-    largest, smallest = (MOST_BARS - SMALLEST_BARS, len(rows) - SMALLEST_BARS) if is_cut else (len(rows), len(rows))
-    doublings = np.bincount([max(count.bit_length() - 1, 0) for count in counts])
+    total = marker.class_counts
+    names = most_frequent(total)
+    are_many = len(names) > MOST_BARS
+    largest, smallest = (names[: MOST_BARS - SMALLEST_BARS], names[-SMALLEST_BARS:]) if are_many else (names, [])
+
+    def bars(names: Sequence[str]) -> list[tuple[str, list[int]]]:
+        return [(name, [split.class_counts.get(name, 0) for split in marker.splits.values()]) for name in names]
+
     return {
-        "count": len(marker.labels),
-        "of": marker.counted_unit,
-        "largest": bars[:largest],
-        "smallest": bars[smallest:],
-        "between": smallest - largest,
-        "between_instances": sum(count for _, count in rows[largest:smallest]),
-        "empty": sum(not count for _, count in rows),
-        "median": median(counts),
-        "least": counts[-1],
-        "most": counts[0],
-        "lacking": {
-            split: [name for name, count in rows if name and count and not own.get(name)]
-            for split, own in splits.items()
-        },
-        "histogram": draw_histogram(doublings, lambda number: f"{2**number:,}", 1)
-        if is_cut and counts[0] > counts[-1]
-        else None,
+        "most": max(total.values(), default=0),
+        "largest": bars(largest),
+        "smallest": bars(smallest),
+        "between": len(names) - len(largest) - len(smallest),
     }
 
 
 def describe_sizes(statistics: ImageStatistics) -> dict[str, Any]:
     """Sizes, shapes and bytes of images."""
-    images, pixels = statistics.images, statistics.pixels / statistics.images
-    landscape = int(statistics.aspects[ASPECT_BINS // 2 + 1 :].sum())
-    portrait = int(statistics.aspects[: ASPECT_BINS // 2].sum())
     return {
         "common": sorted(statistics.sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST_SIZES_SHOWN],
-        "sides": draw_heat_map(statistics.sides, lambda number: f"{round(2 ** (number / BINS_PER_DOUBLING)):,}"),
-        "aspects": draw_histogram(statistics.aspects, _ratio, centred=True),
-        "shapes": {"landscape": landscape, "square": images - landscape - portrait, "portrait": portrait},
-        "file_bytes": draw_histogram(statistics.file_bytes, lambda number: format_size(2 ** (number / 2))),
-        "average": f"{pixels / 1e6:,.1f} megapixels" if pixels >= 1e6 else f"{pixels:,.0f} pixels",
+        "widths": draw_sizes(statistics.widths, "{:,.0f}".format),
+        "heights": draw_sizes(statistics.heights, "{:,.0f}".format),
+        "aspects": draw_histogram(statistics.aspects, _show_ratio),
+        "file_bytes": draw_sizes(statistics.file_bytes, format_size),
     }
 
 
-def _ratio(number: int) -> str:
-    ratio = 2 ** ((number - ASPECT_BINS // 2) / BINS_PER_DOUBLING)
+def _show_ratio(at: int) -> str:
+    ratio = 2 ** ((at - ASPECT_BINS // 2) / BINS_PER_DOUBLING)
     return f"{ratio:.3g}:1" if ratio >= 1 else f"1:{1 / ratio:.3g}"
 
 
-def describe_boxes(statistics: ImageStatistics, stored: StoredValues) -> dict[str, Any]:
-    """The number of boxes per image, and their sizes."""
-    return {
-        "images": statistics.boxes.total(),
-        "most": max(statistics.boxes, default=0),
-        "numbers": _draw_numbers(statistics.boxes) if statistics.boxes else None,
-        "areas": draw_histogram(stored.areas, _area) if stored.areas.any() else None,
-        "small": int(stored.areas[: AREA_BINS - 10].sum()),
-        "measured": int(stored.areas.sum()),
-    }
-
-
-def _draw_numbers(boxes: Mapping[int, int]) -> Histogram:
-    """Images by number of boxes; if there are large numbers, in columns for 0, 1, 2 to 3, 4 to 7 and so on."""
-    doubling = max(boxes) >= MOST_SINGLE_NUMBERS
-    places = [number.bit_length() if doubling else number for number in boxes]
-    counts = np.bincount(places, list(boxes.values())).astype(np.int64)
-    return draw_histogram(counts, _doubling if doubling else str, centred=True)
-
-
-def _doubling(place: int) -> str:
-    """The numbers with this many binary digits: 0, 1, 2-3, 4-7."""
-    return f"{place}" if place < 2 else f"{1 << (place - 1):,}-{(1 << place) - 1:,}"
-
-
-def _area(number: int) -> str:
-    return f"{show_value(100 * 2.0 ** (number - AREA_BINS), 2)} %"
-
-
-def _draw_column(column: Column) -> Histogram | None:
-    counts, edges = column.histogram()
-    if not len(counts):
-        return None
-    return draw_histogram(counts, lambda at: show_value(edges[at], 3), 1, centred=len(counts) == len(edges))
+def _show_area(at: int) -> str:
+    return f"{100 * 2.0 ** (at - AREA_BINS):.2g} %"

@@ -8,10 +8,10 @@ from recordmill.imaging.before_and_after import draw_boxes
 YELLOW, GRAY = (255, 214, 10), (128, 128, 128)
 
 
-def drawn(boxes, mode="RGB", others=(), size=(101, 51)):
+def drawn(boxes, mode="RGB", size=(101, 51)):
     stream = io.BytesIO()
     Image.new(mode, size, GRAY[: len(mode)] if mode == "RGB" else GRAY[0]).save(stream, "JPEG", quality=95)
-    return Image.open(io.BytesIO(draw_boxes(stream.getvalue(), boxes, others)))
+    return Image.open(io.BytesIO(draw_boxes(stream.getvalue(), boxes)))
 
 
 def near(pixel, colour):
@@ -29,13 +29,6 @@ def test_the_sides_are_drawn_and_nothing_else(mode):
 def test_boxes_are_clipped_to_the_image():
     picture = drawn([(-3, -3, 9, 9)])
     assert all(near(picture.getpixel(at), YELLOW) for at in ((0, 25), (100, 25), (50, 0), (50, 50)))
-
-
-def test_others_are_hinted_at():
-    picture = drawn([], others=[(0.2, 0.2, 0.6, 0.8)])
-    brighter = [picture.getpixel(at)[0] - GRAY[0] for at in ((20, 25), (60, 25), (40, 10), (40, 40))]
-    assert all(30 < more < 110 for more in brighter)
-    assert not near(picture.getpixel((20, 25)), YELLOW)
 
 
 @pytest.mark.parametrize(("size", "width"), [((100, 50), 1), ((300, 150), 2)])

@@ -34,9 +34,7 @@ from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.records.image_functions import digest_code, find_function
 
-_ANNOTATIONS = {"boxes": ("boxes", BOX_FIELDS), "labels": ("several labels", MANY_LABELS_FIELDS)}
-
-_NAMED_BY_KEY = ("key", "filename", "source_id")
+_ANNOTATION_FIELDS = {"boxes": BOX_FIELDS, "labels": MANY_LABELS_FIELDS}
 
 
 def check_features(layout: ExampleLayout) -> None:
@@ -47,15 +45,12 @@ def check_features(layout: ExampleLayout) -> None:
     """
     settings, convention = layout.settings, layout.convention
     if settings.source.contents == "images" and not layout.features:
-        raise ValueError(
-            f"the convention ({convention.title}) has no features of its own, and nothing adds any: "
-            "name functions under features, or choose another convention"
-        )
+        raise ValueError(f"the convention ({convention.title}) has no features: name functions under features")
     check_fields(layout)
     pixels = [each for each in convention.example_features if each.field in PIXEL_FIELDS]
     if pixels and not settings.holds_images:
-        why = "decode is none" if settings.decode == "none" else "the source holds no images"
-        raise ValueError(f"the convention ({convention.title}) stores images ({pixels[0].key}), and {why}")
+        why = f"the convention ({convention.title}) stores images ({pixels[0].key}), and none is decoded"
+        raise ValueError(f"{why}: choose another convention, or remove decode: none")
     _check_functions(layout)
     _check_source_features(layout)
 
@@ -66,17 +61,16 @@ def check_fields(layout: ExampleLayout) -> None:
     given = source.annotations()
     if isinstance(custom, Convention):
         added = {feature.field for feature in source.features()} | set(layout.settings.features)
-        lacking = [each for kind, each in _ANNOTATIONS.items() if kind not in given]
-        absent = {name: what for what, names in lacking for name in names}
+        known = {*RECORD_FIELDS, *added}
+        for kind, names in _ANNOTATION_FIELDS.items():
+            known -= frozenset() if kind in given else names
         for key, feature in custom.features.items():
             if feature.field and feature.field not in added:
-                _check_field(key, feature, absent, {*RECORD_FIELDS, *added} - absent.keys())
+                _check_field(f"convention.features.{key}", feature, known)
     asked_by = given.get("labels")
     if asked_by and MANY_LABELS_FIELDS.isdisjoint(convention.fields):
-        raise ValueError(
-            f"{asked_by} gives several labels, and the convention ({convention.title}) stores one: name a column of "
-            "one under label, or write a mapping with the fields labels and label_texts (docs/conventions.md)"
-        )
+        what = f"{asked_by} gives several labels, and the convention ({convention.title}) stores one"
+        raise ValueError(f"{what}: name a column of one, or store the field labels (docs/conventions.md)")
 
 
 def find_unstored_boxes(layout: ExampleLayout) -> str:
@@ -86,25 +80,20 @@ def find_unstored_boxes(layout: ExampleLayout) -> str:
     return explain_unstored_boxes(f"{asked_by} gives boxes") if asked_by and not layout.stores_boxes else ""
 
 
-def _check_field(key: str, feature: ConventionFeature, absent: dict[str, str], known: set[str]) -> None:
-    where, field = f"convention.features.{key}", feature.field
+def _check_field(where: str, feature: ConventionFeature, known: set[str]) -> None:
+    field = feature.field
     if field not in known:
-        lacking = f"the source gives no {absent.get(field)}, and so no {field!r}"
-        why = lacking if field in absent else f"there is no field {field!r}"
-        raise ValueError(f"{where}.field: {why}, only {', '.join(sorted(known))}")
+        raise ValueError(f"{where}.field: the source gives no {field!r}, only {', '.join(sorted(known))}")
     wanted = RECORD_FIELDS[field]
     if (feature.type, bool(feature.shape)) != (wanted.kind, wanted.many):
         right = f"{{field: {field}, type: {wanted.kind}{', shape: [null]' if wanted.many else ''}}}"
-        written, expected = _kind(feature.type, bool(feature.shape)), _kind(wanted.kind, wanted.many)
-        raise ValueError(f"{where} is {written}, and the field {field!r} is {expected}: write {right}")
+        raise ValueError(f"{where} does not have the type of the field {field!r}: write {right}")
 
 
 def _check_functions(layout: ExampleLayout) -> None:
-    settings, convention = layout.settings, layout.convention
-    functions, source = settings.features, settings.source
-    if functions and source.contents == "rows":
-        raise ValueError("features: functions take images or files, and the source holds neither")
-    taken = {feature.key for feature in (*convention.example_features, *source.features())}
+    settings, convention, functions = layout.settings, layout.convention, layout.settings.features
+    given = {feature.field for feature in layout.settings.source.features()}
+    taken = {feature.key for feature in (*convention.example_features, *settings.source.features())}
     for key, named in settings.user_functions.items():
         if ":" not in named:
             raise ValueError(f"{key}.function is {named!r}: write package.module:function")
@@ -115,17 +104,13 @@ def _check_functions(layout: ExampleLayout) -> None:
     for name, each in functions.items():
         feature, asked = each.as_feature(name), convention.fields.get(name)
         if each.signature.of == "image" and not settings.holds_images:
-            remedy = "choose file_sha256" if each.is_built_in else "set its of: file"
-            raise ValueError(f"features.{name}: {each.function} takes images, and decode is none: {remedy}")
+            raise ValueError(f"features.{name}: {each.function} takes images, and none is decoded: set its of: file")
         if name in IMAGE_FIELDS or (asked is None and name in taken):
             raise ValueError(f"features.{name}: the name is taken: choose another, such as x/{name}")
         if asked is not None and (asked.kind, asked.many) != (feature.kind, feature.many):
-            wanted = f"{asked.kind} of shape {'[null]' if asked.many else '[]'}"
+            wanted = _kind(asked.kind, asked.many)
             raise ValueError(f"features.{name}: the convention ({convention.title}) wants {wanted}")
-    if "feature" in convention.fields and "feature" not in {
-        *functions,
-        *(feature.field for feature in source.features()),
-    }:
+    if "feature" in convention.fields and "feature" not in given | functions.keys():
         raise ValueError(f"features.feature is missing: the convention ({convention.title}) stores what it computes")
 
 
@@ -138,15 +123,11 @@ def _check_source_features(layout: ExampleLayout) -> None:
     for feature in source.features():
         other = convention.fields.get(feature.field)
         if feature.field in reserved or (other is None and feature.key in taken):
-            own = next((each.field for each in convention.example_features if each.key == feature.key), "")
-            advice = "; in a manifest the column under source.columns.key fills it" if own in _NAMED_BY_KEY else ""
-            taken_by = f"source: the feature name {feature.key!r} is taken"
-            raise ValueError(f"{taken_by}: choose another, such as x/{feature.key}{advice}")
+            why = f"source: the feature name {feature.key!r} is taken"
+            raise ValueError(f"{why}: choose another, such as x/{feature.key}")
         if other and (feature.kind, feature.many) != (other.kind, other.many):
             stores, gives = _kind(other.kind, other.many), _kind(feature.kind, feature.many)
-            raise ValueError(
-                f"convention: {other.key} is {stores}, and the source's field {feature.field!r} is {gives}"
-            )
+            raise ValueError(f"convention: {other.key} is {stores}, and the source's {feature.field!r} is {gives}")
 
 
 def _kind(kind: str, many: bool) -> str:
@@ -171,8 +152,7 @@ def complete_settings(settings: DatasetSettings) -> DatasetSettings:
     if settings.splits.group:
         compile_pattern(settings.splits.group, "splits.group", "group")
     for key in settings.kept_together if settings.splits.given else ():
-        instead = "use duplicates: drop, or report" if key == "duplicates" else "set it to true, which only reports"
-        raise ValueError(f"{key}: together contradicts splits that are given: {instead}")
+        raise ValueError(f"{key}: together contradicts splits that are given: remove it")
     if settings.splits.stratify and settings.source.late_labels:
         raise ValueError("splits.stratify needs labels that are known before the images are read: remove it")
     if settings.limit_per_class is not None:
@@ -259,20 +239,16 @@ def _complete_images(images: ImageSettings, convention: Convention) -> ImageSett
 
 
 def _check_analysis(settings: DatasetSettings, images: ImageSettings, layout: ExampleLayout) -> None:
-    if images.store == "raw" or not settings.holds_images or "encoded" not in layout.convention.fields:
-        raise ValueError("analyze needs encoded images: set decode: images, and a convention that stores them")
-    if images.check == "header":
-        raise ValueError("analyze needs every image's pixels: remove images.check: header")
-    if images.reencode == "never" and not {"JPEG", "PNG"}.issuperset(images.formats):
-        raise ValueError(
-            "analyze needs images that TensorFlow decodes: with images.reencode: never "
-            "set images.formats to [JPEG, PNG]"
-        )
-    if "train" not in settings.splits.names:
-        raise ValueError(
-            "analyze reads the split train, which does not exist: give a split this name, "
-            "or run recordmill analyze PATH --split NAME afterwards"
-        )
+    stores_files = images.store != "raw" and settings.holds_images and "encoded" in layout.convention.fields
+    decodes = images.reencode != "never" or {"JPEG", "PNG"}.issuperset(images.formats)
+    for is_met, needs in (
+        (stores_files, "encoded images: set decode: images, and a convention that stores them"),
+        (images.check != "header", "every image's pixels: remove images.check: header"),
+        (decodes, "images that TensorFlow decodes: remove images.reencode: never, or set images.formats: [JPEG, PNG]"),
+        ("train" in settings.splits.names, "a split train: without one, run recordmill analyze PATH --split NAME"),
+    ):
+        if not is_met:
+            raise ValueError(f"analyze needs {needs}")
 
 
 def _check_file_names(layout: ExampleLayout) -> None:
@@ -283,9 +259,7 @@ def _check_file_names(layout: ExampleLayout) -> None:
     own = isinstance(settings.convention, Convention) and not settings.shards.name
     key = "convention.shard_name" if own else "shards.name"
     if len(set(names)) < len(names):
-        raise ValueError(
-            f"{key} {layout.shard_name!r} gives several files one name: put {{split}} and {{index}} into it"
-        )
+        raise ValueError(f"{key} {layout.shard_name!r} gives several files one name: add {{split}} and {{index}}")
     for name in names:
         check_file_name(name, layout.shard_name, key)
 
@@ -294,10 +268,7 @@ def _name_after_output(output: str, settings: DatasetSettings) -> DatasetSetting
     """Sets the dataset's name to the output folder's, in letters that file names may have."""
     name = re.sub(r"[^A-Za-z0-9._-]", "_", output.rstrip("/").rpartition("/")[2]).lstrip("._-") or "dataset"
     named = replace(settings, name=name)
-    try:
-        _check_file_names(ExampleLayout(named))
-    except ValueError as error:
-        raise ValueError(f"{error}; or set name, in place of the output folder's") from None
+    _check_file_names(ExampleLayout(named))
     return named
 
 
@@ -330,7 +301,7 @@ _NOT_BEAMS = (
 """Settings that need a marker or sidecars, or records in a certain order."""
 
 _Rule = tuple[object, Sequence[str], str]
-"""Whether settings have no effect, their keys, and the reason with what to do."""
+"""Whether settings have no effect, their keys, and the reason."""
 
 
 def find_idle(settings: DatasetSettings) -> list[str]:
@@ -340,19 +311,18 @@ def find_idle(settings: DatasetSettings) -> list[str]:
         settings: what the dataset is, with a source that `settle` has completed.
     """
     found: dict[str, str] = {}
-    for applies, keys, reason in (*_pixel_rules(settings), *_image_rules(settings), *_other_rules(settings)):
+    for applies, keys, reason in (*_image_rules(settings), *_other_rules(settings)):
         for key in keys if applies else ():
             if settings.differs(key):
-                found.setdefault(key, f"{key} has no effect, since {reason}")
+                found.setdefault(key, reason)
     source = settings.source
-    unnamed = not source.gives_labels and hasattr(source, "class_names")
-    idle = {**({"class_names": "the source gives no labels"} if unnamed else {}), **source.idle_settings()}
+    idle = dict(source.idle_settings())
+    if not source.gives_labels and hasattr(source, "class_names"):
+        idle.setdefault("class_names", "the source gives no labels")
     if source.group_setting and (why := _why_no_group(settings)):
         idle[source.group_setting] = why
-    for name, why in idle.items():
-        if settings.differs(f"source.{name}"):
-            found[f"source.{name}"] = f"source.{name} has no effect, since {why}: remove it"
-    return list(found.values())
+    found |= {f"source.{name}": why for name, why in idle.items() if settings.differs(f"source.{name}")}
+    return [f"{key} has no effect, since {why}: remove it" for key, why in found.items()]
 
 
 def check_beams_writer(settings: DatasetSettings, output: str, here: bool) -> str:
@@ -383,63 +353,49 @@ def find_unused_words(settings: DatasetSettings) -> list[str]:
     return [f"{key} is not used, since {by}" for key in keys if settings.differs(key)]
 
 
-def _pixel_rules(settings: DatasetSettings) -> Sequence[_Rule]:
-    """Rules about settings of pixels if no image is decoded."""
-    if settings.holds_images:
-        return ()
-    rows = settings.source.contents == "rows"
-    # If quality or subsampling turned `auto` into `always`, name those instead.
-    asked = settings.images.reencode == "always" and not any(map(settings.differs, _ENCODING))
-    return (
-        (rows, _PIXELS, "the source holds no images: remove it"),
-        (not rows, _PIXELS, "decode is none, so that no image is decoded: remove it, or remove decode"),
-        (asked, ("images.reencode",), "no image is decoded: remove it"),
-    )
-
-
 def _image_rules(settings: DatasetSettings) -> Sequence[_Rule]:
-    images, source, resize, holds = settings.images, settings.source, settings.images.resize, settings.holds_images
+    images, source, resize = settings.images, settings.source, settings.images.resize
+    from_pixels = (
+        source.gives_pixels,
+        ("images.formats", "images.check", "images.metadata"),
+        "the source gives pixels",
+    )
+    if not settings.holds_images:
+        # If quality or subsampling turned `auto` into `always`, name those instead.
+        asked = images.reencode == "always" and not any(map(settings.differs, _ENCODING))
+        keys = (*_PIXELS, "images.reencode") if asked else _PIXELS
+        return (True, keys, "no image is decoded"), from_pixels
     never = images.reencode == "never"
     copies = never and not source.may_give_pixels
     shown = images.near_duplicates or ExampleLayout(settings).needs_pixels
-    kept = _ENCODING if shown else (*_ENCODING, "images.background")
-    copied = "images.reencode is never, so that every file is copied: remove it, or set images.reencode=always"
     opaque = not (resize and resize.pads) and (source.gives_pixels or set(images.formats) == {"JPEG"})
-    margin = "no image is transparent, and none is padded: remove it, or set images.resize.fit=pad"
-    unseen = "images.check is header, so that no image is decoded: remove it, or set images.check=decode"
-    lossless = f"images are stored as {images.store}, and only JPEG has it: remove it"
-    encoded = "the source gives pixels, which are always encoded: remove it"
-    bare = "every image is re-encoded, and such images never have metadata: remove it"
-    limit = "shortest" if resize and resize.shortest else "longest"
-    shape = f"images.resize.{limit} keeps the shape of images: remove it, or set images.resize.exact"
-    files = "the source gives pixels, not files of a format: remove it"
+    bare = images.reencoding == "always" or images.store == "raw"
     return (
-        (holds and images.store not in ("auto", "jpeg"), _ENCODING, lossless),
-        (holds and copies, kept, copied),
-        (holds and opaque, ("images.background",), margin),
-        (holds and never and source.gives_pixels, ("images.reencode",), encoded),
-        (copies and images.check == "header", ("images.moments",), unseen),
-        (source.gives_pixels, ("images.formats", "images.check", "images.metadata"), files),
-        (holds and (images.reencoding == "always" or images.store == "raw"), ("images.metadata",), bare),
-        (resize and resize.exact is None, ("images.resize.fit",), shape),
+        (images.store not in ("auto", "jpeg"), _ENCODING, f"images are stored as {images.store}"),
+        (copies, _ENCODING, "images.reencode is never"),
+        (copies and not shown, ("images.background",), "images.reencode is never"),
+        (opaque, ("images.background",), "no image is transparent, and none is padded"),
+        (never and source.gives_pixels, ("images.reencode",), "the source gives pixels, which are always encoded"),
+        (copies and images.check == "header", ("images.moments",), "images.check is header"),
+        from_pixels,
+        (bare, ("images.metadata",), "every image is encoded anew, without metadata"),
+        (resize and resize.exact is None, ("images.resize.fit",), "images.resize.exact is not set"),
     )
 
 
 def _other_rules(settings: DatasetSettings) -> Sequence[_Rule]:
-    layout, annotations, splits = ExampleLayout(settings), settings.source.annotations(), settings.splits
-    boxless = not settings.holds_images or "boxes" not in annotations
+    layout, source, splits = ExampleLayout(settings), settings.source, settings.splits
+    annotations, why = source.annotations(), _why_no_group(settings)
     no_ids = layout.fields.isdisjoint(("label", "labels", "box_labels"))
-    why = _why_no_group(settings)
-    fractions = f"{why}: remove it, or set splits.fractions instead of given splits"
-    second = f"{why}: remove it, or add a split to splits.fractions"
+    grouped = ("splits.group",) if splits.given else ("splits.stratify", *settings.kept_together)
     return (
-        (boxless, _BOXES, "the source gives no boxes: remove it"),
-        (no_ids, ("labels.offset",), f"the convention ({layout.convention.title}) stores no class ids: remove it"),
-        (not settings.source.gives_labels, _LABELS, "the source gives no labels: remove it"),
-        ("labels" not in annotations, ("max_rejected.labels",), f"no {settings.unit} has several labels: remove it"),
-        (why and splits.given, ("splits.group",), fractions),
-        (why and not splits.given, ("splits.stratify", *settings.kept_together), second),
-        (settings.shards.count, ("shards.size",), "shards.count says how many files there are: remove one of them"),
+        (source.contents == "rows", ("features",), "the source holds neither images nor files"),
+        (not settings.holds_images or "boxes" not in annotations, _BOXES, "the source gives no boxes"),
+        (no_ids, ("labels.offset",), f"the convention ({layout.convention.title}) stores no class ids"),
+        (not source.gives_labels, _LABELS, "the source gives no labels"),
+        ("labels" not in annotations, ("max_rejected.labels",), f"no {settings.unit} has several labels"),
+        (why, grouped, why),
+        (settings.shards.count, ("shards.size",), "shards.count says how many files there are"),
     )
 
 

@@ -282,7 +282,7 @@ def test_a_function_that_fails_fails_the_run_in_one_sentence(tmp_path, images, o
         ("features.feature=mean", "unknown function 'mean': write one of mean_std, color_histogram"),
         ("features.feature={function: mean_std, often: 1}", "unknown setting features.feature.often"),
         ("features={}", "features.feature is missing: the convention"),
-        ("decode=none", "features.feature: mean_std takes images, and decode is none"),
+        ("decode=none", "features.feature: mean_std takes images, and none is decoded"),
     ],
 )
 def test_a_function_that_is_not_there_is_an_error_of_the_configuration(tmp_path, images, capsys, settings, sentence):

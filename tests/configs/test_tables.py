@@ -171,7 +171,7 @@ def test_lists_labels_and_lacking_values(tmp_path, convert):
             1,
             "the table t.csv cannot be used: it has no column 'feature0' (source.columns.feature0), only",
         ),
-        ("a\n1\n", ("--set", "convention=default"), 2, "stores images (image/encoded), and the source holds no images"),
+        ("a\n1\n", ("--set", "convention=default"), 2, "stores images (image/encoded), and none is decoded"),
         ("label\n1\n", ("--set", "source.columns={label: int}"), 2, "source: the feature name 'label' is taken"),
         ("label\n1\n", ("--set", "source.columns={}"), 2, "source: the feature name 'label' is taken"),
         ("a,a\n1,1\n", ("--set", "source.columns={}"), 2, "source: t.csv cannot be read: it has 2 columns 'a'"),

@@ -482,12 +482,12 @@ def test_a_failed_run_resumes_with_the_shards_that_were_finished(convert, photos
         (
             {"images.function": "own_hooks:invert", "decode": "none", "convention": "feature_vector",
              "features.feature": {"function": "own_hooks:fail", "of": "file"}},
-            "images.function has no effect, since decode is none",
+            "images.function has no effect, since no image is decoded",
         ),
         (
             {"keep.min_side": 3, "decode": "none", "convention": "feature_vector",
              "features.feature": {"function": "own_hooks:fail", "of": "file"}},
-            "keep has no effect, since decode is none",
+            "keep has no effect, since no image is decoded",
         ),
     ],
 )  # fmt: skip

@@ -29,7 +29,7 @@ def refused(convert, photos, state_of):
             "{split}{index}-{shards}.tfrec",
             "is not a valid pattern ('shards'): it may use {name}, {split}, {index}, {number}, {count} and {records}",
         ),
-        ("{split}.tfrec", "gives several files one name: put {split} and {index} into it"),
+        ("{split}.tfrec", "gives several files one name: add {split} and {index}"),
     ],
 )
 def test_files_that_cannot_be_named(refused, pattern, why):
@@ -40,15 +40,14 @@ def test_files_that_cannot_be_named(refused, pattern, why):
 def test_features_of_another_type_than_their_fields(refused):
     sentence = refused({"features": {"image": IMAGE, "name": {"field": "label_text", "type": "int64"}}})
     assert sentence == (
-        "convention.features.name is int64, and the field 'label_text' is bytes: write {field: label_text, type: bytes}"
+        "convention.features.name does not have the type of the field 'label_text': "
+        "write {field: label_text, type: bytes}"
     )
 
 
 def test_fields_that_no_image_of_the_source_has(refused):
     sentence = refused({"features": {"image": IMAGE, "left": {"field": "xmin", "type": "float", "shape": [None]}}})
-    assert sentence.startswith(
-        "convention.features.left.field: the source gives no boxes, and so no 'xmin', only channels,"
-    )
+    assert sentence.startswith("convention.features.left.field: the source gives no 'xmin', only channels,")
 
 
 def test_several_labels_where_one_is_stored(refused):

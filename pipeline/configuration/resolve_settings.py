@@ -378,7 +378,7 @@ def _image_rules(settings: DatasetSettings) -> Sequence[_Rule]:
         (never and source.gives_pixels, ("images.reencode",), "the source gives pixels, which are always encoded"),
         (copies and images.check == "header", ("images.moments",), "images.check is header"),
         from_pixels,
-        (bare, ("images.metadata",), "every image is encoded anew, without metadata"),
+        (bare, ("images.metadata",), "every image is encoded again, without metadata"),
         (resize and resize.exact is None, ("images.resize.fit",), "images.resize.exact is not set"),
     )
 

@@ -268,27 +268,6 @@ class ZipMember:
 
 
 @dataclass(frozen=True, slots=True)
-class TextCell:
-    """Base64 in a row of CSV or JSON lines; the range is that of the row.
-
-    Attributes:
-        kind: `csv`, `tsv` or `jsonl`.
-        codec: the row's encoding.
-        column: the number of the cell in its row, from 0; -1 in JSON lines.
-        is_gzip: whether the range is in the unpacked content of a gzip file.
-    """
-
-    kind: str
-    codec: str
-    column: int = -1
-    is_gzip: bool = False
-
-    def __str__(self) -> str:
-        column = f" {self.column}" if self.column >= 0 else ""
-        return f"{self.kind} {self.codec}{column}{' gzip' if self.is_gzip else ''}"
-
-
-@dataclass(frozen=True, slots=True)
 class ParquetCell:
     """A cell of a Parquet file; `offset` is the number of its row, from 0."""
 
@@ -296,7 +275,7 @@ class ParquetCell:
         return "parquet"
 
 
-Packing = Gzip | NamedMember | ZipMember | TextCell | ParquetCell
+Packing = Gzip | NamedMember | ZipMember | ParquetCell
 """How an image's bytes are stored in their file.
 
 `ImageRef.packing` holds the text of one of these types: it is short, costs nothing while files are listed, and is part
@@ -318,10 +297,6 @@ def parse_packing(text: str) -> Packing:
             return Gzip(kind == "gzip_records")
         case ["zip", method, start, packed, size, crc]:
             return ZipMember(int(method), int(start), int(packed), int(size), int(crc, 16))
-        case ["csv" | "tsv" as kind, codec, column, *packed] if packed in ([], ["gzip"]):
-            return TextCell(kind, codec, int(column), bool(packed))
-        case ["jsonl", codec, *packed] if packed in ([], ["gzip"]):
-            return TextCell("jsonl", codec, is_gzip=bool(packed))
         case ["parquet"]:
             return ParquetCell()
     raise ValueError(f"there is no packing {text!r}")

@@ -48,7 +48,7 @@ REASONS: dict[Stage, dict[str, str]] = {
         "changed": "its size changed between listing and reading",
         "unreadable": "it cannot be read",
         "bad_packing": "the compressed file that contains it cannot be unpacked",
-        "bad_row": "its row of a manifest has no bytes, or not valid base64",
+        "bad_row": "its row of a manifest has no bytes",
         "bad_example": "the image in an Example is not as the convention defines it",
         "wrong_sha256": "the SHA-256 of its bytes is not the one that the source gives",
     },

@@ -14,7 +14,6 @@ from recordmill.schemas.image_ref import (
     ImageRef,
     NamedMember,
     ParquetCell,
-    TextCell,
     ZipMember,
     boxes_of,
     count_boxes,
@@ -105,10 +104,6 @@ PACKINGS = {
     "gzip_records": Gzip(has_checksums=True),
     "member:in/a: b.npy": NamedMember("in/a: b.npy"),
     "zip:8:31:100:200:0012abcd": ZipMember(8, 31, 100, 200, 0x12ABCD),
-    "csv utf-8 0": TextCell("csv", "utf-8", 0),
-    "tsv utf-16-le 12 gzip": TextCell("tsv", "utf-16-le", 12, is_gzip=True),
-    "jsonl utf-8": TextCell("jsonl", "utf-8"),
-    "jsonl utf-8 gzip": TextCell("jsonl", "utf-8", is_gzip=True),
     "parquet": ParquetCell(),
 }
 

@@ -253,7 +253,6 @@ def _sources() -> list[Case]:
         ),
         case("manifest_jsonl_gz", of.manifest_jsonl, config="manifest", inputs="manifest.jsonl.gz"),
         case("manifest_parquet", of.manifest_parquet, packed, config="manifest", inputs="manifest.parquet"),
-        case("manifest_base64", of.manifest_of_base64, packed, config="manifest", inputs="manifest.tsv"),
         case(
             "manifest_several_labels",
             of.manifest_of_several_labels,

@@ -1,15 +1,11 @@
 """Manifests: tables (CSV, TSV, JSON lines, Parquet) whose rows name images or contain them."""
 
-import base64
-import csv
-import io
 import os
 import posixpath
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -20,22 +16,18 @@ from recordmill.schemas.image_ref import (
     UNKNOWN_SIZE,
     ClassNames,
     Content,
-    Gzip,
     ImageRef,
     Listed,
     ParquetCell,
-    TextCell,
     boxes_of,
-    parse_packing,
 )
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
-from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised
 from recordmill.transforms.inputs.named_files import explain_os_error, key_of, locate, resolve_inside
 from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
-from recordmill.transforms.inputs.tables.cells import MAX_ROW_BYTES, Row, UnreadableTableError, bad_row
+from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError, bad_row
 from recordmill.transforms.inputs.tables.known_tables import PRESETS, recognise_tables
 from recordmill.transforms.inputs.tables.manifest_columns import CellReader, Columns, Entry, FeatureColumn, did_you_mean
 from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names, read_parquet_cell
@@ -43,6 +35,8 @@ from recordmill.transforms.inputs.tables.read_table import LIST_FILES, TABLE_FIL
 
 ANY_ENDING = ".*"
 """The end of a path that may have the extension of any image."""
+
+IMAGES_AS_TEXT = "images in cells are read from Parquet only: store them as files, and name their paths in uri"
 
 _SHA256 = re.compile("[0-9a-fA-F]{64}")
 
@@ -55,7 +49,7 @@ class RowReader:
         file: the manifest.
         path: the manifest's path below the input, as `Source.list_references` receives it.
         root: the folder that contains the images, relative to the manifest's own; empty: the latter.
-        packing: how an image is stored in its row, see `read_row_bytes`; empty if rows name files.
+        in_cells: whether rows of a Parquet file contain the images, instead of naming them.
         uri_column: the column of the images' paths, for messages.
         joined: whether rows of boxes of the same image are joined. They are held in memory until the last row.
         word: the split word for rows that have none of their own.
@@ -64,7 +58,7 @@ class RowReader:
     file: ImageRef
     path: str
     root: str = ""
-    packing: str = ""
+    in_cells: bool = False
     uri_column: str = ""
     joined: bool = False
     word: str = ""
@@ -148,11 +142,9 @@ class RowReader:
             raise bad_row(f"its digest {entry.sha256!r:.70} is not a SHA-256 in hex")
         prefix = self.file.key[: len(self.file.key) - len(self.path)]
         key = prefix + unicodedata.normalize("NFC", entry.key) if entry.key else ""
-        if self.packing:
-            # The size of a Parquet cell is unknown until it is read.
-            size = self.file.size if row.length >= 0 else UNKNOWN_SIZE
-            place = (self.file.uri, size, self.file.version, row.offset, row.length, self.packing)
-            return ImageRef(key or self._row_key(row), *place)
+        if self.in_cells:
+            place = (self.file.uri, UNKNOWN_SIZE, self.file.version)
+            return ImageRef(key or self._row_key(row), *place, offset=row.number - 1, packing=str(ParquetCell()))
         column = f"column {self.uri_column!r}: " if self.uri_column else ""
         try:
             named = self._find_ending(entry.uri) if entry.uri.endswith(ANY_ENDING) else entry.uri
@@ -195,50 +187,12 @@ def _join(images: dict[str, tuple[Row, Entry]], row: Row, entry: Entry) -> None:
         images[entry.uri] = row, replace(entry, fault=fault)
 
 
-def read_row_bytes(ref: ImageRef, column: str, table_format: TableFormat, max_bytes: int) -> bytes:
-    """Reads the bytes of the image in a reference's row.
-
-    Args:
-        ref: a reference whose packing is a `TextCell` or a `ParquetCell`.
-        column: the column's name.
-        table_format: the manifest's format.
-        max_bytes: a longer image is rejected.
+def read_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
+    """Reads the image in a reference's row of a Parquet file.
 
     Raises:
-        Rejected: stage `read`: the bytes are missing, not base64 or too many, or the manifest has changed.
+        Rejected: stage `read`: the bytes are missing, damaged or too many, or the manifest has changed.
     """
-    packing = parse_packing(ref.packing)
-    if isinstance(packing, TextCell):
-        text = _read_text_cell(ref, packing, column, table_format)
-        try:
-            data = base64.b64decode("".join(text.split()), validate=True)
-        except ValueError as error:
-            place = f"{posixpath.basename(ref.uri)}, the row at byte {ref.offset:,}"
-            raise Rejected("read", "bad_row", f"{place}, column {column!r}: it is not valid base64 ({error})") from None
-    else:
-        data = _read_parquet_cell(ref, column, max_bytes)
-    if len(data) > max_bytes:
-        raise Rejected("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")
-    return data
-
-
-def _read_text_cell(ref: ImageRef, packing: TextCell, column: str, table_format: TableFormat) -> str:
-    """The cell's text; it was well-formed when listed, so any error means a change."""
-    row = read_image(ref.replace(packing=str(Gzip()) if packing.is_gzip else ""), MAX_ROW_BYTES)
-    text: Any = None
-    with suppress(ValueError, LookupError, TypeError, csv.Error):
-        line = row.decode(packing.codec)
-        if packing.kind == "jsonl":
-            text = orjson.loads(line)[column]
-        else:
-            (cells,) = table_format.csv_dialect(packing.kind).read(io.StringIO(line, newline=""))
-            text = cells[packing.column]
-    if not isinstance(text, str):
-        raise Rejected("read", "changed", "the manifest has changed since it was listed")
-    return text
-
-
-def _read_parquet_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
     try:
         data = read_parquet_cell(ref.uri, ref.version, column, ref.offset, max_bytes)
     except UnreadableTableError as error:
@@ -250,6 +204,8 @@ def _read_parquet_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
     if data is None:
         place = f"{posixpath.basename(ref.uri)}, row {ref.offset + 1}"
         raise Rejected("read", "bad_row", f"{place}, column {column!r}: there are no bytes: embed the image")
+    if len(data) > max_bytes:
+        raise Rejected("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")
     return data
 
 
@@ -356,13 +312,13 @@ class Manifest(TableFormat, Source):
         count, blank = 0, ""
         try:
             with read_table(file.uri, self._table_format(), wanted, unread, self.preset == "automl") as table:
-                packing = self._packing(table)
+                self._check_cells(table)
                 names = self._class_names(table)
                 yield from _announce(file, () if self.class_names else names.values())
                 column = PRESETS[self.preset].uri_column if self.preset else self.columns.uri
                 joined = self.preset == "automl" or bool(self.columns.row_boxes)
                 word = (match["split"] or "") if match else ""
-                row_reader = RowReader(file, path, self.root, packing, column, joined=joined, word=word)
+                row_reader = RowReader(file, path, self.root, bool(self.columns.bytes), column, joined, word)
                 seen: set[str] = set()
                 rows = _collect_columns(table.rows, seen) if table.kind == "jsonl" and not self.preset else table.rows
                 for ref in row_reader.list_references(rows, self._reader(table, names)):
@@ -395,23 +351,18 @@ class Manifest(TableFormat, Source):
         """Reads the image where its row says, or from the row."""
         if not ref.packing:
             return Source.read(self, ref, max_bytes)
-        data = read_row_bytes(ref, self.columns.bytes, self, max_bytes)
+        data = read_cell(ref, self.columns.bytes, max_bytes)
         return Content(data, data)
 
     def _table_format(self) -> TableFormat:
         return replace(self, format=PRESETS[self.preset].format) if self.preset else self
 
-    def _packing(self, table: Table) -> str:
-        if not (column := self.columns.bytes):
-            return ""
-        if table.schema is not None:
-            if fault := bytes_type_fault(table.schema, column):
+    def _check_cells(self, table: Table) -> None:
+        """Raises UnreadableTableError if the table cannot contain the images that a column of it should contain."""
+        if column := self.columns.bytes:
+            fault = bytes_type_fault(table.schema, column) if table.schema is not None else IMAGES_AS_TEXT
+            if fault:
                 raise UnreadableTableError(f"column {column!r} (source.columns.bytes): {fault}")
-            return str(ParquetCell())
-        if table.kind == "txt" or (table.skips_blanks and self.blanks == "auto"):
-            advice = "set source.format: csv or tsv, and source.blanks: skip or keep"
-            raise UnreadableTableError(f"it holds images: {advice}")
-        return str(TextCell(table.kind, table.codec, table.positions.get(column, -1), table.is_gzip))
 
     def _reader(self, table: Table, class_names: Mapping[str, Sequence[str]]) -> Callable[[Any], Entry]:
         if self.preset:
@@ -422,7 +373,6 @@ class Manifest(TableFormat, Source):
             self.separator,
             fractions=self.boxes_unit == "fraction",
             class_names=class_names,
-            base64_column="" if table.kind == "parquet" else self.columns.bytes,
             keeps_unlabelled=self.unlabelled == "keep",
         ).read
 

@@ -19,10 +19,6 @@ import orjson
 from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Kind, Value, coerce_setting
 from recordmill.schemas.rejection import Rejected
 
-MAX_ROW_BYTES = 64 * 2**20
-"""The longest row of a text file: anything longer lacks a closing quote, or line ends."""
-
-
 bad_row = partial(Rejected, "list", "bad_row")
 """The row cannot become a record."""
 
@@ -47,16 +43,12 @@ class Row:
     Attributes:
         number: the line in which it begins, from 1, header included; in Parquet, which has no lines, the row, from 1.
         cells: its cells by column; a list if columns have no names; None if the row is malformed.
-        offset: the first byte of the row in the file; in Parquet, the row, from 0.
-        length: its number of bytes in the file; -1 in Parquet.
         fault: what is wrong with a malformed row.
         last: the line in which it ends.
     """
 
     number: int
     cells: Any
-    offset: int = 0
-    length: int = -1
     fault: str = ""
     last: int = 0
 

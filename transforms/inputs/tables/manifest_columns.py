@@ -265,8 +265,7 @@ class Columns:
     Attributes:
         uri: the image's path relative to `source.root`, or its URL below it. Columns in braces are combined:
             `images/{id}.jpg`, or `images/{id}.*` if extensions differ.
-        bytes: the image itself: in base64; in Parquet, binary or a struct with binary `bytes`, as Hugging Face stores
-            it.
+        bytes: the image itself, in Parquet: binary, or a struct with binary `bytes`, as Hugging Face stores it.
         label: the class.
         labels: several classes: a list, or a text separated by `source.separator`.
         split: the word that `splits.from_source` maps to a split.
@@ -427,7 +426,6 @@ class CellReader:
         separator: separates several labels in one text.
         fractions: whether boxes are fractions of the image.
         class_names: by column, the names of its numbered classes, from 0.
-        base64_column: the column of images, if cells are strings.
         keeps_unlabelled: whether an image whose class is empty is kept, instead of being refused.
     """
 
@@ -436,7 +434,6 @@ class CellReader:
     separator: str
     fractions: bool
     class_names: Mapping[str, Sequence[str]]
-    base64_column: str = ""
     keeps_unlabelled: bool = False
 
     def read(self, cells: Mapping[str, Any]) -> Entry:
@@ -461,10 +458,6 @@ class CellReader:
             if column := getattr(self.columns, name):
                 is_required = name == "key" or (name == "label" and not self.keeps_unlabelled)
                 setattr(entry, name, self._name(cells, column, is_required))
-        if self.base64_column:
-            image = cells.get(self.base64_column)
-            if not isinstance(image, str) or not image.strip():
-                raise refuse(self.base64_column, "" if isinstance(image, str) else image, "not base64")
         if self.columns.labels:
             entry.labels = self._texts_in(self.columns.labels, cells)
         self._read_boxes(entry, cells)

@@ -69,22 +69,10 @@ def check_sizes(parquet: pq.ParquetFile, columns: Collection[str]) -> None:
 
 def read_parquet_rows(parquet: pq.ParquetFile, columns: Sequence[str]) -> Iterator[Row]:
     """Yields rows with the values of these columns by name."""
-    number = 0
+    last = 0
     for batch in parquet.iter_batches(_ROWS, columns=list(columns), use_threads=False):
-        for cells in _values(batch):
-            number += 1
-            fault = "" if cells is not None else "it contains text that is not UTF-8"
-            yield Row(number, cells, number - 1, -1, fault)
-
-
-def _values(batch: pa.RecordBatch) -> list[Any]:
-    try:
-        values: list[Any] = batch.to_pylist()
-    except UnicodeDecodeError:
-        if batch.num_rows == 1:
-            return [None]
-        return [value for row in range(batch.num_rows) for value in _values(batch.slice(row, 1))]
-    return values
+        for last, cells in enumerate(batch.to_pylist(), start=last + 1):
+            yield Row(last, cells)
 
 
 def class_names(schema: pa.Schema, column: str) -> list[str]:

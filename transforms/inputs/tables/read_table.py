@@ -1,17 +1,16 @@
 """Reads the rows of tables in any format.
 
-Text is read line by line, plain or gzipped and in any encoding; each row's bytes are noted, to read it again.
+Text is read line by line, plain or gzipped and in any encoding.
 """
 
 import codecs
 import csv
 import io
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import orjson
 import pyarrow as pa
@@ -21,7 +20,7 @@ from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.storage.packed_files import MAX_RATIO, BadPacking, TooLarge, gunzip
 from recordmill.storage.tfrecord_file import StoredFile
-from recordmill.transforms.inputs.tables.cells import MAX_ROW_BYTES, Row, UnreadableTableError
+from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError
 from recordmill.transforms.inputs.tables.parquet import check_sizes, open_parquet, read_parquet_rows
 
 _BUFFER_BYTES = 2**16
@@ -29,7 +28,14 @@ _GZIP = b"\x1f\x8b"
 
 _FREE_BYTES = 2**20  # less than for other files: two bytes can be a row, and each row takes microseconds
 
-_MARKED = ("utf-32-le", "utf-32-be", "utf-8", "utf-16-le", "utf-16-be")  # UTF-32's mark begins with UTF-16's
+MAX_ROW_LETTERS = 64 * 2**20
+"""The longest row of a text file: anything longer lacks a closing quote, or line ends."""
+
+_MOST_EMPTY_LINES = 2**20  # each takes as long as a row, so a small gzip file of them would take minutes
+
+_FAULT = "\udcff"  # stands for bytes that are not in the encoding: it is no character, so no text contains it
+_MARK_FAULTS = "recordmill.mark_faults"
+codecs.register_error(_MARK_FAULTS, lambda error: (_FAULT, error.end))  # type: ignore[attr-defined]
 
 
 def check_encoding(encoding: str, key: str) -> None:
@@ -41,90 +47,50 @@ def check_encoding(encoding: str, key: str) -> None:
 
 
 class TextLines:
-    """An iterator over a file's lines, each with its line end.
+    """An iterator over a file's lines, each with its line end; a byte order mark is not part of the first.
 
-    A line that is not in the encoding raises UnicodeDecodeError; the next call returns the line after it.
+    A line that is not in the encoding raises ValueError; the next call returns the line after it.
 
     Attributes:
-        codec: the exact encoding: `utf-16-le` for `utf-16` with that byte order mark.
-        is_gzip: whether the file is gzipped; places then refer to the unpacked text.
         number: the number of the last line, from 1.
-        end: the first byte after the last line.
-        row_start: the first byte of the current row, set by `begin_row`.
-        row_number: the number of the current row's first line.
+        row_number: the number of the current row's first line, set by `begin_row`.
+        head: the first line that is not empty, or its beginning, whatever has been read.
     """
 
-    def __init__(self, stream: io.BufferedReader, encoding: str, is_gzip: bool = False) -> None:
-        """Reads the byte order mark, if there is one.
+    def __init__(self, stream: io.BufferedReader, encoding: str) -> None:
+        """Reads the beginning of the stream.
 
         Raises:
-            UnreadableTableError: the mark contradicts the encoding.
+            UnreadableTableError: its byte order mark contradicts the encoding.
         """
-        self._stream = stream
-        self._next = b""  # the line that `begin_row` has read
-        self.is_gzip = is_gzip
-        self.number = self.end = self.row_start = 0
-        self.row_number = 1
-        self.codec = self._find_codec(encoding)
-        self._newline = "\n".encode(self.codec)
-        self._ends = (self._newline, "\r\n".encode(self.codec))
-        self._empty_lines = re.compile(b"(?:%b|%b)*+" % tuple(map(re.escape, self._ends)))
-
-    def _find_codec(self, encoding: str) -> str:
-        name = codecs.lookup(encoding).name.removesuffix("-sig")
-        start = self._stream.peek()
-        for codec in _MARKED:
-            mark = "\ufeff".encode(codec)
-            if start.startswith(mark) and name in (codec, codec[:6]):  # codec[:6]: utf-16 or utf-32
-                self.end = self.row_start = len(self._stream.read(len(mark)))
-                return codec
-        if name == "utf-8" and start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        start = stream.peek()
+        if codecs.lookup(encoding).name == "utf-8" and start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise UnreadableTableError("it begins as UTF-16 does: set source.encoding: utf-16")
-        return f"{name}-le" if name in ("utf-16", "utf-32") else name
+        self.head = start.decode(encoding, "replace").lstrip("\ufeff\r\n").partition("\n")[0]
+        self.number, self.row_number = 0, 1
+        self._text = io.TextIOWrapper(stream, encoding, _MARK_FAULTS, newline="\n")
+        self._encoding = encoding
+        self._row_length = 0
+
+    def begin_row(self) -> None:
+        """Marks the next line as the first of a row."""
+        self.row_number, self._row_length = self.number + 1, 0
 
     def __iter__(self) -> "TextLines":
         return self
 
-    def begin_row(self) -> tuple[int, int]:
-        """Skips empty lines; returns the first byte of the next row and the number of its first line."""
-        while (line := self._next or self._read_line()) in self._ends:
-            # A file may have millions of them, which would take minutes one by one.
-            more = self._empty_lines.match(self._stream.peek())
-            empty = line + self._stream.read(more.end() if more else 0)
-            self.number += empty.count(self._newline)
-            self.end += len(empty)
-            self._next = b""
-        self._next = line
-        self.row_start, self.row_number = self.end, self.number + 1
-        return self.row_start, self.row_number
-
-    def peek(self) -> str:
-        """The first line of the next row, without consuming it."""
-        self.begin_row()
-        return self._next.decode(self.codec, "replace")
-
     def __next__(self) -> str:
-        line, self._next = self._next or self._read_line(), b""
+        line = self._text.readline(MAX_ROW_LETTERS + 1)  # a longer line is never held as a whole
         if not line:
             raise StopIteration
         self.number += 1
-        self.end += len(line)
-        if self.end - self.row_start > MAX_ROW_BYTES:
-            size = f"{MAX_ROW_BYTES // 2**20} MiB"
+        self._row_length += len(line)
+        if self._row_length > MAX_ROW_LETTERS:
+            size = f"{MAX_ROW_LETTERS:,} characters"
             raise UnreadableTableError(f"row {self.row_number} has over {size}: is a quote not closed?")
-        return line.decode(self.codec)
-
-    def _read_line(self) -> bytes:
-        """The next line, empty at the end; a line that is too long is cut where it exceeds a row's limit."""
-        line = self._stream.readline(MAX_ROW_BYTES + 1)
-        if (width := len(self._newline)) == 1:
-            return line
-        found = bytearray(line)
-        while line and len(found) <= MAX_ROW_BYTES and (len(found) % width or not found.endswith(self._newline)):
-            # The line feed's byte is inside a character, or the rest of its character follows.
-            line = self._stream.read(-len(found) % width) or self._stream.readline(MAX_ROW_BYTES + 1)
-            found += line
-        return bytes(found)
+        if _FAULT in line:
+            raise ValueError(f"it is not in {self._encoding}")
+        return line.removeprefix("\ufeff") if self.number == 1 else line
 
 
 class _Pieces(io.RawIOBase):
@@ -156,10 +122,9 @@ def open_lines(uri: str, encoding: str) -> Iterator[TextLines]:
         UnreadableTableError: its byte order mark contradicts the encoding.
     """
     with StoredFile(uri) as stored:
-        is_gzip = stored.read_at(0, len(_GZIP)) == _GZIP
         plain = (stored.read_at(at, _BUFFER_BYTES) for at in range(0, stored.size, _BUFFER_BYTES))
-        pieces = _read_gzip(stored) if is_gzip else plain
-        yield TextLines(io.BufferedReader(_Pieces(pieces), _BUFFER_BYTES), encoding, is_gzip)
+        pieces = _read_gzip(stored) if stored.read_at(0, len(_GZIP)) == _GZIP else plain
+        yield TextLines(io.BufferedReader(_Pieces(pieces), _BUFFER_BYTES), encoding)
 
 
 def _read_gzip(stored: StoredFile) -> Iterator[memoryview]:
@@ -171,40 +136,18 @@ def _read_gzip(stored: StoredFile) -> Iterator[memoryview]:
         raise UnreadableTableError(damage.detail) from None
 
 
-class CsvDialect(NamedTuple):
-    """The format of CSV rows.
-
-    Attributes:
-        delimiter: the character between cells.
-        quote: the character around cells that contain delimiters or line breaks, doubled to stand for itself; empty:
-            none.
-        skip_blanks: whether spaces after a delimiter are skipped.
-    """
-
-    delimiter: str = ","
-    quote: str = '"'
-    skip_blanks: bool = False
-
-    def read(self, lines: Iterable[str]) -> Iterator[list[str]]:
-        """Yields the cells of each row; raises `csv.Error`."""
-        csv.field_size_limit(MAX_ROW_BYTES)  # process-wide; 128 KiB is too few for images in base64
-        return csv.reader(
-            lines,
-            delimiter=self.delimiter,
-            quotechar=self.quote or None,
-            quoting=csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
-            skipinitialspace=self.skip_blanks,
-            strict=True,
-        )
-
-
-def read_csv_rows(lines: TextLines, dialect: CsvDialect) -> Iterator[Row]:
+def read_csv_rows(lines: TextLines, dialect: Mapping[str, Any]) -> Iterator[Row]:
     """Yields rows whose cells are lists of strings; empty lines are skipped.
+
+    Args:
+        lines: the lines of the file.
+        dialect: the arguments of `csv.reader`.
 
     Raises:
         UnreadableTableError: a quote is never closed.
     """
-    reader = dialect.read(lines)
+    csv.field_size_limit(MAX_ROW_LETTERS)  # process-wide; 128 KiB is too few for long lists
+    reader = csv.reader(lines, strict=True, **dialect)
 
     def read_cells() -> list[str]:
         try:
@@ -247,19 +190,20 @@ def _read_rows(lines: TextLines, read_cells: Callable[[], Any]) -> Iterator[Row]
         read_cells: takes the lines of one row and returns its cells, `[]` if it is empty; raises ValueError if it is
             malformed.
     """
+    empty = 0
     while True:
-        offset, first = lines.begin_row()
+        lines.begin_row()
         cells, fault = None, ""
         try:
             cells = read_cells()
         except StopIteration:
             return
-        except UnicodeDecodeError:
-            fault = f"it is not in {lines.codec}"
         except ValueError as error:
             fault = str(error)
         if cells != []:
-            yield Row(first, cells, offset, lines.end - offset, fault, lines.number)
+            yield Row(lines.row_number, cells, fault, lines.number)
+        elif (empty := empty + 1) > _MOST_EMPTY_LINES:
+            raise UnreadableTableError(f"it has over {_MOST_EMPTY_LINES:,} empty lines: remove them")
 
 
 TableKind = Literal["csv", "tsv", "txt", "jsonl", "parquet"]
@@ -328,10 +272,20 @@ class TableFormat:
         idle = {"jsonl": of_csv, "parquet": (*of_csv, "encoding")}
         return dict.fromkeys(idle.get(self.format, ()), f"source.format is {self.format}")
 
-    def csv_dialect(self, kind: str) -> CsvDialect:
-        """The CSV format for a kind of file; a list's delimiter is empty unless it is set."""
-        delimiter = self.delimiter or {"csv": ",", "tsv": "\t"}.get(kind, "")
-        return CsvDialect(delimiter, self.quote, self.blanks == "skip" or (self.blanks == "auto" and kind == "txt"))
+    def csv_dialect(self, kind: str, head: str) -> dict[str, Any]:
+        """The arguments of `csv.reader` for a kind of file; the first line of a list shows its delimiter."""
+        usual = {"csv": ",", "tsv": "\t"}.get(kind) or _find_delimiter(head, len(self.names))
+        return {
+            "delimiter": self.delimiter or usual,
+            "quotechar": self.quote or None,
+            "quoting": csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
+            "skipinitialspace": self.blanks == "skip" or (self.blanks == "auto" and kind == "txt"),
+        }
+
+
+def _find_delimiter(line: str, count: int) -> str:
+    """The delimiter of a list of this many columns, from its first line: a tab, comma, semicolon, or else blanks."""
+    return next((each for each in "\t,;" if each in line), " ") if count != 1 else " "
 
 
 @dataclass(slots=True)
@@ -341,20 +295,12 @@ class Table:
     Attributes:
         kind: the kind of file.
         rows: its rows, with cells by column name unless the table is ragged.
-        codec: the exact encoding of its text.
-        positions: the index of each column, in CSV and TSV.
         schema: the schema, in Parquet.
-        is_gzip: whether its text is gzipped; the rows' places then refer to the unpacked text.
-        skips_blanks: whether spaces after a delimiter are skipped.
     """
 
     kind: TableKind
     rows: Iterator[Row]
-    codec: str = ""
-    positions: Mapping[str, int] = field(default_factory=dict)
     schema: pa.Schema | None = None
-    is_gzip: bool = False
-    skips_blanks: bool = False
 
     @property
     def as_text(self) -> bool:
@@ -395,23 +341,21 @@ def read_table(
             return
         with open_lines(uri, table_format.encoding) as lines:
             if kind == "jsonl":
-                yield Table(kind, read_jsonl_rows(lines), lines.codec, is_gzip=lines.is_gzip)
+                yield Table(kind, read_jsonl_rows(lines))
             elif ragged:
-                yield Table(kind, read_csv_rows(lines, table_format.csv_dialect(kind)))
+                yield Table(kind, read_csv_rows(lines, table_format.csv_dialect(kind, lines.head)))
             else:
-                yield _read_columns(kind, lines, table_format, wanted)
+                yield Table(kind, _read_columns(kind, lines, table_format, wanted))
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         raise UnreadableTableError(f"it cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
 
 
 def _read_columns(
     kind: TableKind, lines: TextLines, table_format: TableFormat, wanted: Mapping[str, str] | None
-) -> Table:
-    """Opens a table in CSV, TSV or a list."""
-    dialect = table_format.csv_dialect(kind)
-    if not dialect.delimiter:
-        dialect = dialect._replace(delimiter=_find_delimiter(lines.peek(), len(table_format.names)))
-    if dialect.delimiter == " " and kind == "txt":
+) -> Iterator[Row]:
+    """The rows of CSV, TSV or a list, with cells by column name."""
+    dialect = table_format.csv_dialect(kind, lines.head)
+    if dialect["delimiter"] == " " and kind == "txt":
         most = len(table_format.names) - 1  # the first word may contain blanks, as paths may; -1: any number
         rows = _read_rows(lines, lambda: next(lines).strip().rsplit(maxsplit=most))
     else:
@@ -419,23 +363,14 @@ def _read_columns(
     names: Sequence[str] = table_format.names or _read_header(rows)
     bare = [name.lstrip(" ") for name in names]
     if table_format.blanks == "auto" and wanted and not wanted.keys() <= {*names} and wanted.keys() <= {*bare}:
-        names, dialect = bare, dialect._replace(skip_blanks=True)
-        rows = read_csv_rows(lines, dialect)
+        names, rows = bare, read_csv_rows(lines, {**dialect, "skipinitialspace": True})
     advice = "correct the name"
     if len(names) == 1 and (cuts := [each for each in ",;\t|" if each in names[0]]):
         advice = f"set source.delimiter to {cuts[0]!r} if that separates the cells"
     advice += "" if table_format.names else ", or where the first row names no columns, set source.names"
     wanted = _check_columns(names, wanted, advice)
     positions = {name: place for place, name in enumerate(names) if name in wanted}
-    rows = _name_cells(rows, positions, len(names), "source.names" if table_format.names else "the table")
-    return Table(kind, rows, lines.codec, positions, is_gzip=lines.is_gzip, skips_blanks=dialect.skip_blanks)
-
-
-def _find_delimiter(line: str, count: int) -> str:
-    """The delimiter of a list, from its first line: a tab, a comma, a semicolon, or else blanks."""
-    found = [each for each in "\t,;" if line.count(each) >= max(count - 1, 1)]
-    exact = [each for each in found if line.count(each) == count - 1]
-    return next(iter(exact or found), " ") if count != 1 else " "
+    return _name_cells(rows, positions, len(names), "source.names" if table_format.names else "the table")
 
 
 def _read_header(rows: Iterator[Row]) -> list[str]:

@@ -1,5 +1,3 @@
-import gzip
-
 import pytest
 
 from recordmill.schemas.image_ref import ImageRef, Notice
@@ -110,14 +108,15 @@ def test_one_manifest_per_split_has_its_split_by_its_name(folder):
     assert "*.txt" not in Manifest(columns=COLUMNS).files
 
 
-def test_images_in_a_row_with_blanks(folder):
-    columns = Columns(bytes="data", label="class")
-    (ref,) = refer(folder, b'class,data\ncat, "aGVs\nbG8="\n', columns=columns, blanks="skip")
-    assert Manifest(columns=columns, blanks="skip").read(ref, 100).data == b"hello"
-    (ref,) = refer(folder, b"class, data\ncat, aGVsbG8=\n", columns=columns)
-    assert (ref.status, ref.detail) == (
-        "fatal", "it holds images: set source.format: csv or tsv, and source.blanks: skip or keep",
-    )  # fmt: skip
+@pytest.mark.parametrize("name", ["list.csv", "list.tsv", "list.jsonl"])
+def test_images_in_a_table_of_text_are_refused(folder, name):
+    (ref,) = refer(folder, b'"data"\n"aGVsbG8="\n', name, Columns(bytes="data"))
+    assert (ref.status, ref.reason, ref.detail) == (
+        "fatal",
+        "bad_manifest",
+        "column 'data' (source.columns.bytes): images in cells are read from Parquet only: store them as files, and "
+        "name their paths in uri",
+    )
 
 
 def test_a_parquet_that_is_none_fails_the_run(folder):
@@ -136,18 +135,6 @@ def test_features_from_columns(folder):
     assert good.features == '{"x/age":7}'
     assert bad.detail == "list.csv, row 3: column 'age': 'x' (str) is not a 64-bit integer"
     assert [each.key for each in Manifest(columns=COLUMNS, features_from=features).features()] == ["x/age"]
-
-
-def test_where_an_image_is_in_its_row(folder):
-    columns = Columns(bytes="data", label="class")
-    (ref,) = refer(folder, b"class\tdata\ncat\taGVsbG8=\n", "list.tsv", columns)
-    assert (ref.key, ref.packing, ref.offset, ref.length) == ("list.tsv/000002", "tsv utf-8 1", 11, 13)
-    assert Manifest(columns=columns).read(ref, 100).data == b"hello"
-    (ref,) = refer(folder, b'{"class": "cat", "data": "aGVsbG8="}\n', "list.jsonl", columns)
-    assert (ref.packing, Manifest(columns=columns).read(ref, 100).image) == ("jsonl utf-8", b"hello")
-    (ref,) = refer(folder, gzip.compress(b"data,class\naGVsbG8=,cat\n"), "list.csv.gz", columns)
-    assert (ref.key, ref.packing, ref.offset, ref.length) == ("list.csv.gz/000002", "csv utf-8 0 gzip", 11, 13)
-    assert Manifest(columns=columns).read(ref, 100).data == b"hello"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,3 @@
-import base64
 from dataclasses import replace
 
 import orjson
@@ -8,10 +7,9 @@ import pytest
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.sources.manifest import RowReader, read_row_bytes
+from recordmill.transforms.inputs.sources.manifest import RowReader, read_cell
 from recordmill.transforms.inputs.tables.cells import Row
 from recordmill.transforms.inputs.tables.manifest_columns import Entry
-from recordmill.transforms.inputs.tables.read_table import TableFormat
 
 
 @pytest.fixture
@@ -24,9 +22,7 @@ def folder(tmp_path):
 
 def refer(folder, *entries, path="in/list.csv", key="pets/in/list.csv", **settings):
     referrer = RowReader(ImageRef(key, str(folder / "in/list.csv"), 99, "1", split="train"), path, **settings)
-    return list(
-        referrer.list_references((Row(n, entry, 10 * n, 10) for n, entry in enumerate(entries, 2)), lambda entry: entry)
-    )
+    return list(referrer.list_references((Row(n, entry) for n, entry in enumerate(entries, 2)), lambda entry: entry))
 
 
 def test_paths_are_below_the_manifest_and_keys_below_the_input(folder):
@@ -120,10 +116,8 @@ def test_a_digest_that_is_none(folder):
 
 
 def test_images_in_rows(folder):
-    one, other = refer(folder, Entry(label="a"), Entry(key="k"), packing="jsonl utf-8")
-    assert (one.key, one.offset, one.length, one.packing, one.size) == (
-        "pets/in/list.csv/000002", 20, 10, "jsonl utf-8", 99,
-    )  # fmt: skip
+    one, other = refer(folder, Entry(label="a"), Entry(key="k"), in_cells=True)
+    assert (one.key, one.offset, one.length, one.packing, one.size) == ("pets/in/list.csv/000002", 1, -1, "parquet", -1)
     assert (other.key, other.uri) == ("pets/k", str(folder / "in/list.csv"))
 
 
@@ -182,66 +176,15 @@ def test_a_path_that_begins_with_a_blank_names_the_setting(folder):
     )
 
 
-DATA = bytes(range(256))
-TEXT = base64.b64encode(DATA).decode()
-
-
-def ref_of(path, packing, content):
-    path.write_bytes(content)
-    return ImageRef("k", str(path), len(content), "1", length=len(content), packing=packing)
-
-
 def read(ref, max_bytes=1000):
-    return read_row_bytes(ref, "x", TableFormat(), max_bytes)
-
-
-@pytest.mark.parametrize(
-    ("packing", "row"),
-    [
-        ("csv utf-8 1", f'a,"{TEXT}"\r\n'),
-        ("tsv utf-16-le 0", f"{TEXT}\ta\n"),
-        ("jsonl utf-8", f'{{"x": "{TEXT}"}}\n'),
-        ("jsonl utf-8", f'{{"x": "{TEXT[:76]}\\n{TEXT[76:]}"}}'),
-    ],
-)
-def test_base64_in_a_row(packing, row, tmp_path):
-    ref = ref_of(tmp_path / "t", packing, row.encode(packing.split()[1]))
-    assert read(ref) == DATA
-    with pytest.raises(Rejected, match="too_many_bytes: more than the 255 bytes"):
-        read(ref, 255)
-
-
-@pytest.mark.parametrize(
-    ("row", "reason", "detail"),
-    [
-        ('{"x": "a"}', "bad_row", "t, the row at byte 0, column 'x': it is not valid base64 ("),
-        ('{"x": "ä!"}', "bad_row", "t, the row at byte 0, column 'x': it is not valid base64 ("),
-        ('{"x": 7}', "changed", "has changed since it was listed"),
-        ('{"y": "a"}', "changed", "has changed since it was listed"),
-        ("[]", "changed", "has changed since it was listed"),
-        ('{"x"', "changed", "has changed since it was listed"),
-    ],
-)
-def test_rows_without_an_image(row, reason, detail, tmp_path):
-    with pytest.raises(Rejected) as raised:
-        read(ref_of(tmp_path / "t", "jsonl utf-8", row.encode()))
-    assert (raised.value.stage, raised.value.reason) == ("read", reason)
-    assert detail in raised.value.detail
-
-
-def test_a_row_of_csv_that_has_changed(tmp_path):
-    ref = ref_of(tmp_path / "t", "csv utf-8 2", b"a,b\n")
-    with pytest.raises(Rejected, match="changed"):
-        read(ref)
-    (tmp_path / "t").write_bytes(b"a")
-    with pytest.raises(Rejected, match="changed"):
-        read(ref)
+    return read_cell(ref, "x", max_bytes)
 
 
 def test_cells_of_parquet(tmp_path):
-    pq.write_table(pa.table({"x": [DATA, None]}), tmp_path / "t")
+    data = bytes(range(256))
+    pq.write_table(pa.table({"x": [data, None]}), tmp_path / "t")
     ref = ImageRef("k", str(tmp_path / "t"), -1, "1", packing="parquet")
-    assert read(ref) == DATA
+    assert read(ref) == data
     for row, bound, reason in ((0, 255, "too_many_bytes"), (1, 999, "bad_row"), (2, 999, "changed")):
         with pytest.raises(Rejected, match=reason):
             read(replace(ref, offset=row), bound)

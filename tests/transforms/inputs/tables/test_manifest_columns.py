@@ -77,22 +77,6 @@ def test_nothing_but_blanks_is_nothing():
             read(cells)
 
 
-@pytest.mark.parametrize(
-    ("cells", "message"),
-    [
-        ({}, "column 'image' is empty"),
-        ({"image": None}, "column 'image' is empty"),
-        ({"image": " "}, "column 'image' is empty"),
-        ({"image": 7}, "column 'image': 7 (int) is not base64"),
-    ],
-)
-def test_a_row_of_text_without_its_image_is_known_by_its_number(cells, message):
-    with pytest.raises(Rejected) as raised:
-        CellReader(Columns(bytes="image"), {}, "|", False, {}, "image").read(cells)
-    assert raised.value.detail == message
-    assert CellReader(Columns(bytes="image"), {}, "|", False, {}, "image").read({"image": "AA=="}) == Entry()
-
-
 @pytest.mark.parametrize("column", ["path", "class", "patient"])
 def test_a_text_is_not_a_name(column):
     cells = {"path": "a", "class": "b", "patient": "c"}

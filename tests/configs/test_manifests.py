@@ -13,9 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from recordmill.pipeline.launch import launch
-from recordmill.pipeline.run import build
-
 CONFIGS = Path(__file__).parents[2] / "configs"
 ROWS = [  # path, class, split, age
     ("cats/1.jpg", "cat", "train", 3),
@@ -86,19 +83,6 @@ def test_a_gzipped_manifest_gives_the_same(write, images, picture, convert):
 @pytest.mark.parametrize("write", [write_csv, write_jsonl, write_parquet])
 def test_every_form_of_a_manifest_gives_the_same(write, images, picture, convert):
     check(*convert("manifest.yaml", write(images)), picture)
-
-
-def test_a_manifest_without_the_column_of_a_feature_names_the_flag_that_helps(images, tmp_path, convert, capsys):
-    manifest = write_csv(images, [row[:3] for row in ROWS], NAMES[:3])
-    config = CONFIGS / "manifest.yaml"
-    assert launch([f"--config={config}", f"--input={manifest}", f"--output={tmp_path / 'failed'}"], build) == 1
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        f"error: {manifest}: it has no column 'age' (source.features_from.image/age.column), only 'path', 'class', "
-        "'split': correct the name, or where the first row names no columns, set source.names; or leave out the "
-        "feature image/age with --set source.features_from={}"
-    )
-    marker, _ = convert("manifest.yaml", manifest, "--set", "source.features_from={}")
-    assert (marker["ledger"]["written"], marker["labels"]) == (5, IDS)
 
 
 def test_the_flags_for_a_plain_table_stand_in_the_file(images, convert):

@@ -371,7 +371,7 @@ def _sources() -> list[Case]:
         case(
             "manifest_everything",
             of.manifest_of_everything,
-            "source={kind: manifest, columns: {uri: '{folder}/{id}.*', label: class, key: key, group: patient,"
+            "source={kind: manifest, columns: {uri: '{folder}/{id}.jpg', label: class, key: key, group: patient,"
             " sha256: sha256}, class_names: [a, b, c], separator: ';',"
             " features_from: {scores: {column: scores, type: int64, many: true}}}",
             HALVES,

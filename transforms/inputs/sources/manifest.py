@@ -4,7 +4,6 @@ import os
 import posixpath
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
@@ -23,18 +22,15 @@ from recordmill.schemas.image_ref import (
 )
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
-from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised
-from recordmill.transforms.inputs.named_files import explain_os_error, key_of, locate, resolve_inside
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.named_files import key_of, locate
 from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError, bad_row
 from recordmill.transforms.inputs.tables.known_tables import PRESETS, recognise_tables
-from recordmill.transforms.inputs.tables.manifest_columns import CellReader, Columns, Entry, FeatureColumn, did_you_mean
+from recordmill.transforms.inputs.tables.manifest_columns import CellReader, Columns, Entry, FeatureColumn
 from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names, read_parquet_cell
 from recordmill.transforms.inputs.tables.read_table import LIST_FILES, TABLE_FILES, Table, TableFormat, read_table
-
-ANY_ENDING = ".*"
-"""The end of a path that may have the extension of any image."""
 
 IMAGES_AS_TEXT = "images in cells are read from Parquet only: store them as files, and name their paths in uri"
 
@@ -64,7 +60,6 @@ class RowReader:
     word: str = ""
     _below: str = field(init=False)  # the folder in the images' keys that is not in their paths
     _announced: set[str] = field(default_factory=set, init=False)
-    _names: dict[str, Mapping[str, list[str]]] = field(default_factory=dict, init=False)
     _largest: float = field(default=0.0, init=False)  # of the coordinates of boxes in pixels
 
     def __post_init__(self) -> None:
@@ -147,37 +142,14 @@ class RowReader:
             return ImageRef(key or self._row_key(row), *place, offset=row.number - 1, packing=str(ParquetCell()))
         column = f"column {self.uri_column!r}: " if self.uri_column else ""
         try:
-            named = self._find_ending(entry.uri) if entry.uri.endswith(ANY_ENDING) else entry.uri
-            uri, size, version = locate(self.root, named)
+            uri, size, version = locate(self.root, entry.uri)
         except Rejected as rejected:
             why = f": {rejected.detail}"
             if rejected.reason == "outside_root":
                 why = " is not below source.root, by default the manifest's own folder"
-            elif entry.uri.startswith(" "):
-                why += ", and the path begins with a space: set source.blanks=skip if that is not part of it"
             raise Rejected("list", rejected.reason, f"{column}{entry.uri!r:.200}{why}") from None
         below = posixpath.join(self._below, uri[len(self.root.rstrip("/")) + 1 :])
         return ImageRef(key or key_of(self.file.key, self.path, below), uri, size, version)
-
-    def _find_ending(self, uri: str) -> str:
-        """The path of the only image with the name before `ANY_ENDING`; each folder is listed once."""
-        folder, _, wanted = uri.removesuffix(ANY_ENDING).rpartition("/")
-        if folder not in self._names:
-            names: dict[str, list[str]] = defaultdict(list)
-            try:
-                listed = storage.folder_names(resolve_inside(self.root, folder) if folder else self.root)
-            except OSError as error:
-                raise Rejected("list", "vanished", explain_os_error(error)) from None
-            for name in listed:
-                stem, ending = posixpath.splitext(name)
-                if ending.lower() in IMAGE_ENDINGS:
-                    names[unicodedata.normalize("NFC", stem)].append(name)
-            self._names[folder] = names
-        found = self._names[folder].get(unicodedata.normalize("NFC", wanted), [])
-        if len(found) != 1:
-            among = f": {', '.join(found)}" if found else ""
-            raise Rejected("list", "bad_row" if found else "vanished", f"there are {len(found)} such images{among}")
-        return posixpath.join(folder, found[0])
 
 
 def _join(images: dict[str, tuple[Row, Entry]], row: Row, entry: Entry) -> None:
@@ -308,10 +280,11 @@ class Manifest(TableFormat, Source):
         wanted = dict((column, key) for key, column in self.columns.named())
         for key, feature in self.features_from.items():
             wanted.setdefault(feature.column, f"source.features_from.{key}.column")
-        unread = (self.columns.bytes,) if self.columns.bytes else ()
-        count, blank = 0, ""
+        wanted = {} if self.preset else wanted
+        count = 0
         try:
-            with read_table(file.uri, self._table_format(), wanted, unread, self.preset == "automl") as table:
+            is_ragged = self.preset == "automl"
+            with read_table(file.uri, self._table_format(), wanted, (self.columns.bytes,), is_ragged) as table:
                 self._check_cells(table)
                 names = self._class_names(table)
                 yield from _announce(file, () if self.class_names else names.values())
@@ -319,33 +292,14 @@ class Manifest(TableFormat, Source):
                 joined = self.preset == "automl" or bool(self.columns.row_boxes)
                 word = (match["split"] or "") if match else ""
                 row_reader = RowReader(file, path, self.root, bool(self.columns.bytes), column, joined, word)
-                seen: set[str] = set()
-                rows = _collect_columns(table.rows, seen) if table.kind == "jsonl" and not self.preset else table.rows
-                for ref in row_reader.list_references(rows, self._reader(table, names)):
-                    if isinstance(ref, ImageRef):
-                        count += 1
-                        blank = blank or (ref.label if ref.label.startswith(" ") and table.as_text else "")
+                for ref in row_reader.list_references(table.rows, self._reader(table, names)):
+                    count += isinstance(ref, ImageRef)
                     yield ref
         except UnreadableTableError as error:
-            yield file.notice("fatal", "bad_manifest", f"{error}{self._leave_out(error.key)}")
+            yield file.notice("fatal", "bad_manifest", str(error))
             return
-        for column in sorted(wanted.keys() - seen) if seen else ():
-            if wanted[column].startswith("source.columns."):
-                detail = f"none of its rows has a column {column!r} ({wanted[column]}){did_you_mean(column, seen)}"
-                yield file.notice("warning", "no_column", detail)
-        if blank:
-            advice = "set source.blanks=skip if that is not part of them"
-            yield file.notice("warning", "blanks", f"labels begin with a blank, such as {blank!r:.60}: {advice}")
         if not count:
             yield file.notice("ignored", "no_rows")
-
-    def _leave_out(self, key: str) -> str:
-        """The end of a message: how to leave out a feature whose column is missing."""
-        name = key.removeprefix("source.features_from.").removesuffix(".column")
-        if name not in self.features_from:
-            return ""
-        flag = " with --set source.features_from={}" if len(self.features_from) == 1 else ""
-        return f"; or leave out the feature {name}{flag}"
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """Reads the image where its row says, or from the row."""
@@ -387,13 +341,6 @@ def _announce(file: ImageRef, columns: Iterable[Sequence[str]]) -> Iterator[Clas
     """Announces the classes that Parquet columns number."""
     for names in filter(None, columns):
         yield ClassNames.of(file, {name: number for number, name in enumerate(names)})
-
-
-def _collect_columns(rows: Iterator[Row], seen: set[str]) -> Iterator[Row]:
-    """Yields the rows, adding their columns to `seen`: JSON lines do not declare them in advance."""
-    for row in rows:
-        seen.update(row.cells or ())
-        yield row
 
 
 SOURCE = Manifest

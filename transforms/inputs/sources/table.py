@@ -251,31 +251,25 @@ class Table(TableFormat, Source):
         """Yields one reference per row, with the row's values in `features`."""
         wanted = {name: f"source.columns.{name}" for name in self.columns}
         wanted |= {column: f"source.{what}" for what, column in self._named.items()}
-        lacking, rows, sound = set(wanted), 0, 0
+        has_rows = False
         rounded: dict[str, str] = {}
         below = file.key[: len(file.key) - len(path)]
         place = file.replace(spelling="", size=-1, version="")
         try:
             with read_table(file.uri, self, wanted) as table:
                 for row in table.rows:
-                    rows += 1
-                    if row.cells is not None:
-                        lacking -= row.cells.keys()
-                        sound += 1
+                    has_rows = True
                     ref = place.replace(key=f"{file.key}:{row.number}")
                     try:
                         yield self._make_reference(ref, below, row, table.as_text, rounded)
                     except Rejected as error:
                         yield ref.notice("rejected", "bad_row", f"{path}, {row.place}{error.detail}")
-            if lacking and sound:
-                name = min(lacking)
-                raise UnreadableTableError(f"none of its rows has {name!r} ({wanted[name]}): correct the name")
         except UnreadableTableError as error:
             yield file.notice("fatal", "bad_table", f"the table {file.key} cannot be used: {error}")
             return
         for name, where in rounded.items():
             yield file.notice("warning", "rounded", f"column {name!r} {where}")
-        if not rows:
+        if not has_rows:
             raise Rejected("list", "no_rows", "the table has no rows")
 
     def _describe_rounded(self, name: str, value: float, row: Row, as_text: bool) -> str:

@@ -24,16 +24,7 @@ bad_row = partial(Rejected, "list", "bad_row")
 
 
 class UnreadableTableError(Exception):
-    """A table, or the rest of it, cannot be read; the message says where and why.
-
-    Attributes:
-        key: the YAML key that names the missing column; empty if none is missing.
-    """
-
-    def __init__(self, sentence: str, key: str = "") -> None:
-        """Takes the message and the key."""
-        super().__init__(sentence)
-        self.key = key
+    """A table, or the rest of it, cannot be read; the message says where and why."""
 
 
 @dataclass(slots=True)  # if frozen, creating one would take five times as long

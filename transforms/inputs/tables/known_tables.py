@@ -4,7 +4,7 @@ import csv
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import orjson
@@ -16,11 +16,10 @@ from recordmill.transforms.inputs.folder_sketch import (
     Recognised,
     begins_with_split,
     given_splits,
-    split_of,
     split_pattern,
 )
 from recordmill.transforms.inputs.tables.cells import bad_row
-from recordmill.transforms.inputs.tables.manifest_columns import Entry, list_of, refuse, text_of
+from recordmill.transforms.inputs.tables.manifest_columns import Entry, list_of, number_of, refuse, text_of
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 ML_USE = "aiplatform.googleapis.com/ml_use"
@@ -49,7 +48,8 @@ def read_vertex(cells: Mapping[str, Any]) -> Entry:
     if (column := "boundingBoxAnnotations") in cells:
         given = list_of(cells[column], column, ",")
         entry.box_labels = [_name(each, column) for each in given]
-        entry.boxes = [[_number(each, side, column) for side in ("xMin", "yMin", "xMax", "yMax")] for each in given]
+        sides = ("xMin", "yMin", "xMax", "yMax")
+        entry.boxes = [[number_of(each.get(side), f"{column}.{side}") for side in sides] for each in given]
     return entry
 
 
@@ -67,13 +67,6 @@ def _text_in(values: Mapping[str, Any], key: str, column: str) -> str:
     if text := text_of(values.get(key), column):
         return text
     raise refuse(column, "", "")
-
-
-def _number(annotation: Any, side: str, column: str) -> float:
-    value = _object(annotation, column).get(side)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise refuse(f"{column}.{side}", value, "not a number")
-    return float(value)
 
 
 def read_automl(cells: Sequence[str]) -> Entry:
@@ -116,7 +109,7 @@ def _box(label: str, corners: Sequence[str]) -> tuple[list[list[float]], list[st
     return [[min(xs), min(ys), max(xs), max(ys)]], [label]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Preset:
     """A known kind of table.
 
@@ -124,38 +117,15 @@ class Preset:
         format: as `TableFormat.format`.
         read: makes an entry from a row's cells.
         uri_column: the column of the images, if columns have names.
-        splits: the split words, and their splits.
     """
 
     format: Literal["jsonl", "csv"]
     read: Callable[[Any], Entry]
     uri_column: str = ""
-    splits: Mapping[str, str]
 
 
-PRESETS = {
-    "vertex": Preset(
-        format="jsonl",
-        read=read_vertex,
-        uri_column="imageGcsUri",
-        splits={"training": "train", "validation": "validation", "test": "test"},
-    ),
-    "automl": Preset(
-        format="csv",
-        read=read_automl,
-        splits={"TRAIN": "train", "VALIDATION": "validation", "TEST": "test", "UNASSIGNED": "train"},
-    ),
-}
+PRESETS = {"vertex": Preset("jsonl", read_vertex, "imageGcsUri"), "automl": Preset("csv", read_automl)}
 """By name."""
-
-
-def preset_of(head: bytes) -> str:
-    """The preset for a table with these first bytes; empty: none."""
-    if b'"imageGcsUri"' in head:
-        return "vertex"
-    first = head.decode("utf-8", "replace").partition("\n")[0].split(",")
-    is_automl = len(first) > 1 and first[0] in ("TRAIN", "VALIDATION", "TEST", "UNASSIGNED")
-    return "automl" if is_automl and first[1].strip().lower().endswith(IMAGE_ENDINGS) else ""
 
 
 _IMAGE = (
@@ -179,37 +149,42 @@ class FoundColumns:
     """The columns of a table of images.
 
     Attributes:
-        source: the settings that read them: `columns`; `names`, if the table has no header; `root`, if the images are
-            in a folder that no cell names; and `delimiter`, if it is not the usual one.
-        splits: split words as the table spells them, and their splits; None if it has no such column.
+        columns: the setting `columns`.
+        names: the names of all columns, if the table has no header.
+        root: the folder of the images, if no cell names it.
+        delimiter: the character between cells, if it is not the usual one.
+        splits: split words as the table spells them, and their splits; empty if it has no such column.
         others: the remaining columns.
     """
 
-    source: Mapping[str, Any]
-    splits: Mapping[str, str] | None = None
+    columns: Mapping[str, str]
+    names: tuple[str, ...] = ()
+    root: str = ""
+    delimiter: str = ""
+    splits: Mapping[str, str] = field(default_factory=dict)
     others: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """The settings of the source that reads them."""
+        optional = {"names": list(self.names), "root": self.root, "delimiter": self.delimiter}
+        return {"kind": "manifest", "columns": self.columns} | {key: value for key, value in optional.items() if value}
 
     @property
     def has_boxes(self) -> bool:
         """Whether rows have boxes."""
-        return not {"xmin", "objects"}.isdisjoint(self.source["columns"])
+        return not {"xmin", "objects"}.isdisjoint(self.columns)
 
     @property
     def has_classes(self) -> bool:
         """Whether the class of an image, or of its boxes, has a known column."""
-        return self.has_boxes or "label" in self.source["columns"]
+        return self.has_boxes or "label" in self.columns
 
 
 def recognise_tables(sketch: FolderSketch) -> Iterator[Recognised]:
-    """Recognises tables with a column that names images or contains them; a preset's table before any other."""
+    """Recognises tables with a column that names images or contains them."""
     tables = [path for path in sketch.heads if path.lower().endswith((*TABLE_ENDINGS, ".txt"))]
     tables = [path for path in tables if not re.match(r"metadata\.|.*submission", posixpath.basename(path))]
-    for path in tables:
-        if preset := preset_of(sketch.heads[path]):
-            words = PRESETS[preset].splits
-            settings = {"source": {"kind": "manifest", "preset": preset}, "splits": {"from_source": words}}
-            yield Recognised(settings, f"a table for {preset}, {path}")
-            return
     found = {path: columns for path in tables if (columns := find_columns(path, sketch))}
     found = {path: columns for path, columns in found.items() if columns.has_classes} or found
     if found:
@@ -219,11 +194,11 @@ def recognise_tables(sketch: FolderSketch) -> Iterator[Recognised]:
 def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> Recognised:
     """The settings for tables whose columns were found."""
     path, first = next(iter(found.items()))
-    source: dict[str, Any] = {"kind": "manifest", **first.source}
+    source = first.source
     settings: dict[str, Any] = {"source": source}
     folders = {posixpath.dirname(each) for each in found}
     unread = _find_unread_tables(found, sketch)
-    pattern, words, doubled = _split_names([posixpath.basename(each) for each in (*found, *unread)])
+    pattern, words = split_pattern(posixpath.basename(each) for each in (*found, *unread))
     if first.splits:
         settings["splits"] = {"from_source": dict(first.splits)}
     elif folders <= set(sketch.split_folders):
@@ -244,18 +219,8 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
         needs = f"{' and '.join(found)} have different columns: let --input name one of them"
     elif path.endswith(".txt") and not pattern:
         needs = "a list is read where its name has the word for a split: call it train.txt"
-    left_out = [*([shown] if shown and first.has_classes else []), *doubled]
-    why = f"a table of images, {path}" + (f" (left out: {', '.join(left_out)})" if left_out else "")
+    why = f"a table of images, {path}" + (f" (left out: {shown})" if shown and first.has_classes else "")
     return Recognised(settings, why, needs=needs, needed_keys=(key,) if key else ())
-
-
-def _split_names(names: Sequence[str]) -> tuple[str, list[str], list[str]]:
-    """`split_pattern` of the names; and names like `trainval`, if others have its two splits one by one."""
-    alone = [name for name in names if not re.search("train[_-]?val", name, re.IGNORECASE)]
-    pattern, words = split_pattern(alone)
-    if {"train", "validation"} <= set(map(split_of, words)):
-        return pattern, words, [name for name in names if name not in alone]
-    return (*split_pattern(names), [])
 
 
 def _leave_out(others: Sequence[str], found: Iterable[str], unread: Sequence[str]) -> dict[str, list[str]]:
@@ -281,30 +246,30 @@ def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
         sketch: the input, with the table's first bytes.
     """
     rows, delimiter = _first_rows(path, sketch)
-    found = _columns_of(rows, path, sketch) if rows else None
-    return replace(found, source={**found.source, "delimiter": delimiter}) if found and delimiter else found
+    found = None
+    if rows and _place_of(rows[0][0].strip(), path, sketch) == ("", ""):
+        found = _without_header(rows[0])
+    elif len(rows) == 2 and _is_header(rows[0]) and not path.endswith(".txt"):
+        row = dict(zip(*rows, strict=False))
+        if image := _find_image(row, path, sketch):
+            found = _find_meanings(row, *image)
+    return found and replace(found, delimiter=delimiter)
 
 
-def _columns_of(rows: Sequence[Sequence[str]], path: str, sketch: FolderSketch) -> FoundColumns | None:
-    if _place_of(rows[0][0].strip(), path, sketch) == ("", "{}"):  # no header
-        return _without_header(rows[0])
-    if len(rows) < 2 or len(set(rows[0])) < len(rows[0]) or path.endswith(".txt"):
-        return None
-    row = dict(zip(rows[0], rows[1], strict=False))
-    found = _find_image(row, path, sketch)
-    return found and _find_meanings(row, *found)
+def _is_header(row: Sequence[str]) -> bool:
+    """Whether a row may name columns: names differ, and do not look like those of images."""
+    return len(set(row)) == len(row) and not any(name.lower().endswith(IMAGE_ENDINGS) for name in row)
 
 
 def _without_header(row: Sequence[str]) -> FoundColumns | None:
     """RetinaNet's columns, or a path, a class and any others; None if there is only a path."""
     if len(row) == 6 and all(re.fullmatch(r"\s*-?[0-9]+(\.[0-9]+)?\s*", cell) for cell in row[1:5]):
         columns = {"uri": "path", **{name: name for name in (*_SIDES, "box_label")}}
-        return FoundColumns({"columns": columns, "names": list(columns.values())})
+        return FoundColumns(columns, tuple(columns.values()))
     if len(row) < 2:
         return None
     others = tuple(f"column_{number}" for number in range(3, len(row) + 1))
-    source = {"columns": {"uri": "path", "label": "label"}, "names": ["path", "label", *others]}
-    return FoundColumns(source, others=others)
+    return FoundColumns({"uri": "path", "label": "label"}, ("path", "label", *others), others=others)
 
 
 def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
@@ -315,15 +280,10 @@ def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
 
 def why_no_columns(path: str, sketch: FolderSketch) -> str:
     """Why `find_columns` finds nothing in a table."""
-    if b"\0" in sketch.heads.get(path, b""):
-        return "it is not UTF-8, so set source.encoding"
     rows, _ = _first_rows(path, sketch)
-    if len(rows) < 2:
-        return "it has no row after the header" if rows else "it is empty, or cannot be read"
-    header, first = rows
-    if twice := [name for name in header if header.count(name) > 1]:
-        return f"it has {header.count(twice[0])} columns {twice[0]!r:.60}"
-    return f"its first row names no image that is there: {', '.join(first):.100}"
+    if len(rows) < 2 or not _is_header(rows[0]) or b"\0" in sketch.heads[path]:
+        return "it does not begin with a header of different names and a row, in UTF-8"
+    return f"its first row names no image that is there: {', '.join(rows[1]):.100}"
 
 
 def _first_rows(path: str, sketch: FolderSketch) -> tuple[list[list[str]], str]:
@@ -344,33 +304,35 @@ def _first_rows(path: str, sketch: FolderSketch) -> tuple[list[list[str]], str]:
         is_row = bool(row) and isinstance(row, dict)
         values = (OBJECTS if isinstance(each, dict) and "bbox" in each else str(each) for each in row.values())
         return [list(row), list(values)] if is_row else [], ""
-    delimiter = usual = "\t" if name.endswith((".tsv", ".tab")) else ","
-    if name.endswith(".csv"):
-        delimiter = next((each for each in ",;\t" if each in lines[0]), ",")
-    elif name.endswith(".txt"):
-        delimiter = usual = next((each for each in ",\t" if each in lines[0]), " ")
+    choices = next((each for ending, each in _DELIMITERS.items() if name.endswith(ending)), ",")
+    delimiter = next((each for each in choices if each in lines[0]), choices[0])
     rows = list(csv.reader(lines[:2], delimiter=delimiter, skipinitialspace=True))
-    return rows, "" if delimiter == usual else delimiter
+    return rows, "" if delimiter == choices[0] or name.endswith(".txt") else delimiter
 
 
-def _find_image(row: Mapping[str, str], path: str, sketch: FolderSketch) -> tuple[str, dict[str, Any]] | None:
-    """The column that names the image or contains it, and the settings that read it."""
+_DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".txt": ",\t "}
+"""What may be between the cells of a file with this extension; what is usual comes first."""
+
+
+def _find_image(row: Mapping[str, str], path: str, sketch: FolderSketch) -> tuple[str, dict[str, str], str] | None:
+    """The column that names the image or contains it, the setting `columns` for it, and the folder of the images."""
     by_name = {name.strip().lower(): name for name in row}
     usual = [by_name[name] for name in _IMAGE if name in by_name]
     named = [name for name, value in row.items() if value.strip().lower().endswith(IMAGE_ENDINGS)]
     for name in dict.fromkeys((*usual, *named)):
-        if (place := _place_of(row[name].strip(), path, sketch)) is not None:
-            root, template = place
-            uri = name if template == "{}" else posixpath.join(root, template.format(f"{{{name}}}"))
-            return name, {"columns": {"uri": uri}, **({"root": root} if root and uri == name else {})}
+        if place := _place_of(row[name].strip(), path, sketch):
+            root, ending = place
+            if ending:
+                return name, {"uri": posixpath.join(root, f"{{{name}}}{ending}")}, ""
+            return name, {"uri": name}, root
     held = [name for name, value in row.items() if value == HELD]
-    return (held[0], {"columns": {"bytes": held[0]}}) if len(held) == 1 else None
+    return (held[0], {"bytes": held[0]}, "") if len(held) == 1 else None
 
 
-def _find_meanings(row: Mapping[str, str], image: str, source: Mapping[str, Any]) -> FoundColumns:
+def _find_meanings(row: Mapping[str, str], image: str, columns: dict[str, str], root: str) -> FoundColumns:
     """Finds the columns of class, split and boxes among those that are not the image's."""
-    columns, left = dict(source["columns"]), {name.strip().lower(): name for name in row if name != image}
-    splits = None
+    left = {name.strip().lower(): name for name in row if name != image}
+    splits = {}
     if split := next((left[name] for name in _SPLIT if name in left), None):
         word = row[split].strip()
         if word.lower() in USUAL_WORDS:
@@ -388,11 +350,11 @@ def _find_meanings(row: Mapping[str, str], image: str, source: Mapping[str, Any]
         columns["label"] = left.pop(label)
     elif classes and len(left) == 1 and not objects:  # then it must be the class
         columns["label"] = left.popitem()[1]
-    return FoundColumns({**source, "columns": columns}, splits, tuple(left.values()))
+    return FoundColumns(columns, root=root, splits=splits, others=tuple(left.values()))
 
 
 def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | None:
-    """The root of a cell's image, relative to the table's folder, and its path there, with `{}` for the cell.
+    """The root of a cell's image, relative to the table's folder, and the extension that the cell lacks.
 
     None if the image was not seen.
     """
@@ -402,16 +364,13 @@ def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | 
         value, roots = value.removeprefix(f"{sketch.root}/"), ("",)
     if not name or "{" in value or value.startswith("/") or "://" in value:
         return None
-    is_whole = name.lower().endswith(IMAGE_ENDINGS)
-    endings: Sequence[str] = ("",) if is_whole else (*IMAGE_ENDINGS, *(each.upper() for each in IMAGE_ENDINGS))
     for root in roots:
-        names = sketch.at(posixpath.dirname(posixpath.join(root, value)))
-        for ending in endings:
-            if name + ending in names.files:
-                others = {posixpath.splitext(each)[1] for each in names.images}
-                return _below(root, own), "{}" + (ending if is_whole or len(others) == 1 else ".*")
+        for image in sketch.at(posixpath.dirname(posixpath.join(root, value))).images:
+            if name in (image, posixpath.splitext(image)[0]):
+                return _below(root, own), image[len(name) :]
+    is_whole = name.lower().endswith(IMAGE_ENDINGS)
     deeper = posixpath.join(roots[0], value.split("/")[0])  # its contents were not listed
-    return (_below(roots[0], own), "{}") if is_whole and "/" in value and sketch.has_folder(deeper) else None
+    return (_below(roots[0], own), "") if is_whole and "/" in value and sketch.has_folder(deeper) else None
 
 
 def _below(root: str, own: str) -> str:

@@ -6,9 +6,8 @@ type, or refused with column, value and type.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from functools import cache
 from string import Formatter
 from typing import Any, ClassVar
@@ -264,7 +263,7 @@ class Columns:
 
     Attributes:
         uri: the image's path relative to `source.root`, or its URL below it. Columns in braces are combined:
-            `images/{id}.jpg`, or `images/{id}.*` if extensions differ.
+            `images/{id}.jpg`.
         bytes: the image itself, in Parquet: binary, or a struct with binary `bytes`, as Hugging Face stores it.
         label: the class.
         labels: several classes: a list, or a text separated by `source.separator`.
@@ -462,8 +461,6 @@ class CellReader:
             entry.labels = self._texts_in(self.columns.labels, cells)
         self._read_boxes(entry, cells)
         for key, feature in self.features.items():
-            if feature.column not in cells and feature.default is None and not feature.many:
-                raise _missing(cells, feature.column)
             entry.features[key] = feature.value_of(cells.get(feature.column), self.separator)
         return entry
 
@@ -498,7 +495,7 @@ class CellReader:
             count = f"{len(text):,} characters, but a name has at most {LONGEST_NAME:,}"
             raise bad_row(f"column {column!r}: {text!r:.60} has {count}")
         if is_required and not text.strip():
-            raise _missing(cells, column)
+            raise refuse(column, "", "")
         return text if text.strip() else ""
 
 
@@ -515,19 +512,8 @@ def template_parts(uri: str) -> tuple[tuple[str, str], ...]:
         parts = [(text, column or "", bool(how or kind)) for text, column, how, kind in Formatter().parse(uri)]
     except ValueError as error:
         raise ValueError(f"source.columns.uri is {uri!r}: {error}") from None
-    if not any(column for _, column, _ in parts) or any(formatted for *_, formatted in parts):
-        raise ValueError(f"source.columns.uri is {uri!r}: write columns in braces, such as images/{{id}}.jpg")
+    is_plain = any(column for _, column, _ in parts) and not any(formatted for *_, formatted in parts)
+    if not is_plain or uri.endswith(".*"):
+        advice = "write columns in braces and an extension, such as images/{id}.jpg"
+        raise ValueError(f"source.columns.uri is {uri!r}: {advice}")
     return tuple((text, column) for text, column, _ in parts)
-
-
-def _missing(cells: Mapping[str, Any], column: str) -> Rejected:
-    """The error for a missing value: the cell is empty, or a line of JSON lacks the column."""
-    if column in cells:
-        return refuse(column, "", "")
-    return bad_row(f"there is no column {column!r}{did_you_mean(column, cells)}")
-
-
-def did_you_mean(column: str, names: Iterable[str]) -> str:
-    """The end of a message about a missing column: the most similar name."""
-    near = get_close_matches(column.casefold(), by_case := {name.casefold(): name for name in names}, n=1)
-    return f": did you mean {by_case[near[0]]!r}?" if near else ""

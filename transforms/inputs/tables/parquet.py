@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, BinaryIO, cast
 
 import orjson
@@ -69,10 +69,10 @@ def check_sizes(parquet: pq.ParquetFile, columns: Collection[str]) -> None:
 
 def read_parquet_rows(parquet: pq.ParquetFile, columns: Sequence[str]) -> Iterator[Row]:
     """Yields rows with the values of these columns by name."""
-    last = 0
-    for batch in parquet.iter_batches(_ROWS, columns=list(columns), use_threads=False):
-        for last, cells in enumerate(batch.to_pylist(), start=last + 1):
-            yield Row(last, cells)
+    batches = parquet.iter_batches(_ROWS, columns=list(columns), use_threads=False)
+    values = chain.from_iterable(batch.to_pylist() for batch in batches)
+    for number, cells in enumerate(values, start=1):
+        yield Row(number, cells)
 
 
 def class_names(schema: pa.Schema, column: str) -> list[str]:

@@ -33,7 +33,7 @@ MAX_ROW_LETTERS = 64 * 2**20
 
 _MOST_EMPTY_LINES = 2**20  # each takes as long as a row, so a small gzip file of them would take minutes
 
-_FAULT = "\udcff"  # stands for bytes that are not in the encoding: it is no character, so no text contains it
+_FAULT = "\udcff"  # stands for bytes that are not in the encoding; no text contains it, since it is half of a surrogate pair
 _MARK_FAULTS = "recordmill.mark_faults"
 codecs.register_error(_MARK_FAULTS, lambda error: (_FAULT, error.end))  # type: ignore[attr-defined]
 
@@ -208,7 +208,7 @@ def _read_rows(lines: TextLines, read_cells: Callable[[], Any]) -> Iterator[Row]
 
 TableKind = Literal["csv", "tsv", "txt", "jsonl", "parquet"]
 
-_PLAIN: dict[str, TableKind] = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_PLAIN: dict[str, TableKind] = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _LISTS: dict[str, TableKind] = {".txt": "txt", ".txt.gz": "txt"}
 _GZIPPED = {f"{ending}.gz": kind for ending, kind in _PLAIN.items()}
 _TABLES: dict[str, TableKind] = {**_PLAIN, ".parquet": "parquet", **_GZIPPED}
@@ -321,8 +321,8 @@ def read_table(
     Args:
         uri: the file.
         table_format: its format.
-        wanted: the columns that it must have, each with the YAML key that names it; None: all that it has. JSON lines
-            may lack any.
+        wanted: the columns that it must have, each with the YAML key that names it; None: all that it has. Single
+            JSON lines may lack any.
         unread: wanted columns whose values are not read from Parquet.
         ragged: whether CSV has no columns, so that cells are lists.
 
@@ -341,7 +341,7 @@ def read_table(
             return
         with open_lines(uri, table_format.encoding) as lines:
             if kind == "jsonl":
-                yield Table(kind, read_jsonl_rows(lines))
+                yield Table(kind, _check_keys(read_jsonl_rows(lines), wanted))
             elif ragged:
                 yield Table(kind, read_csv_rows(lines, table_format.csv_dialect(kind, lines.head)))
             else:
@@ -393,9 +393,18 @@ def _check_columns(
             raise UnreadableTableError(f"it has {counts[column]} columns {column!r} ({key}): rename all but one")
         if column not in counts:
             shown = show_names(map(repr, names), 20)
-            fault = f"it has no column {column!r} ({key}), only {shown}: {advice}"
-            raise UnreadableTableError(fault, key)
+            raise UnreadableTableError(f"it has no column {column!r} ({key}), only {shown}: {advice}")
     return wanted
+
+
+def _check_keys(rows: Iterator[Row], wanted: Mapping[str, str] | None) -> Iterator[Row]:
+    """Yields the rows of JSON lines; their columns are known only at the end, and checked there."""
+    found: set[str] = set()
+    for row in rows:
+        found.update(row.cells or ())
+        yield row
+    if found:
+        _check_columns(sorted(found), wanted)
 
 
 def _name_cells(rows: Iterator[Row], positions: Mapping[str, int], width: int, header: str) -> Iterator[Row]:

@@ -50,27 +50,13 @@ def test_a_manifest_that_cannot_be_read_fails_the_run(name, content, sentence, f
     ]
 
 
-def test_a_column_that_no_line_of_json_has_is_missing_not_empty(folder):
-    refs = refer(folder, b'{"path": "a.jpg", "Class": "cat", "grp": 1}\n', "list.jsonl")
-    assert [(ref.status, ref.detail) for ref in refs] == [
-        ("rejected", "list.jsonl, row 1: there is no column 'class': did you mean 'Class'?"),
-        ("warning", "none of its rows has a column 'class' (source.columns.label): did you mean 'Class'?"),
-    ]
+def test_a_column_that_no_line_of_json_has_fails_the_run_as_in_csv(folder):
+    content = b'{"path": "a.jpg", "class": "cat", "grp": 1}\n{"path": "b.jpg"}\n'
     columns = Columns(uri="path", label="class", group="group")
-    refs = refer(folder, b'{"path": "a.jpg", "class": "cat", "grp": 1}\n', "list.jsonl", columns)
-    assert [ref.detail for ref in refs if ref.status] == [
-        "none of its rows has a column 'group' (source.columns.group): did you mean 'grp'?"
+    assert [(ref.status, ref.detail) for ref in refer(folder, content, "list.jsonl", columns) if ref.status] == [
+        ("rejected", "list.jsonl, row 2: column 'class' is empty"),
+        ("fatal", "it has no column 'group' (source.columns.group), only 'class', 'grp', 'path': correct the name"),
     ]
-
-
-def test_labels_that_begin_with_a_blank_are_noted(folder):
-    one, note = refer(folder, b"path,class\na.jpg, 65\n")
-    assert (one.label, note.status) == (" 65", "warning")
-    assert note.detail == "labels begin with a blank, such as ' 65': set source.blanks=skip if that is not part of them"
-    (one,) = refer(folder, b'path,class\na.jpg, "65"\n', blanks="skip")
-    assert one.label == "65"
-    (one,) = refer(folder, b"path, class\na.jpg, 65\n")
-    assert one.label == "65"
 
 
 SIDES = {side: side for side in ("xmin", "ymin", "xmax", "ymax")}

@@ -49,33 +49,6 @@ def test_a_root_of_its_own(root, folder):
     ]
 
 
-def test_a_path_may_have_the_ending_of_any_image(folder):
-    for name in ("é.PNG", "p.ppm", "b.json", "two.jpg", "two.png"):
-        (folder / "in" / "images" / name).write_bytes(b"x")
-    entries = [
-        Entry(uri=f"{name}.*") for name in ("images/a", "images/e\u0301", "images/b", "images/two", "../x", "images/p")
-    ]
-    refs = refer(folder, *entries)
-    assert [(ref.key, ref.reason, ref.detail) for ref in refs] == [
-        ("pets/in/images/a.jpg", "", ""),
-        ("pets/in/images/é.PNG", "", ""),
-        ("pets/in/images/b.jpg", "", ""),
-        (
-            "pets/in/list.csv/000005",
-            "bad_row",
-            "list.csv, row 5: 'images/two.*': there are 2 such images: two.jpg, two.png",
-        ),
-        (
-            "pets/in/list.csv/000006",
-            "outside_root",
-            "list.csv, row 6: '../x.*' is not below source.root, by default the manifest's own folder",
-        ),
-        ("pets/in/images/p.ppm", "", ""),
-    ]
-    (ref,) = refer(folder, Entry(uri="c.*"), root="images")
-    assert (ref.reason, ref.detail) == ("vanished", "list.csv, row 2: 'c.*': there are 0 such images")
-
-
 def test_files_on_a_store_are_not_checked(folder):
     (ref, bad) = refer(folder, Entry(uri="gs://bucket/x/a.jpg"), Entry(uri="gs://other/a.jpg"), root="gs://bucket/x/")
     assert (ref.key, ref.uri, ref.size, ref.version) == ("pets/a.jpg", "gs://bucket/x/a.jpg", -1, "")
@@ -166,14 +139,6 @@ def test_a_bad_row_of_a_box_rejects_its_image(folder, entries, detail):
 def test_the_word_of_the_manifest_is_for_rows_without_a_split(folder):
     refs = refer(folder, Entry(uri="images/a.jpg"), Entry(uri="images/b.jpg", split="test"), word="val")
     assert [ref.split for ref in refs] == ["val", "test"]
-
-
-def test_a_path_that_begins_with_a_blank_names_the_setting(folder):
-    (ref,) = refer(folder, Entry(uri=" images/a.jpg"), uri_column="path")
-    assert ref.detail == (
-        "list.csv, row 2: column 'path': ' images/a.jpg': no such file or directory, and the path begins with a space: "
-        "set source.blanks=skip if that is not part of it"
-    )
 
 
 def read(ref, max_bytes=1000):

@@ -10,7 +10,6 @@ from recordmill.transforms.inputs.tables.known_tables import (
     ML_USE,
     FoundColumns,
     find_columns,
-    preset_of,
     read_automl,
     read_vertex,
 )
@@ -19,9 +18,8 @@ from recordmill.transforms.inputs.tables.manifest_columns import Entry
 IMAGES = ["1.jpg", "images/2.jpg", "images/3.PNG", "deep/er/4.jpg", "b/5.jpg"]
 
 
-def found(columns, names=(), splits=None, others=(), **more):
-    source = {"columns": columns, **({"names": list(names)} if names else {}), **more}
-    return FoundColumns(source, splits, others)
+def found(columns, names=(), others=(), **more):
+    return FoundColumns(columns, names, others=others, **more)
 
 
 SIDES = {side: side for side in ("xmin", "ymin", "xmax", "ymax")}
@@ -45,9 +43,9 @@ FOUND = {
     "above it": (
         "images/a.csv", "file,tag\n1.jpg,cat\n", found({"uri": "file", "label": "tag"}, root=".."),
     ),
-    "ids": ("a.csv", "id,breed\n2,cat\n", found({"uri": "images/{id}.*", "label": "breed"})),
+    "ids": ("a.csv", "id,breed\n2,cat\n", found({"uri": "images/{id}.jpg", "label": "breed"})),
     "ids of files in capitals": (
-        "a.csv", "id_code,diagnosis\n3,0\n", found({"uri": "images/{id_code}.*", "label": "diagnosis"}),
+        "a.csv", "id_code,diagnosis\n3,0\n", found({"uri": "images/{id_code}.PNG", "label": "diagnosis"}),
     ),
     "deeper than was looked": ("a.csv", "path,tag\ndeep/x/y.jpg,a\n", found({"uri": "path", "label": "tag"})),
     "no class": ("a.csv", "path\n1.jpg\n", found({"uri": "path"})),
@@ -78,7 +76,6 @@ FOUND = {
         "a.csv", "path,label,set\n1.jpg,cat,7\n", found({"uri": "path", "label": "label"}, others=("set",)),
     ),
     "tabs": ("a.tsv", "path\tlabel\n1.jpg\tcat\n", found({"uri": "path", "label": "label"})),
-    "tabs, by another ending": ("a.tab", "path\tlabel\n1.jpg\tcat\n", found({"uri": "path", "label": "label"})),
     "semicolons": (
         "a.csv", "path;class\n1.jpg;cat\n", found({"uri": "path", "label": "class"}, delimiter=";"),
     ),
@@ -137,31 +134,17 @@ def test_columns_are_known_by_their_names_and_the_first_row(name):
         "path,label\n/elsewhere/1.jpg,cat\n",
         "a,b\n9.jpg,2\n",
         "a,a\n1,2\n",
+        "train,1.jpg,cat\ntest,images/2.jpg,dog\n",
     ],
 )
 def test_a_table_without_a_known_image_is_not_a_table_of_images(text):
     assert find_columns("a.csv", FolderSketch.of([*IMAGES, "a.csv"], {"a.csv": text.encode()})) is None
 
 
-@pytest.mark.parametrize(
-    ("head", "preset"),
-    [
-        (b'{"imageGcsUri": "gs://b/1.jpg"}', "vertex"),
-        (b"TRAIN,gs://b/1.jpg,cat\n", "automl"),
-        (b"UNASSIGNED,gs://b/1.JPG,cat,,,,\n", "automl"),
-        (b"path,label\n", ""),
-        (b"TRAIN,3\n", ""),
-        (b"", ""),
-    ],
-)
-def test_presets_are_known_by_how_their_tables_begin(head, preset):
-    assert preset_of(head) == preset
-
-
 @given(st.sampled_from(["a.csv", "a.txt", "a.tsv", "a.jsonl", "a.parquet"]), st.binary(max_size=200))
 def test_whatever_a_file_begins_with_is_a_table_or_none(path, head):
     known = find_columns(path, FolderSketch.of([path, *IMAGES], {path: head}))
-    assert known is None or set(known.source["columns"]) & {"uri", "bytes"}
+    assert known is None or set(known.columns) & {"uri", "bytes"}
 
 
 GCS = "gs://b/a.jpg"
@@ -171,7 +154,7 @@ def test_vertex_ai():
     use = {"dataItemResourceLabels": {ML_USE: "test", "x": "y"}}
     one = {"classificationAnnotation": {"displayName": "daisy", "annotationResourceLabels": {"a": "b"}}}
     many = {"classificationAnnotations": [{"displayName": "a"}, {"displayName": "b"}]}
-    box = {"displayName": "cat", "xMin": 0, "yMin": 0.25, "xMax": 0.5, "yMax": "1"}
+    box = {"displayName": "cat", "xMin": 0, "yMin": 0.25, "xMax": 0.5, "yMax": "x"}
     assert read_vertex({"imageGcsUri": GCS, **one, **use}) == Entry(
         uri=GCS, label="daisy", split="test", fractions=True
     )
@@ -180,7 +163,7 @@ def test_vertex_ai():
     assert read_vertex({"imageGcsUri": GCS, "boundingBoxAnnotations": [{**box, "yMax": 1}]}) == Entry(
         uri=GCS, boxes=[[0.0, 0.25, 0.5, 1.0]], box_labels=["cat"], fractions=True
     )
-    with pytest.raises(Rejected, match=r"column 'boundingBoxAnnotations.yMax': '1' \(str\) is not a number"):
+    with pytest.raises(Rejected, match=r"column 'boundingBoxAnnotations.yMax': 'x' \(str\) is not a number"):
         read_vertex({"imageGcsUri": GCS, "boundingBoxAnnotations": [box]})
 
 

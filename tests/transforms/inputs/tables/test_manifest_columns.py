@@ -56,10 +56,9 @@ def test_what_may_be_missing_and_what_not():
     read = reader(uri="path", label="class", split="set", group="patient").read
     assert read({"path": "a", "class": "b"}) == Entry(uri="a", label="b")
     for cells, sentence in (
-        ({"class": "b"}, "there is no column 'path'"),
+        ({"class": "b"}, "column 'path' is empty"),
         ({"path": "", "class": "b"}, "column 'path' is empty"),
         ({"path": "a", "class": None}, "column 'class' is empty"),
-        ({"path": "a", "Clas": "b"}, "there is no column 'class': did you mean 'Clas'?"),
     ):
         with pytest.raises(Rejected) as raised:
             read(cells)
@@ -210,8 +209,18 @@ def test_a_row_that_is_not_a_box_is_a_fault_of_its_image(cell, fault):
         ({"uri": "u", "width": "w"}, "source.columns.width and height go together"),
         ({**BOX, "width": "w"}, "source.columns.width and height go together"),
         ({"uri": "a{b"}, "source.columns.uri is 'a{b': expected '}' before end of string"),
-        ({"uri": "a{}"}, "source.columns.uri is 'a{}': write columns in braces, such as images/{id}.jpg"),
-        ({"uri": "{a:>9}"}, "source.columns.uri is '{a:>9}': write columns in braces, such as images/{id}.jpg"),
+        (
+            {"uri": "a{}"},
+            "source.columns.uri is 'a{}': write columns in braces and an extension, such as images/{id}.jpg",
+        ),
+        (
+            {"uri": "{a}.*"},
+            "source.columns.uri is '{a}.*': write columns in braces and an extension, such as images/{id}.jpg",
+        ),
+        (
+            {"uri": "{a:>9}"},
+            "source.columns.uri is '{a:>9}': write columns in braces and an extension, such as images/{id}.jpg",
+        ),
     ],
 )
 def test_paths_and_boxes_of_columns_that_cannot_be(columns, sentence):

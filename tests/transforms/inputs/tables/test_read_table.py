@@ -31,7 +31,7 @@ def test_each_kind_gives_the_columns_asked_for(tmp_path):
         tmp_path / "t.parquet",
     ):
         assert read(path) == [{"a": "1", "b": "2"}]
-    assert read(write(tmp_path / "t.ndjson", b'{"a": "1", "x": 2}\n')) == [{"a": "1", "x": 2}]
+    assert read(write(tmp_path / "t.ndjson", b'{"a": "1", "x": 2}\n{"b": "3"}\n')) == [{"a": "1", "x": 2}, {"b": "3"}]
     assert read(write(tmp_path / "t.txt", b"1;2\n"), format="csv", names=("a", "b"), delimiter=";") == [
         {"a": "1", "b": "2"}
     ]

@@ -33,7 +33,7 @@ MAX_ROW_LETTERS = 64 * 2**20
 
 _MOST_EMPTY_LINES = 2**20  # each takes as long as a row, so a small gzip file of them would take minutes
 
-_FAULT = "\udcff"  # stands for bytes that are not in the encoding; no text contains it, since it is half of a surrogate pair
+_FAULT = "\udcff"  # stands for bytes that are not in the encoding: half of a surrogate pair is in no valid text
 _MARK_FAULTS = "recordmill.mark_faults"
 codecs.register_error(_MARK_FAULTS, lambda error: (_FAULT, error.end))  # type: ignore[attr-defined]
 

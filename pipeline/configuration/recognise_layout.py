@@ -25,7 +25,6 @@ from recordmill import storage
 from recordmill.pipeline.configuration.config import Layout, as_yaml, iter_overrides
 from recordmill.pipeline.configuration.preflight import check_local_inputs
 from recordmill.schemas.errors import UsageError
-from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
@@ -41,7 +40,6 @@ from recordmill.transforms.inputs.folder_sketch import (
     Names,
     Recognised,
     begins_with_split,
-    stems_of,
 )
 from recordmill.transforms.inputs.named_files import size_and_version
 from recordmill.transforms.inputs.patterns import Ignore, compile_globs, normal_path, why_ignored
@@ -53,6 +51,10 @@ from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 _WORKBOOKS = (".xlsx", ".xls", ".ods")
 _TABLES = (*TABLE_ENDINGS, *_WORKBOOKS)
+_AS_A_TABLE = (
+    "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images (docs/manifests.md), "
+    "or --config configs/observations.yaml if there are none"
+)
 
 _OWN_SPLITS = ("fractions", "stratify", "from_folders", "from_source")
 """Keys below `splits` with which users decide the splits themselves."""
@@ -115,20 +117,27 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     sketch = look_at_input(place, ignore)
     found = recognise(sketch, kinds, place, written)
     top, others = sketch.top, [kind for kind in kinds if kind != "class_folders"]
-    if (not found or found.kind == "class_folders") and len(top.folders) == 1 and not top.images:
+    classes_or_none = not found or found.kind == "class_folders"
+    if classes_or_none and len(top.folders) == 1 and not top.images:
         folder = f"{place}/{top.folders[0]}"
         below = look_at_input(folder, ignore)
         inside = recognise(below, kinds if below.split_folders else others, folder, written)
         if inside and inside.is_firm:
-            looks = f"{folder} looks like {inside.kind} ({inside.why})"
-            raise UsageError(f"{looks}: let --input end in /{top.folders[0]}")
-    if found and found.kind == "class_folders" and "source" not in written and not sketch.split_folders:
+            raise _lies_below(place, top.folders[0], inside)
+    if "source" in written:
+        return found
+    if found and found.kind == "class_folders" and not sketch.split_folders:
         _refuse_annotations_below(sketch, place, others, ignore)
-    if (not found or found.kind == "class_folders") and "source" not in written:
+    if classes_or_none:
         _refuse_tables(sketch, place, _listing(written).ignore)
-    if not found and "source" not in written and top.files and not top.folders:
-        _refuse_files(sketch, place)
+    if not found and top.files and not top.folders:
+        _refuse_files(top, place)
     return found
+
+
+def _lies_below(place: str, folder: str, found: Recognised) -> UsageError:
+    looks = f"{place}/{folder} looks like {found.kind} ({found.why})"
+    return UsageError(f"{looks}, which --input {place} would lose: let --input end in /{folder}")
 
 
 def _refuse_annotations_below(sketch: FolderSketch, place: str, kinds: Sequence[str], ignore: Ignore) -> None:
@@ -139,33 +148,20 @@ def _refuse_annotations_below(sketch: FolderSketch, place: str, kinds: Sequence[
     for _ in range(below):
         inner = [posixpath.join(at, each) for at, seen in level for each in seen.folders_around[:most]]
         level = [(each, look_at_input(f"{place}/{each}", ignore)) for each in inner]
-        looks = {at: found for at, seen in level for kind in about_boxes for found in load_source(kind).recognise(seen)}
-        if looks:
-            (at, found), *others = looks.items()
-            each = " ".join(f"--input {name.replace('/', '_')}={place}/{name}" for name in looks)
-            more = (", as do others", f", or give each such folder a name: {each}") if others else ("", "")
-            what = f"{place}/{at} looks like {found.kind} ({found.why}){more[0]}, which --input {place} would lose"
-            raise UsageError(f"{what}: let --input end in /{at}{more[1]}")
+        for at, seen in level:
+            for found in (each for kind in about_boxes for each in load_source(kind).recognise(seen)):
+                raise _lies_below(place, at, found)
 
 
-def _refuse_files(sketch: FolderSketch, place: str) -> None:
+def _refuse_files(top: Names, place: str) -> None:
     """Refuses inputs in which no file has the extension of an image."""
-    files = sketch.top.files
-    endings = {posixpath.splitext(name)[1].lower() for name in files}
+    endings = {posixpath.splitext(name)[1].lower() for name in top.files}
     if "" in endings or endings & set(IMAGE_ENDINGS):
         return
-    are = "is not an image:" if len(files) == 1 else "are not images, such as"
-    what = f"{format_count(len(files), 'file')} {are} {files[0]}"
     advice = "let --input name what is to be converted, or --config what it is"
-    if all(name.lower().endswith(TABLE_ENDINGS) for name in files):
-        named = "--set source.kind=manifest --set source.columns.uri=COLUMN if a column names images"
-        advice = f"add {named}, or --config configs/observations.yaml if there are none"
-    elif files == sketch.top.ending(".npz") and (
-        arrays := sorted({name for inside in sketch.archives.values() for name in stems_of(inside.top.ending(".npy"))})
-    ):
-        named = "--set 'source={kind: arrays, images: {all: NAME}, labels: {all: NAME}}' --set images.store=png"
-        advice = f"add {named} with the names of its arrays, which are {show_names(arrays)}"
-    raise UsageError(f"{place}: {what}: {advice}")
+    if all(name.lower().endswith(TABLE_ENDINGS) for name in top.files):
+        advice = _AS_A_TABLE
+    raise UsageError(f"{place} holds no image, only files such as {top.files[0]}: {advice}")
 
 
 def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> None:
@@ -176,18 +172,14 @@ def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> 
     if not tables:
         return
     table = next((path for path in tables if path in sketch.heads), tables[0])
-    why = why_no_columns(table, sketch)
-    how = "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images, with "
-    how += "source.delimiter or source.names if it needs them"
-    if table.lower().endswith(_WORKBOOKS):
-        why, how = "a workbook is not read", "save it as CSV"
+    is_workbook = table.lower().endswith(_WORKBOOKS)
+    why = "workbooks are not read: save it as CSV" if is_workbook else why_no_columns(table, sketch)
     what = f"is not understood as a table of images ({why})"
     if sketch.only:
-        raise UsageError(f"{place} {what}: {how}, or --config configs/observations.yaml if there are no images")
-    patterns = [f"/{table}"] if len(tables) == 1 else sorted({f"*{posixpath.splitext(path)[1]}" for path in tables})
-    leave_out = f"leave it out with {flags_of({'ignore': [*ignored, *patterns]})}"
-    how = how.replace("add", f"let --input end in /{table} and add", 1)
-    raise UsageError(f"{place}/{table} {what}, and its labels would be lost: {how}, or {leave_out}")
+        raise UsageError(f"{place} {what}: {_AS_A_TABLE}")
+    leave_out = f"leave it out with {flags_of({'ignore': [*ignored, f'/{table}']})}"
+    how = f"let --input end in /{table} and {_AS_A_TABLE}, or {leave_out}"
+    raise UsageError(f"{place}/{table} {what}, and its labels would be lost: {how}")
 
 
 def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]) -> Recognised | None:

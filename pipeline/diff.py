@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from rich.console import Console
 
 from recordmill import storage
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.preflight import find_folder, read_exclusions
 from recordmill.pipeline.configuration.resolve_settings import resolve_settings
+from recordmill.pipeline.terminal import make_console
 from recordmill.reading.compare_datasets import (
     KINDS,
     Comparison,
@@ -128,7 +128,7 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
 
 def _report(found: Comparison, unit: str, notes: Sequence[str]) -> None:
     """Prints each kind of difference with examples, and a verdict."""
-    console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
+    console = make_console()
     for kind, meaning in KINDS.items():
         if count := found.counts[kind]:
             console.print(f"{meaning}: {format_count(count, unit)}", style="bold")

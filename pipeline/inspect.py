@@ -17,10 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from recordmill.imaging.acceptance import sniff
-from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.options import positive, write_json
-from recordmill.pipeline.terminal import plain_table, record_progress
+from recordmill.pipeline.terminal import make_console, plain_table, record_progress
 from recordmill.reading.dataset import FORGED, Dataset, open_dataset
 from recordmill.reading.example import parse_intact
 from recordmill.reading.follow_run import follow_run
@@ -39,7 +38,6 @@ from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.side_files import row_to_json
 from recordmill.schemas.errors import LoadError, UsageError
 from recordmill.schemas.formatting import format_count, format_size, printable
-from recordmill.schemas.rejection import Rejected
 
 SECONDS_BETWEEN_LOOKS = 2.0
 """How often `--follow` lists the folder of a run."""
@@ -78,35 +76,23 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     """
     description = "Shows the content of a dataset, or of any TFRecord file or folder of TFRecords, plain or gzip."
     parser = reader_parser(prog, description, "a folder, a file or a pattern", EPILOG)
-    parser.add_argument(
-        "--record", metavar="SPLIT:NUMBER|KEY", help="show one record, numbered from 0 within split or file, or its key"
-    )
-    parser.add_argument("--where", metavar="FILE", help="show the records that came from a file, by its name or bytes")
+    shown = parser.add_mutually_exclusive_group()
+    record = "show one record, numbered from 0 within split or file, or its key"
+    shown.add_argument("--record", metavar="SPLIT:NUMBER|KEY", help=record)
+    shown.add_argument("--where", metavar="FILE", help="show the records that came from a file, by its name or bytes")
+    shown.add_argument("--report", action="store_true", help="make report.html of a dataset again, and show nothing")
+    shown.add_argument("--follow", action="store_true", help="show how far the run that writes PATH is, until it ends")
+    shown.add_argument("--index", metavar="DIR", help="write index files for DALI and PyTorch to a folder")
     parser.add_argument("--extract", metavar="DIR", help="write images to a new folder: those shown, otherwise all")
     parser.add_argument("--limit", type=positive, metavar="N", help="extract at most N images")
-    parser.add_argument("--report", action="store_true", help="make report.html of a dataset again, and show nothing")
-    parser.add_argument("--no_report", dest="report", action="store_false", help=argparse.SUPPRESS)
-    parser.add_argument("--follow", action="store_true", help="show how far the run that writes PATH is, until it ends")
-    parser.add_argument("--no_follow", dest="follow", action="store_false", help=argparse.SUPPRESS)
-    parser.add_argument("--index", metavar="DIR", help="write index files for DALI and PyTorch to a folder")
     parser.add_argument("--scan", action="store_true", help="read every record, even of a dataset with a description")
-    parser.add_argument("--no_scan", dest="scan", action="store_false", help=argparse.SUPPRESS)
-    parser.add_argument("--labels", type=int, default=20, metavar="N", help="labels shown (default: 20)")
     return run_reader(parser, argv, _inspect)
 
 
 def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
-    if flags.record is not None and flags.where is not None:
-        raise UsageError("--record and --where both choose records: give one of them")
-    shows_all = {flags.record, flags.where, flags.extract} == {None}
-    if flags.report and not shows_all:
-        raise UsageError("--report makes a page of the whole dataset: leave out --record, --where and --extract")
-    if flags.index is not None and not (shows_all and not flags.report):
-        raise UsageError("--index only writes indexes: leave out --record, --where, --extract and --report")
-    if flags.follow and not (shows_all and flags.index is None and not flags.report):
-        raise UsageError("--follow shows a run: leave out --record, --where, --extract, --index and --report")
-    width = None if sys.stderr.isatty() else 200  # in a log, wrap only very long lines
-    console = Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False)
+    if flags.extract is not None and (flags.report or flags.follow or flags.index is not None):
+        raise UsageError("--extract writes images: leave out --report, --follow and --index")
+    console = make_console(soft_wrap=False)
     if flags.follow:
         return _follow(console, flags)
     if flags.report:
@@ -114,10 +100,11 @@ def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
     dataset = open_dataset(flags.path)
     if flags.index is not None:
         paths = write_indexes(dataset, flags.index)
-        indexes = format_count(len(paths), "index")
-        console.print(Text(f"{indexes} {'is' if len(paths) == 1 else 'are'} in {printable(flags.index)}"))
+        console.print(Text(f"{format_count(len(paths), 'index')} written to {printable(flags.index)}"))
         return {"path": dataset.folder, "indexes": paths}
-    return _show(console, dataset, flags) if shows_all else _show_records(console, dataset, flags)
+    if {flags.record, flags.where, flags.extract} == {None}:
+        return _show(console, dataset, flags)
+    return _show_records(console, dataset, flags)
 
 
 def _follow(console: Console, flags: argparse.Namespace) -> dict[str, Any]:
@@ -147,7 +134,7 @@ def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict
     """Shows a dataset and its first record."""
     with record_progress(console, "looking", dataset) as progress:
         summary = summarize_dataset(dataset, flags.scan, progress)
-    for part in summary_view(summary, flags.labels):
+    for part in summary_view(summary):
         console.print()
         console.print(part)
     for name in summary.unreadable:
@@ -157,7 +144,7 @@ def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict
     first = next((found for found in read_records(dataset) if parse_intact(found.data)), None)
     console.print()
     if first is not None:
-        console.print(record_view(first, dataset))
+        console.print(record_view(first))
         console.print()
     return {**summary.as_dict(), "first_record": record_as_dict(first) if first else None}
 
@@ -173,13 +160,12 @@ def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace)
         chosen = find_source(dataset, flags.where)
     for found in chosen or ():
         console.print()
-        console.print(record_view(found, dataset))
+        console.print(record_view(found))
     console.print()
     answer: dict[str, Any] = {"path": dataset.folder, "records": [record_as_dict(found) for found in chosen or ()]}
     if flags.extract is not None:
         count = extract_images(dataset, flags.extract, chosen, flags.limit)
-        images = format_count(count, "image")
-        console.print(Text(f"{images} {'is' if count == 1 else 'are'} in {printable(flags.extract)}"))
+        console.print(Text(f"{format_count(count, 'image')} written to {printable(flags.extract)}"))
         answer["extracted"] = count
     return answer
 
@@ -211,6 +197,7 @@ def _as_json(value: bytes | int | float) -> Any:
 
 
 _BAR = 24  # cells of the longest bar
+_MOST_LABELS = 20
 _KINDS = {
     "recordmill": "a dataset of Recordmill",
     "tfds": "a dataset described by dataset_info.json",
@@ -218,72 +205,60 @@ _KINDS = {
 }
 
 
-def summary_view(summary: Summary, most_labels: int) -> Iterator[RenderableType]:
+def summary_view(summary: Summary) -> Iterator[RenderableType]:
     """The content of a dataset: splits, features, labels."""
     dataset = summary.dataset
-    convention = dataset.marker.convention if dataset.marker else ""
-    known = f", convention {convention}" if convention else ""
-    yield Text.assemble((printable(dataset.folder), "bold"), f"  {_KINDS[dataset.kind]}{printable(known)}")
+    convention = f", convention {dataset.marker.convention}" if dataset.marker else ""
+    yield Text.assemble((printable(dataset.folder), "bold"), f"  {_KINDS[dataset.kind]}{printable(convention)}")
     if dataset.marker and dataset.marker.fingerprint:
         yield Text.assemble("fingerprint ", (printable(dataset.marker.fingerprint.dataset), "dim"))
     yield _splits(summary)
     yield _features(summary)
     if any(split.labels for split in summary.splits.values()):
-        yield _labels(summary, most_labels)
+        yield _labels(summary)
 
 
 def _splits(summary: Summary) -> Table:
-    sized = any(split.largest for split in summary.splits.values())
-    numbers, of_records = ("files", "records", "bytes"), ("a record", "damaged") if sized else ()
-    table = plain_table("split", *numbers, *of_records, right=(*numbers, "damaged"))
+    titles = ("split", "files", "records", "bytes", "a record", "damaged")
+    table = plain_table(*titles, right=("files", "records", "bytes", "damaged"))
     for name, split in summary.splits.items():
-        sizes = f"{format_size(split.smallest or 0)} to {format_size(split.largest or 0)}"
+        sizes = f"{format_size(split.smallest or 0)} to {format_size(split.largest)}" if split.largest else "-"
         damages = Text(f"{split.damages:,}", style="bold red" if split.damages else "green")
         row = (printable(name), f"{split.files:,}", f"{split.records:,}", format_size(split.bytes))
-        table.add_row(*row, *((sizes, damages) if sized else ()))
+        table.add_row(*row, sizes, damages if summary.scanned else "-")
     return table
 
 
 def _features(summary: Summary) -> Table:
-    records = sum(split.records for split in summary.splits.values())
-    counted = any(feature.records not in (None, records) for feature in summary.features.values())
-    explained = any(feature.meaning for feature in summary.features.values())
-    titles = ["feature", "kind", "shape", *(["records"] if counted else []), *(["meaning"] if explained else [])]
-    table = plain_table(*titles, right=("records",))
+    table = plain_table("feature", "kind", "shape", "records", "meaning", right=("records",))
     for key, feature in summary.features.items():
-        row: list[RenderableType] = [Text(printable(key), style="cyan"), feature.kind, Text(feature.shape)]
-        row += [f"{feature.records or 0:,}"] if counted else []
-        row += [Text(printable(feature.meaning), style="dim")] if explained else []
-        table.add_row(*row)
+        records = "-" if feature.records is None else f"{feature.records:,}"
+        meaning = Text(printable(feature.meaning), style="dim")
+        table.add_row(Text(printable(key), style="cyan"), feature.kind, Text(feature.shape), records, meaning)
     return table
 
 
-def _labels(summary: Summary, most: int) -> RenderableType:
+def _labels(summary: Summary) -> RenderableType:
     """Records by label and split, with a bar for the total, in the order of the ids."""
     names, counts = [printable(name) for name in summary.splits], [split.labels for split in summary.splits.values()]
     totals: Counter[str] = Counter()
     for labels in counts:
         totals.update(labels)
     ids = summary.dataset.labels
-    order = sorted(totals, key=lambda label: (ids.get(label, 2**63), _number(label), label))
+    order = sorted(totals, key=lambda label: (ids.get(label, 2**63), len(label), label))
     longest = max(totals.values())
-    table = plain_table(*(["id"] if ids else []), "label", *names, "", right=("id", *names))
-    for label in order[:most]:
-        bar = "\u2501" * max(1, round(totals[label] / longest * _BAR))
-        number = [str(ids.get(label, "?"))] if ids else []
+    table = plain_table("id", "label", *names, "", right=("id", *names))
+    for label in order[:_MOST_LABELS]:
+        bar = Text("\u2501" * max(1, round(totals[label] / longest * _BAR)), style="blue")
         by_split = (f"{labels.get(label, 0):,}" for labels in counts)
-        table.add_row(*number, Text(printable(label)), *by_split, Text(bar, style="blue"))
-    if len(order) > most:
-        rest = f"and {len(order) - most:,} further labels (--labels {len(order)} shows them, --json has them)"
+        table.add_row(str(ids.get(label, "-")), Text(printable(label)), *by_split, bar)
+    if len(order) > _MOST_LABELS:
+        rest = f"and {len(order) - _MOST_LABELS:,} further labels (--json shows all)"
         return Group(table, Text(rest, style="dim"))
     return table
 
 
-def _number(label: str) -> int:
-    return int(label) if label.lstrip("-").isdigit() and len(label) < 20 else 2**63
-
-
-def record_view(found: FoundRecord, dataset: Dataset) -> RenderableType:
+def record_view(found: FoundRecord) -> RenderableType:
     """One record: its position, its source, and its values."""
     where = f"record {found.place:,} of {found.shard.name}, {len(found.data):,} bytes, frame at byte {found.offset:,}"
     head = Text.assemble((f"{printable(found.shard.split)}:{found.number}", "bold"), f"  {printable(where)}")
@@ -292,12 +267,8 @@ def record_view(found: FoundRecord, dataset: Dataset) -> RenderableType:
         changes = ", ".join(found.row.changes).replace("_", " ") or "untouched"
         lines.append(Text(f"from {printable(found.row.key)}, {found.row.bytes:,} bytes, {changes}"))
     table = plain_table("feature", "kind", "value")
-    names = {label_id: name for name, label_id in dataset.labels.items()}
     for key, (kind, values) in found.values().items():
-        text = show_values(values)
-        if len(values) == 1 and isinstance(values[0], int) and "label" in key and values[0] in names:
-            text += f" ({printable(names[values[0]])})"
-        table.add_row(Text(printable(key), style="cyan"), kind, Text(text))
+        table.add_row(Text(printable(key), style="cyan"), kind, Text(show_values(values)))
     return Group(*lines, table)
 
 
@@ -312,17 +283,12 @@ def _show_value(value: bytes | int | float) -> str:
     if not isinstance(value, bytes):
         return f"{value:.6g}" if isinstance(value, float) else str(value)
     image_format = sniff(value) if len(value) > 32 else None
-    if image_format == "JPEG":
-        try:
-            header = read_jpeg_header(value)
-            return f"JPEG, {header.width} x {header.height} pixels, {len(value):,} bytes"
-        except Rejected as bad:
-            return f"JPEG, {len(value):,} bytes, {bad}"
+    if image_format:
+        return f"{image_format}, {len(value):,} bytes"
     try:
         text = value.decode()
     except UnicodeDecodeError:
-        what = image_format or value[:8].hex(" ") + " ..."
-        return f"{what}, {len(value):,} bytes"
+        return f"{value[:8].hex(' ')} ..., {len(value):,} bytes"
     return printable(text) if len(text) <= 100 else f"{printable(text[:100])}... {len(text):,} characters"
 
 

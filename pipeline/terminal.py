@@ -1,6 +1,7 @@
 """Output for people on stderr: lines, a progress bar on a terminal, and tables at the end."""
 
 import io
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -8,9 +9,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from recordmill.schemas.dataset.totals import count_dropped
 from recordmill.schemas.errors import Outcome
@@ -30,13 +31,11 @@ class Terminal:
     def __init__(self, stream: TextIO | None) -> None:
         """Reports to a stream; without one, reports nothing."""
         self.muted = stream is None
-        stream = stream or io.StringIO()
-        width = None if stream.isatty() else 200  # in a log, tables are not wrapped
-        self._console = Console(file=stream, highlight=False, emoji=False, soft_wrap=True, width=width)
+        self._console = make_console(stream or io.StringIO())
 
     def say(self, text: str) -> None:
         """Prints one line; file names in it cannot control the terminal."""
-        self._console.print("\n".join(map(printable, text.split("\n"))), markup=False)
+        self._console.print("\n".join(map(printable, text.split("\n"))))
 
     @contextmanager
     def watch(self, work: resources.Progress) -> Iterator[None]:
@@ -83,6 +82,13 @@ class Terminal:
             self._console.print()
         for line in outcome.sentence.splitlines():
             self.say(line if outcome.exit_code == 0 else f"error: {line}")
+
+
+def make_console(stream: TextIO | None = None, soft_wrap: bool = True) -> Console:
+    """A console that prints text as it is, to stderr or another stream; in a log, tables are not wrapped."""
+    stream = stream or sys.stderr
+    width = None if stream.isatty() else 200
+    return Console(file=stream, width=width, highlight=False, emoji=False, markup=False, soft_wrap=soft_wrap)
 
 
 @contextmanager
@@ -134,7 +140,7 @@ def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
     facts = Table.grid(padding=(0, 3, 0, 0))
     for title, text in _facts(outcome, output):
         if text:
-            facts.add_row(f"[bold]{title}[/bold]", escape(text))
+            facts.add_row(Text(title, style="bold"), Text(text))
     yield facts
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.options import positive
 from recordmill.pipeline.configuration.preflight import normal_path, read_exclusions
-from recordmill.pipeline.terminal import plain_table, record_progress
+from recordmill.pipeline.terminal import make_console, plain_table, record_progress
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.find_excluded import find_excluded
 from recordmill.reading.verify_dataset import Verification, verify_dataset
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
 
 def _verify(flags: argparse.Namespace) -> dict[str, Any]:
     started = time.monotonic()
-    console = Console(file=sys.stderr, highlight=False, emoji=False, markup=False, soft_wrap=True)
+    console = make_console()
     exclusions = read_exclusions(flags.absent or "", "--absent")
     dataset = open_dataset(flags.path)
     with record_progress(console, "verifying", dataset) as progress:

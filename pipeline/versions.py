@@ -5,13 +5,11 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-
 from recordmill import storage
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.options import positive
 from recordmill.pipeline.configuration.preflight import normal_path
-from recordmill.pipeline.terminal import Terminal, plain_table
+from recordmill.pipeline.terminal import Terminal, make_console, plain_table
 from recordmill.schemas.dataset.file_names import MARKER, staging_names
 from recordmill.schemas.dataset.marker import Marker, Pointer
 from recordmill.schemas.errors import LoadError, UsageError
@@ -146,8 +144,7 @@ def _report(listed: Sequence[Mapping[str, Any]]) -> None:
             continue
         records, size = f"{each['records']:,}", format_size(each["bytes"])
         table.add_row(each["version"], each["finished"], records, size, "current" if each["current"] else "")
-    width = None if sys.stderr.isatty() else 200
-    Console(file=sys.stderr, width=width, highlight=False, emoji=False, markup=False).print(table)
+    make_console(soft_wrap=False).print(table)
 
 
 if __name__ == "__main__":

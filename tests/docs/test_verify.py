@@ -37,9 +37,9 @@ def test_the_page_runs_and_gives_what_it_says(run_page, somewhere):
     assert "from cat/0001.jpg, " in where.stderr
     (path,) = (path for path in (somewhere / "one").rglob("*") if path.is_file())
     assert path.read_bytes() == (somewhere / "photos" / "cat" / "0001.jpg").read_bytes()
-    assert "1 image is in one" in one.stderr
+    assert "1 image written to one" in one.stderr
     assert len(list((somewhere / "images").rglob("*.jpg"))) == 10
-    assert "10 images are in images" in images.stderr
+    assert "10 images written to images" in images.stderr
     assert followed.stderr == "the dataset in dataset is complete\n"
     assert script.stderr == ""
 

@@ -259,7 +259,7 @@ def test_a_marker_that_lacks_anything_is_read_or_is_one_sentence(annotated, null
                 continue
             read += 1
             verify_dataset(dataset, threads=1)
-            list(summary_view(summarize_dataset(dataset), 20))
+            list(summary_view(summarize_dataset(dataset)))
             for split in dataset.marker.splits:
                 info = describe_split(str(annotated), split)
                 assert (info.image_size, info.num_examples >= 0) == ((32, 48), True) if info.shards else True

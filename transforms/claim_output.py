@@ -1,7 +1,7 @@
 """ClaimOutput: decides from the contents of the output what a plan does there; a run that converts claims it."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -11,10 +11,10 @@ import apache_beam as beam
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import COMPANIONS, MARKER, OUTCOME, RESERVED, STAGING_PREFIX, staging_names
-from recordmill.schemas.dataset.json_values import differences, to_json
+from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import About, Marker
-from recordmill.schemas.errors import DONE, NOT_AS_EXPECTED, TOO_MANY_REJECTED, LoadError
-from recordmill.schemas.formatting import format_count, show_names
+from recordmill.schemas.errors import NOT_AS_EXPECTED, TOO_MANY_REJECTED, LoadError
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.rejection import TRANSIENT
 from recordmill.storage.dataset_files import (
     DamagedMarkerError,
@@ -51,14 +51,12 @@ class Leftover:
     Attributes:
         name: its name.
         complete: whether it holds a complete dataset: its publishing was cut, and half of it may be in the output.
-        shards: finished shards in it.
-        worthless: why no run will resume from them, in a few words; empty if one may.
+        shards: finished shards in it from which a run may resume.
     """
 
     name: str
     complete: bool = False
     shards: int = 0
-    worthless: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +90,13 @@ class OutputState:
 def read_output(output: str, plan_id: str, file_names: Sequence[str] = ()) -> OutputState:
     """Reads an output folder, again if it changes meanwhile: another run may be halfway through publishing.
 
-    The folder is listed a second time only if the names in it matter. `file_names` is as in `OutputState`.
+    `file_names` is as in `OutputState`.
     """
     while True:
         names = storage.folder_names(output)
         with suppress(FileNotFoundError):  # the marker, which another run is replacing
             state = _read_state(output, plan_id, names, file_names)
-            names_matter = state.leftovers or _find_strangers(state)
-            if state.pending or state.busy or not names_matter or storage.folder_names(output) == names:
+            if state.pending or state.busy or storage.folder_names(output) == names:
                 return state
 
 
@@ -122,17 +119,15 @@ def _read_state(output: str, plan_id: str, names: list[str], file_names: Sequenc
 def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftover:
     staging = storage.join(output, name)
     names = storage.folder_names(staging)
-    done = [each for each in names if each.endswith(".done.json")]
-    if marker and staging == staging_folder(output, marker.plan.id):
-        return Leftover(name, worthless="its dataset was already in place")
+    if marker and staging == staging_folder(output, marker.plan.id):  # its dataset was already in place
+        return Leftover(name)
     if MARKER in names:
         return Leftover(name, complete=True)
-    why = {TOO_MANY_REJECTED: "it had failed by what it rejected", NOT_AS_EXPECTED: "it was not as expect says"}
-    if worthless := why.get(read_object(storage.join(staging, OUTCOME)).get("exit_code", DONE)):
-        return Leftover(name, worthless=worthless)
-    if not any(read_object(storage.join(staging, each)).get("report", {}).get("records") for each in done):
-        return Leftover(name, worthless="it had finished no shard")
-    return Leftover(name, shards=len(done))
+    if read_object(storage.join(staging, OUTCOME)).get("exit_code") in (TOO_MANY_REJECTED, NOT_AS_EXPECTED):
+        return Leftover(name)
+    done = [read_object(storage.join(staging, each)) for each in names if each.endswith(".done.json")]
+    has_records = any(each.get("report", {}).get("records") for each in done)
+    return Leftover(name, shards=len(done) if has_records else 0)
 
 
 def find_obstacle_to_versions(output: str) -> str:
@@ -200,13 +195,13 @@ def clear_leftovers(state: OutputState) -> list[str]:
     """
     notes = []
     for each in state.leftovers:
-        if each.worthless:
-            storage.remove_folder(storage.join(state.output, each.name))
-            notes.append(f"deleted {each.name}, which another run had left: {each.worthless}")
-        else:
+        if each.complete or each.shards:
             shards = format_count(each.shards, "finished shard")
             what = f"{state.output}/{each.name} stays, with {shards} of another configuration or input"
             notes.append(f"{what}: the command that started it resumes from there, --discard deletes it")
+        else:
+            storage.remove_folder(storage.join(state.output, each.name))
+            notes.append(f"deleted {each.name}, which another run had left: no run will resume from it")
     return notes
 
 
@@ -252,7 +247,6 @@ def _settle_in_output(plan: Plan, run: RunSettings) -> Plan:
             return replace(plan, action="refuse", sentence=why)
         plan = _choose_version(plan, run) if run.versions else plan
         state, action, sentence = _claim_and_decide(plan, run)
-        previous = find_marker(plan.previous) if action == "convert" else None
     except (OSError, ValueError) as error:
         with suppress(OSError):
             release_claim(plan.output, plan.plan_id, run.run_id)
@@ -261,10 +255,9 @@ def _settle_in_output(plan: Plan, run: RunSettings) -> Plan:
         what = f"{plan.output} holds a dataset whose publishing was cut and cannot be completed"
         advice = "delete it with --discard, or choose another output"
         return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
-    if action == "keep" and state.marker and (outdated := _find_outdated(state.marker, plan)):
-        plan.notes.append(f"{outdated}: --overwrite rebuilds it")
-    if previous is not None:
-        plan.run_notes.extend(_note_renumbered(previous.labels, plan.label_map.ids))
+    if action == "keep" and state.marker and _is_outdated(state.marker, plan):
+        changed = "files were modified or others ignored, or the description was changed"
+        plan.notes.append(f"{changed}, since this dataset was made: --overwrite rebuilds it")
     if run.preview and action in ("convert", "finish"):
         replaced = ", in place of the one that is there" if state.marker is not None else ""
         sentence = f"nothing was written; without --plan the dataset would be in {plan.output}{replaced}"
@@ -340,7 +333,7 @@ def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
     state = read_output(plan.output, plan.plan_id, plan.recipe["file_names"])
     action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
     if action == "keep" and (marker := state.marker):
-        outdated = run.overwrite and _find_outdated(marker, plan)
+        outdated = run.overwrite and _is_outdated(marker, plan)
         if outdated or (run.reuse and _may_be_stale(marker, plan)):
             action, sentence = decide_to_convert(state)
     return state, action, sentence
@@ -354,23 +347,12 @@ def _may_be_stale(marker: Marker, plan: Plan) -> bool:
     return plan.summary.newest > 1_000_000_000 * int(started) - UNSURE_NANOSECONDS
 
 
-def _find_outdated(marker: Marker, plan: Plan) -> str:
-    """What has changed since the dataset of the same plan was made; the empty string if nothing has."""
-    if marker.run.versions != f"{plan.summary.versions:064x}":
-        return "files have other modification times than when this dataset was made"
-    if marker.format > 1 and marker.ledger.ignored != plan.summary.ignored:  # 0.1.0 also counted files that images use
-        return "other files are ignored than when this dataset was made"
-    changed = differences(to_json(marker.about or About()), to_json(plan.about))
-    what = " and ".join(each.partition(":")[0] for each in changed)
-    return f"this dataset was made with another {what}" if changed else ""
-
-
-def _note_renumbered(old: Mapping[str, int], new: dict[str, int]) -> Iterator[str]:
-    """Notes if classes get other ids than in the replaced dataset, on which models may have been trained."""
-    moved = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
-    if moved:
-        what = f"{len(moved)} classes have other ids than in the dataset that is replaced ({show_names(moved, 3)})"
-        yield f"{what}: labels.classes fixes them"
+def _is_outdated(marker: Marker, plan: Plan) -> bool:
+    """Whether anything but the records has changed since the dataset of the same plan was made."""
+    # Version 0.1.0 also counted files that images use as ignored.
+    ignored = marker.ledger.ignored if marker.format > 1 else plan.summary.ignored
+    found = (marker.run.versions, ignored, marker.about or About())
+    return found != (f"{plan.summary.versions:064x}", plan.summary.ignored, plan.about)
 
 
 @dataclass

@@ -1,17 +1,17 @@
 """PublishDataset: checks finished shards as a whole and publishes them; an interrupted publication can be completed."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import AsIter
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import LABELS, OUTCOME, REJECTED, REPORT, VERSIONS
+from recordmill.schemas.dataset.file_names import LABELS, OUTCOME, REJECTED, REPORT
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals
@@ -81,26 +81,25 @@ def publish(
     PROGRESS.enter("publishing")
     # Notes are added, and in this process the plan may be shared with other steps.
     plan = replace(plan, notes=[*plan.notes], run_notes=[*plan.run_notes])
-    outcome = _clean_up(_carry_out(finished, copies, plan, settings, run), plan, run)
-    version = outcome.numbers.get("version", plan.version)
-    folder = plan.at(run.output, version).output
-    if settings.report and outcome.status in ("published", "kept"):
-        outcome = _add_report(outcome, folder, None if run.preview else write_report)
-    if version and outcome.status in ("published", "kept") and not run.preview:
-        outcome = _make_current(outcome, run.output, version)
-        with suppress(OSError):  # the next run deletes it
-            remove_staging(folder, plan.plan_id, run.run_id)
+    outcome = _Publication(finished, copies, plan, settings, run).carry_out()
+    if outcome.status in ("published", "kept") and not run.preview:
+        version = outcome.numbers.get("version", plan.version)
+        folder = plan.at(run.output, version).output
+        if settings.report:
+            outcome = _add_report(outcome, folder, write_report)
+        if version:
+            outcome = _make_current(outcome, run.output, version)
+            with suppress(OSError):  # the next run deletes it
+                remove_staging(folder, plan.plan_id, run.run_id)
     outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
     storage.write_file(run.outcome_file, as_json({**to_json(outcome), "run_id": run.run_id}))
     return outcome
 
 
-def _add_report(outcome: Outcome, folder: str, write_report: WriteReport | None) -> Outcome:
+def _add_report(outcome: Outcome, folder: str, write_report: WriteReport) -> Outcome:
     """Makes the report of the dataset in place if that is new or has none; a failure becomes a note."""
     try:
         if outcome.status == "published" or not holds_report(folder):
-            if write_report is None:
-                return outcome
             write_report(folder)
     except Exception as error:  # noqa: BLE001  # the dataset is complete without it
         problem = storage.explain_output_error(error, folder) if isinstance(error, OSError) else str(error)
@@ -122,185 +121,213 @@ def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
     return replace(outcome, numbers={**outcome.numbers, "version": version}, notes=(*outcome.notes, *notes))
 
 
-def _carry_out(
-    finished: FinishedShards, copies: Iterable[Copies], plan: Plan, settings: DatasetSettings, run: RunSettings
-) -> Outcome:
-    """Carries out the plan; problems that users can fix, and a ledger that does not add up, give a failed outcome."""
-    try:
-        _claim_version(plan, run)
-        if plan.action == "convert":
-            plan.run_notes.extend(_note_damaged(finished))
-            outcome = _join_others(plan, settings, run) or _publish_converted(finished, copies, plan, settings, run)
-        else:
-            outcome = _end_without_converting(plan, settings, run)
-    except (verdicts.LedgerError, ValueError) as error:
-        outcome = _fail(str(error), plan, run)
-    except OSError as error:
-        outcome = _fail(storage.explain_output_error(error, plan.output), plan, run)
-    if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
-        # If files were missing, another run may have moved them into place.
-        outcome = _join_others(plan, settings, run) or outcome
-    outcome = note_idle(outcome, settings)
-    if plan.price and outcome.status in ("planned", "published"):
-        return replace(outcome, numbers={**outcome.numbers, "price": {"predicted": to_json(plan.price)}})
-    return outcome
+@dataclass(frozen=True, slots=True)
+class _Publication:
+    """The last step of a run; the attributes are described at `publish`."""
 
+    finished: FinishedShards
+    copies: Iterable[Copies]
+    plan: Plan
+    settings: DatasetSettings
+    run: RunSettings
 
-def _clean_up(outcome: Outcome, plan: Plan, run: RunSettings) -> Outcome:
-    """Writes the outcome of a failed conversion to staging; deletes the rest of what Beam has written."""
-    if plan.action == "convert" and outcome.status == "failed":
-        with suppress(OSError):  # the disk may be full
-            release_claim(plan.output, plan.plan_id, run.run_id)
-            storage.make_folder(plan.staging)
-            storage.write_file(storage.join(plan.staging, OUTCOME), as_json(to_json(outcome)))
-    if run.writer != "beam":
+    def carry_out(self) -> Outcome:
+        """Carries out the plan, and cleans up; problems that users can fix, and a wrong ledger, fail the outcome."""
+        plan, run = self.plan, self.run
+        try:
+            self._claim_version()
+            if plan.action == "convert":
+                plan.run_notes.extend(_note_damaged(self.finished))
+                outcome = self._join_others() or self._publish_converted()
+            else:
+                outcome = self._end_without_converting()
+        except (verdicts.LedgerError, ValueError) as error:
+            outcome = self._fail(str(error))
+        except OSError as error:
+            outcome = self._fail(storage.explain_output_error(error, plan.output))
+        if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
+            # If files were missing, another run may have moved them into place.
+            outcome = self._join_others() or outcome
+        outcome = note_idle(outcome, self.settings)
+        if plan.price and outcome.status in ("planned", "published"):
+            outcome = replace(outcome, numbers={**outcome.numbers, "price": {"predicted": to_json(plan.price)}})
+        if plan.action == "convert" and outcome.status == "failed":
+            with suppress(OSError):  # the disk may be full
+                release_claim(plan.output, plan.plan_id, run.run_id)
+                storage.make_folder(plan.staging)
+                storage.write_file(storage.join(plan.staging, OUTCOME), as_json(to_json(outcome)))
+        if run.writer == "beam":
+            release_claims(plan.output, run.run_id)
+            return replace(outcome, plan_id="")
         return outcome
-    release_claims(plan.output, run.run_id)
-    return replace(outcome, plan_id="")
 
+    def _end(
+        self, status: Status, sentence: str, exit_code: int, numbers: Mapping[str, Any] = MappingProxyType({})
+    ) -> Outcome:
+        return Outcome(status, sentence, exit_code, self.plan.plan_id, dict(numbers), tuple(self.plan.notes))
 
-def _end(plan: Plan, status: Status, sentence: str, exit_code: int, numbers: dict[str, Any] | None = None) -> Outcome:
-    return Outcome(status, sentence, exit_code, plan.plan_id, numbers or {}, tuple(plan.notes))
+    def _fail(self, sentence: str) -> Outcome:
+        if self.run.writer != "beam":
+            sentence = f"{sentence}; finished shards are in {self.plan.staging}"
+        return self._end("failed", sentence, FAILED)
 
+    def _claim_version(self) -> None:
+        """Claims the version that will become the current one: until then, only this keeps others from deleting it."""
+        plan, run = self.plan, self.run
+        if not plan.version or run.preview or plan.action not in ("convert", "finish", "keep"):
+            return
+        pointer = find_pointer(run.output)
+        if pointer is None or pointer.current != plan.version:
+            claim_output(plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
 
-def _fail(sentence: str, plan: Plan, run: RunSettings) -> Outcome:
-    if run.writer != "beam":
-        sentence = f"{sentence}; finished shards are in {plan.staging}"
-    return _end(plan, "failed", sentence, FAILED)
+    def _publish_staged(self) -> Marker:
+        """Publishes what is complete in staging; a claim on a version stays until that is the current one."""
+        return publish_staged(self.plan.output, self.plan.plan_id, "" if self.plan.version else self.run.run_id)
 
+    def _end_without_converting(self) -> Outcome:
+        plan = self.plan
+        if plan.action == "preview":
+            return self._preview()
+        if plan.action == "keep":
+            return self._keep(plan.sentence)
+        if plan.action == "finish":
+            marker = self._publish_staged()
+            notes = (*marker.notes, *(marker.run.notes or ()))
+            return Outcome("published", plan.sentence, DONE, plan.plan_id, marker.numbers(), notes)
+        return self._end("refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED)
 
-def _claim_to_release(plan: Plan, run: RunSettings) -> str:
-    """The run whose claim ends with the publication; with versions none, since the pointer must be set first."""
-    return "" if plan.version else run.run_id
+    def _preview(self) -> Outcome:
+        """Predicts the outcome of a run, with its exit code."""
+        plan, settings = self.plan, self.settings
+        ledger, examples = verdicts.predict_ledger(plan.summary, plan.label_map)
+        numbers = preview_numbers(plan, settings)
+        problem = verdicts.check_limits(ledger, [], settings, examples)
+        if not problem and settings.boxes.invalid != "reject":
+            problem = verdicts.check_boxes(verdicts.predict_boxes(plan.summary, plan.label_map), settings)
+        if problem:
+            return self._end("planned", f"as it stands the run would fail: {problem}", TOO_MANY_REJECTED, numbers)
+        if unknown := ledger.rejected.get("unknown_label"):
+            whose = f"whose label is not in labels.classes would be rejected, such as {examples['unknown_label']}"
+            plan.notes.append(f"{format_count(unknown, settings.unit)} {whose}")
+        return self._end("planned", plan.sentence, DONE, numbers)
 
+    def _publish_converted(self) -> Outcome:
+        """Checks the finished shards and publishes them."""
+        finished, plan, settings, run = self.finished, self.plan, self.settings, self.run
+        if problem := finished.find_problem():
+            return self._fail(problem)
+        ledger = verdicts.balance_ledger(plan.summary, finished)
+        if failure := self._compare_with_limits(ledger):
+            return failure
+        plan.notes.extend(note_losses(finished, plan, settings))
+        images = format_count(ledger.written, settings.unit)
+        sentence = f"{images} {'is' if ledger.written == 1 else 'are'} in {plan.output}"
+        if run.writer == "beam":
+            return self._end("written", sentence, DONE, _move_written(finished, ledger, plan, settings))
+        reports = sorted(finished.reports, key=attrgetter("place"))
+        replaced, notes = find_marker(plan.previous), list[str]()
+        duplicates = list_duplicates(
+            plan.staging, reports, self.copies, "images.near_duplicates" in settings.kept_together
+        )
+        if replaced is not None and replaced.plan.id != plan.plan_id:
+            notes += compare_splits(plan.previous, replaced, plan.staging, reports, settings.unit)
+            notes += note_renumbered(replaced.labels, plan.label_map.ids)
+        shards = name_shards(reports, settings)
+        marker = build_marker(plan, shards, ledger, settings, finished, duplicates)
+        before = find_marker(run.against) if run.against else replaced
+        if failure := self._compare_with_contract(marker, before):
+            return failure
+        totals = ImageTotals.of(report.images for report in reports)
+        remarks = find_remarks(marker, totals, settings)
+        marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
+        dataset = StagedDataset(marker, settings, shards, reports, plan.staging, totals, remarks)
+        notes += [*note_renamed(replaced, marker), *_describe_reuse(finished, plan)]
+        stage_dataset(dataset, describe_dataset(dataset), plan, run, (*plan.run_notes, *notes))
+        if same := self._keep_same_version():
+            return same
+        published = self._publish_staged()
+        plan.notes.extend(notes)
+        if settings.expect.compares and before is None:
+            plan.notes.append("no previous dataset was found: expect compared nothing with one")
+        if unused := len(run.exclusions) - len({line for report in reports for line in report.excluded}):
+            fit = "fits" if unused == 1 else "fit"
+            plan.notes.append(
+                f"{format_count(unused, 'line')} of {settings.exclude} {fit} nothing"
+            )  # not in the marker
+        return self._end("published", sentence, DONE, published.numbers())
 
-def _claim_version(plan: Plan, run: RunSettings) -> None:
-    """Claims the version that will become the current one: until then, only this keeps others from deleting it."""
-    if not plan.version or run.preview or plan.action not in ("convert", "finish", "keep"):
-        return
-    pointer = find_pointer(run.output)
-    if pointer is None or pointer.current != plan.version:
-        claim_output(plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
+    def _compare_with_limits(self, ledger: Ledger) -> Outcome | None:
+        """The outcome if the run has rejected or dropped too much; else None. Writes the list of rejected things."""
+        finished, plan, settings = self.finished, self.plan, self.settings
+        examples = {reason: each.text for reason, each in finished.rejected_examples.items()}
+        examples |= list_rejected(finished.reports, plan.staging, self.run.inputs)
+        lost = verdicts.lost_classes(plan.summary, finished.rows.classes, plan.label_map)
+        problem = (
+            verdicts.check_limits(ledger, lost, settings, examples, verdicts.lost_splits(plan.summary, finished))
+            or verdicts.check_boxes(finished, settings)
+            or verdicts.check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
+        )
+        if not problem:
+            return None
+        boxes = verdicts.balance_boxes(plan.summary, finished)
+        # The line on stdout stays short.
+        numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost[:5]}
+        if ledger.rejected and self.run.writer != "beam":
+            problem = f"{problem}: {storage.join(plan.staging, REJECTED)} lists what was rejected"
+        return self._end("failed", problem, TOO_MANY_REJECTED, numbers)
 
+    def _compare_with_contract(self, marker: Marker, before: Marker | None) -> Outcome | None:
+        """The outcome of a run whose dataset does not meet `expect`; None if it does."""
+        if not (breaches := verdicts.find_breaches(marker, before, self.settings.expect)):
+            return None
+        breaches.append("nothing was published: correct the input, or change expect and run again")
+        return self._end("failed", "\n".join(breaches), NOT_AS_EXPECTED, {"ledger": to_json(marker.ledger)})
 
-def _end_without_converting(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
-    """Handles plans that need no conversion."""
-    if plan.action == "preview":
-        return _preview(plan, settings)
-    if plan.action == "keep":
-        return _keep(plan.sentence, plan, settings, run)
-    if plan.action == "finish":
-        marker = publish_staged(plan.output, plan.plan_id, _claim_to_release(plan, run))
-        notes = (*marker.notes, *(marker.run.notes or ()))
-        return Outcome("published", plan.sentence, DONE, plan.plan_id, marker.numbers(), notes)
-    return _end(plan, "refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED)
+    def _keep_same_version(self) -> Outcome | None:
+        """Keeps the previous version of the same plan if the staged dataset is the same; None if they differ."""
+        plan, run = self.plan, self.run
+        plan_id, number = split_version(plan.version) or ("", 1)
+        name = version_name(plan_id, number - 1) if number > 1 else ""
+        folder = storage.join(run.output, name)
+        old, (new, _) = find_marker(folder) if name else None, read_pending(plan.output, plan.plan_id)
+        if old is None or replace(new, run=old.run) != old or find_fault(folder, old):
+            return None
+        remove_staging(plan.output, plan.plan_id, run.run_id)
+        if not storage.folder_names(plan.output):  # else another run of the same plan is at work there
+            storage.remove_folder(plan.output)
+        sentence = f"{folder} already holds this dataset: converting it again made the same, so no version was added"
+        return self._end("kept", sentence, DONE, {**old.numbers(), "version": name})
 
+    def _join_others(self) -> Outcome | None:
+        """Keeps the dataset if another run of the plan has published it meanwhile, or is publishing it; else None.
 
-def _preview(plan: Plan, settings: DatasetSettings) -> Outcome:
-    """Predicts the outcome of a run, with its exit code."""
-    summary, label_map = plan.summary, plan.label_map
-    ledger, examples = verdicts.predict_ledger(summary, label_map)
-    numbers = preview_numbers(plan, settings)
-    problem = verdicts.check_limits(ledger, [], settings, examples)
-    if not problem and settings.boxes.invalid != "reject":
-        problem = verdicts.check_boxes(verdicts.predict_boxes(summary, label_map), settings)
-    if problem:
-        return _end(plan, "planned", f"as it stands the run would fail: {problem}", TOO_MANY_REJECTED, numbers)
-    if unknown := ledger.rejected.get("unknown_label"):
-        whose = f"whose label is not in labels.classes would be rejected, such as {examples['unknown_label']}"
-        plan.notes.append(f"{format_count(unknown, settings.unit)} {whose}")
-    return _end(plan, "planned", plan.sentence, DONE, numbers)
+        A dataset that is complete in staging is put in place together with that run: either may do any step. The output
+        is read last, because files that are gone from staging are in place by then.
+        """
+        plan = self.plan
+        with suppress(OSError, ValueError):  # if it cannot be published, the other run reports that
+            self._publish_staged()
+        marker = find_marker(plan.output)
+        if marker is None or marker.plan.id != plan.plan_id or marker.run.id == plan.found_run:
+            return None
+        if find_fault(plan.output, marker):
+            return None
+        return self._keep(f"in the meantime, another run has put this dataset in {plan.output}")
 
+    def _keep(self, sentence: str) -> Outcome:
+        """Keeps the dataset in the output; deletes what an interrupted clean-up or a second run has left in staging.
 
-def _publish_converted(
-    finished: FinishedShards, copies: Iterable[Copies], plan: Plan, settings: DatasetSettings, run: RunSettings
-) -> Outcome:
-    """Checks the finished shards and publishes them."""
-    if problem := finished.find_problem():
-        return _fail(problem, plan, run)
-    ledger = verdicts.balance_ledger(plan.summary, finished)
-    if failure := _compare_with_limits(finished, ledger, plan, settings, run):
-        return failure
-    plan = replace(plan, notes=[*plan.notes, *note_losses(finished, plan, settings)])
-    images = format_count(ledger.written, settings.unit)
-    sentence = f"{images} {'is' if ledger.written == 1 else 'are'} in {plan.output}"
-    if run.writer == "beam":
-        return _end(plan, "written", sentence, DONE, _move_written(finished, ledger, plan, settings))
-    reports = sorted(finished.reports, key=attrgetter("place"))
-    replaced, moved = find_marker(plan.previous), ""
-    duplicates = list_duplicates(plan.staging, reports, copies, "images.near_duplicates" in settings.kept_together)
-    if replaced is not None and replaced.plan.id != plan.plan_id:
-        moved = compare_splits(plan.previous, replaced, plan.staging, reports, settings.unit)
-    shards = name_shards(reports, settings)
-    marker = build_marker(plan, shards, ledger, settings, finished, duplicates)
-    before = find_marker(run.against) if run.against else replaced
-    if failure := _compare_with_contract(marker, before, plan, settings):
-        return failure
-    totals = ImageTotals.of(report.images for report in reports)
-    remarks = find_remarks(marker, totals, settings)
-    marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
-    dataset = StagedDataset(marker, settings, shards, reports, plan.staging, totals, remarks)
-    notes = [*filter(None, [moved, note_renamed(replaced, marker)]), *_describe_reuse(finished, plan)]
-    stage_dataset(dataset, describe_dataset(dataset), plan, run, (*plan.run_notes, *notes))
-    if same := _keep_same_version(plan, run):
-        return same
-    published = publish_staged(plan.output, plan.plan_id, _claim_to_release(plan, run))
-    plan.notes.extend(notes)
-    if settings.expect.compares and before is None:
-        plan.notes.append("no previous dataset was found: expect compared nothing with one")
-    if unused := len(run.exclusions) - len({line for report in reports for line in report.excluded}):
-        fit = "fits" if unused == 1 else "fit"
-        plan.notes.append(f"{format_count(unused, 'line')} of {settings.exclude} {fit} nothing")  # not in the marker
-    return _end(plan, "published", sentence, DONE, published.numbers())
-
-
-def _compare_with_limits(
-    finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings, run: RunSettings
-) -> Outcome | None:
-    """The outcome if the run has rejected or dropped too much; else None. Writes the list of rejected things."""
-    examples = {reason: each.text for reason, each in finished.rejected_examples.items()}
-    examples |= list_rejected(finished.reports, plan.staging, run.inputs)
-    lost = verdicts.lost_classes(plan.summary, finished.rows.classes, plan.label_map)
-    problem = (
-        verdicts.check_limits(ledger, lost, settings, examples, verdicts.lost_splits(plan.summary, finished))
-        or verdicts.check_boxes(finished, settings)
-        or verdicts.check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
-    )
-    if not problem:
-        return None
-    boxes = verdicts.balance_boxes(plan.summary, finished)
-    # The line on stdout stays short.
-    numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost[:5]}
-    if ledger.rejected and run.writer != "beam":
-        problem = f"{problem}: {storage.join(plan.staging, REJECTED)} lists what was rejected"
-    return _end(plan, "failed", problem, TOO_MANY_REJECTED, numbers)
-
-
-def _compare_with_contract(
-    marker: Marker, before: Marker | None, plan: Plan, settings: DatasetSettings
-) -> Outcome | None:
-    """The outcome of a run whose dataset does not meet `expect`; None if it does."""
-    if not (breaches := verdicts.find_breaches(marker, before, settings.expect)):
-        return None
-    breaches.append("nothing was published: correct the input, or change expect and run again")
-    return _end(plan, "failed", "\n".join(breaches), NOT_AS_EXPECTED, {"ledger": to_json(marker.ledger)})
-
-
-def _keep_same_version(plan: Plan, run: RunSettings) -> Outcome | None:
-    """Keeps the previous version of the same plan if the staged dataset has the same files; None if they differ."""
-    plan_id, number = split_version(plan.version) or ("", 1)
-    name = version_name(plan_id, number - 1) if number > 1 else ""
-    folder = storage.join(run.output, name)
-    old, (new, _) = find_marker(folder) if name else None, read_pending(plan.output, plan.plan_id)
-    if old is None or replace(new, run=old.run) != old or _comparable_digests(new) != _comparable_digests(old):
-        return None
-    if find_fault(folder, old):
-        return None
-    remove_staging(plan.output, plan.plan_id, run.run_id)
-    if not storage.folder_names(plan.output):  # else another run of the same plan is at work there
-        storage.remove_folder(plan.output)
-    sentence = f"{folder} already holds this dataset: converting it again gave the same files, so no version was added"
-    return _end(plan, "kept", sentence, DONE, {**old.numbers(), "version": name})
+        The limits apply as if it had been converted now: they may have changed, and an earlier version may be chosen
+        again.
+        """
+        plan, run = self.plan, self.run
+        marker, failure = read_marker(plan.output), None
+        if problem := verdicts.check_limits(marker.ledger, [], self.settings, {}):
+            failure = self._end("failed", problem, TOO_MANY_REJECTED, {"ledger": to_json(marker.ledger)})
+        failure = failure or self._compare_with_contract(marker, find_marker(run.against or plan.previous))
+        if not run.preview:
+            remove_staging(plan.output, plan.plan_id, "" if plan.version and not failure else run.run_id)
+        return failure or self._end("kept", sentence, DONE, marker.numbers())
 
 
 def _move_written(finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
@@ -323,47 +350,12 @@ def _move_written(finished: FinishedShards, ledger: Ledger, plan: Plan, settings
     return {key: value for key, value in marker.numbers().items() if key != "duplicates"}
 
 
-def _join_others(plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome | None:
-    """Keeps the dataset if another run of the plan has published it meanwhile, or is publishing it; else None.
-
-    A dataset that is complete in staging is put in place together with that run: either may do any step. The output is
-    read last, because files that are gone from staging are in place by then.
-    """
-    with suppress(OSError, ValueError):  # if it cannot be published, the other run reports that
-        publish_staged(plan.output, plan.plan_id, _claim_to_release(plan, run))
-    marker = find_marker(plan.output)
-    if marker is None or marker.plan.id != plan.plan_id or marker.run.id == plan.found_run:
-        return None
-    if find_fault(plan.output, marker):
-        return None
-    return _keep(f"in the meantime, another run has put this dataset in {plan.output}", plan, settings, run)
-
-
-def _keep(sentence: str, plan: Plan, settings: DatasetSettings, run: RunSettings) -> Outcome:
-    """Keeps the dataset in the output; deletes what an interrupted clean-up or a second run has left in staging.
-
-    The limits apply as if it had been converted now: they may have changed, and an earlier version may be chosen again.
-    """
-    marker, failure = read_marker(plan.output), None
-    if problem := verdicts.check_limits(marker.ledger, [], settings, {}):
-        failure = _end(plan, "failed", problem, TOO_MANY_REJECTED, {"ledger": to_json(marker.ledger)})
-    failure = failure or _compare_with_contract(marker, find_marker(run.against or plan.previous), plan, settings)
-    if not run.preview:
-        remove_staging(plan.output, plan.plan_id, run.run_id if failure else _claim_to_release(plan, run))
-    return failure or _end(plan, "kept", sentence, DONE, marker.numbers())
-
-
-def _comparable_digests(marker: Marker) -> dict[str, str]:
-    """The digests of all files except for the one about the versions of the source files."""
-    return {name: digest for name, digest in (marker.run.digests or {}).items() if name != VERSIONS}
-
-
 def _note_damaged(finished: FinishedShards) -> Iterator[str]:
-    """Yields a note on each earlier dataset with files that workers found missing or damaged."""
-    files = sorted(each for report in finished.reports for each in report.damaged)
-    for folder, own in groupby({(each.folder, each.name): each for each in files}.values(), attrgetter("folder")):
-        damaged = [f"{each.name} is {'missing' if each.is_missing else 'damaged'}" for each in own]
-        yield f"in {folder}, {show_names(damaged, 3)}: affected images are read again"
+    """Yields a note if workers found files of earlier datasets missing or damaged."""
+    files = {path for report in finished.reports for path in report.damaged}
+    if files:
+        what = f"{show_names(sorted(files), 3)} {'is' if len(files) == 1 else 'are'} missing or damaged"
+        yield f"{what}: images that would be copied from there are read again"
 
 
 def _describe_reuse(finished: FinishedShards, plan: Plan) -> Iterator[str]:
@@ -379,22 +371,20 @@ def _describe_reuse(finished: FinishedShards, plan: Plan) -> Iterator[str]:
         yield f"{what}: the first one that fits was used"
 
 
-def note_renamed(old: Marker | None, new: Marker) -> str:
-    """One sentence if `cuts: fixed` renames shards, because other ranges of hashes are empty than before."""
-    if old is None or any(each.plan.recipe["shards"].get("cuts") != "fixed" for each in (old, new)):
-        return ""
-    counts = {
-        name: (len(split.shards), len(new.splits[name].shards))
-        for name, split in old.splits.items()
-        if name in new.splits
-    }
-    changed = [f"{name} from {before:,} to {after:,}" for name, (before, after) in counts.items() if before != after]
-    if changed:
-        what = "the number of shards has changed, so all shards of these splits have other names"
-        return f"{what}: {', '.join(changed)}"
-    if old.splits.keys() == new.splits.keys() and old.plan.recipe["cuts"] != new.plan.recipe["cuts"]:
-        return "other ranges of hashes are empty than before, so some shards have other names"
-    return ""
+def note_renamed(old: Marker | None, new: Marker) -> Iterator[str]:
+    """Yields a note if `cuts: fixed` renames shards, because there are more ranges of hashes, or others are empty."""
+    recipes = [each.plan.recipe for each in (old, new) if each is not None]
+    is_fixed = all(recipe["shards"].get("cuts") == "fixed" for recipe in recipes)
+    if is_fixed and len({recipe["cuts"] for recipe in recipes}) > 1:
+        yield "shards have other names than before: there are more ranges of hashes, or others are empty"
+
+
+def note_renumbered(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[str]:
+    """Yields a note if classes get other ids than in the replaced dataset, on which models may have been trained."""
+    moved = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
+    if moved:
+        what = f"{len(moved)} classes have other ids than in the dataset that is replaced ({show_names(moved, 3)})"
+        yield f"{what}: labels.classes fixes them"
 
 
 def note_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings) -> Iterator[str]:

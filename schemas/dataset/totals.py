@@ -245,21 +245,6 @@ Contents = bytes
 """8 bytes of the SHA-256 of each of a shard's images, in the order of the records."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class DamagedFile:
-    """A file of an earlier dataset that should have been used, but cannot be.
-
-    Attributes:
-        folder: the dataset's folder.
-        name: path of the file in it.
-        is_missing: whether the file cannot be read at all; otherwise, its content is not what was written.
-    """
-
-    folder: str
-    name: str
-    is_missing: bool
-
-
 @dataclass(slots=True)
 class ShardReport:
     """One finished shard, counted from the finished file and its sidecar.
@@ -304,7 +289,7 @@ class ShardReport:
     milliseconds: int = field(default=0, compare=False)
     images_reused: int = 0
     images_disputed: int = 0
-    damaged: tuple[DamagedFile, ...] = ()
+    damaged: tuple[str, ...] = ()
     reused: bool = False
     problem: str = ""
     images: ImageTotals = field(default_factory=ImageTotals)

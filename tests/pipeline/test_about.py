@@ -56,7 +56,10 @@ def test_a_dataset_with_others_is_kept_with_a_note_and_replaced_on_request(conve
     others = {**ABOUT, "licence": "CC0-1.0", "citation": ""}
     kept = convert(photos, "--set=report=false", output=described.output, settings=others)
     assert (kept.code, kept.line["status"]) == (0, "kept")
-    assert kept.line["notes"] == ["this dataset was made with another citation and licence: --overwrite rebuilds it"]
+    assert kept.line["notes"] == [
+        "files were modified or others ignored, or the description was changed, since this dataset was made: "
+        "--overwrite rebuilds it"
+    ]
     replaced = convert(photos, "--set=report=false", "--overwrite", output=described.output, settings=others)
     assert replaced.line["status"] == "published"
     assert replaced.marker["about"] == others

@@ -210,7 +210,7 @@ def test_what_a_killed_run_has_left_is_deleted(photos, convert, tmp_path):
     (tmp_path / "dataset/.staging-abc/train-00000-of-00002.tfrecord").write_text("half")
     done = convert(photos, BEAM, settings=COUNT)
     assert done.code == 0
-    assert "deleted .staging-abc, which another run had left: it had finished no shard" in done.line["notes"]
+    assert "deleted .staging-abc, which another run had left: no run will resume from it" in done.line["notes"]
     assert left_in(done.output) == ["labels.txt", *records_in(done.output)]
     assert sum(records_in(done.output).values()) == 10
 

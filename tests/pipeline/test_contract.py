@@ -247,7 +247,7 @@ def test_the_night_after_a_breach_needs_nothing_done(convert, photos, tmp_path):
     (staging,) = broken.staging
     repaired = convert(photos, "--overwrite", settings=CLASSES)
     assert (repaired.code, repaired.line["ledger"]["written"], repaired.staging) == (0, 11, [])
-    assert repaired.line["notes"] == [f"deleted {staging.name}, which another run had left: it was not as expect says"]
+    assert repaired.line["notes"] == [f"deleted {staging.name}, which another run had left: no run will resume from it"]
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_the_night_after_a_breach_needs_nothing_done(convert, photos, tmp_path):
             (
                 3,
                 "1 of 11 images was rejected (1 unknown_format), which is over max_rejected.count (0) and "
-                "max_rejected.share (1.00%); name such files in ignore or raise one of the limits",
+                "max_rejected.share (1.00%); name such files in ignore, or raise one of the limits",
             ),
         ),
     ],
@@ -288,7 +288,7 @@ def test_a_kept_dataset_is_rid_of_the_work_of_a_breach(convert, photos):
     (photos / "dog" / "new.jpg").unlink()
     kept = convert(photos, "--overwrite", settings=CLASSES)
     assert (kept.line["status"], kept.staging) == ("kept", [])
-    assert f"deleted {staging.name}, which another run had left: it was not as expect says" in kept.line["notes"]
+    assert f"deleted {staging.name}, which another run had left: no run will resume from it" in kept.line["notes"]
 
 
 def test_the_contract_changes_no_plan(convert, photos, tmp_path):

@@ -21,7 +21,6 @@ from benchmarks.photographs import with_exif
 from recordmill import storage
 from recordmill.imaging import prepare
 from recordmill.schemas.dataset.record_index import SECTION_BYTES, UNKNOWN, parse_origins, parse_table
-from recordmill.schemas.dataset.totals import DamagedFile
 from recordmill.schemas.digests import order_of
 from recordmill.schemas.features import Example
 from recordmill.schemas.image_ref import ImageRef
@@ -226,6 +225,9 @@ def test_a_file_of_the_last_two_seconds_is_read_again(photos, convert, tmp_path)
     assert content not in b"".join(path.read_bytes() for path in again.shards())
 
 
+AGAIN = "images that would be copied from there are read again"
+
+
 @pytest.mark.parametrize("name", ["shard", "sidecar", "index", "versions"])
 def test_images_of_damaged_files_are_converted_again(dataset, photos, convert, name, tmp_path):
     shard = dataset.shards("train")[0]
@@ -240,7 +242,7 @@ def test_images_of_damaged_files_are_converted_again(dataset, photos, convert, n
     reused = again.marker["run"]["images_reused"]
     records = dataset.marker["splits"]["train"]["shards"][0]["records"]
     assert reused == {"shard": 19, "sidecar": 20 - records, "index": 0, "versions": 20}[name]
-    what = f"in {dataset.output}, {path.relative_to(dataset.output)} is damaged: affected images are read again"
+    what = f"{path} is missing or damaged: {AGAIN}"
     assert again.line["notes"][0] == again.marker["run"]["notes"][0] == what
 
 
@@ -251,10 +253,10 @@ def test_a_note_names_a_missing_file_of_a_dataset_to_reuse(dataset, photos, conv
     (dataset.output / name).unlink()
     (dataset.output / f"records.{other}").write_bytes(b"x")
     again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
-    names = sorted([f"{name} is missing", f"records.{other} is damaged"])
+    names = sorted(f"{dataset.output}/{each}" for each in (name, f"records.{other}"))
+    what = f"{', '.join(names)} are missing or damaged: {AGAIN}"
     if other == "index":  # without which no other file can be used
-        names = ["records.index is damaged"]
-    what = f"in {dataset.output}, {', '.join(names)}: affected images are read again"
+        what = f"{dataset.output}/records.index is missing or damaged: {AGAIN}"
     assert (again.code, again.line["notes"][0]) == (0, what)
     assert contents(again) == before
 
@@ -266,7 +268,7 @@ def test_a_run_that_fails_names_the_damaged_files_too(dataset, photos, convert, 
     empty_unchanged(photos)
     settings = SETTINGS | {"max_rejected": {"count": 0, "share": 0}}
     again = convert(photos, f"--reuse={dataset.output}", settings=settings, output=tmp_path / "again")
-    what = f"in {dataset.output}, sidecars/{sidecar.name} is damaged: affected images are read again"
+    what = f"{sidecar} is missing or damaged: {AGAIN}"
     assert (again.code, what in again.line["notes"]) == (3, True)
 
 
@@ -276,7 +278,7 @@ def damage(dataset):
     sidecar.write_bytes(sidecar.read_bytes()[:-1])
     records.write_bytes(records.read_bytes()[:-200])
     missing.unlink()
-    return [DamagedFile(str(dataset.output), name, number == 2) for number, name in enumerate(SHARD_FILES)]
+    return [f"{dataset.output}/{name}" for name in SHARD_FILES]
 
 
 SHARD_FILES = (
@@ -294,9 +296,8 @@ def test_workers_find_the_same_damaged_files_in_any_process(dataset, photos, con
     flags = (f"--reuse={dataset.output}", f"--processes={processes}")
     again = convert(photos, *flags, settings=settings, output=tmp_path / "again")
     assert contents(again) == contents(rebuilt)
-    sidecar, records, missing = SHARD_FILES
-    names = f"{sidecar} is damaged, {records} is damaged, {missing} is missing"
-    assert again.line["notes"][0] == f"in {dataset.output}, {names}: affected images are read again"
+    names = ", ".join(f"{dataset.output}/{name}" for name in SHARD_FILES)
+    assert again.line["notes"][0] == f"{names} are missing or damaged: {AGAIN}"
 
 
 @pytest.mark.parametrize("count", [1, 3, 7, 20])
@@ -866,8 +867,7 @@ def test_a_damaged_shard_is_written_again_though_none_of_its_images_has_changed(
     keys = frozenset(json.loads(line)["key"] for line in lines)
     touched = {own for own in linked if own & {"cat/3.jpg", "dog/3.png"}}
     assert {own for own, is_linked in linked.items() if not is_linked} == {keys, *touched}
-    what = f"{path.relative_to(done.output)} is {'missing' if damage == 'missing' else 'damaged'}"
-    note = f"in {done.output}, {what}: affected images are read again"
+    note = f"{path} is missing or damaged: {AGAIN}"
     assert (note in updated.line["notes"]) == (damage != "frame")  # whose records are whole
 
 

@@ -121,7 +121,7 @@ def test_a_file_with_another_modification_time_makes_no_version(two, tonight, ph
     before = state_of(output)
     again = tonight("--update")
     assert (again.line["status"], again.line["version"]) == ("kept", new)
-    same = "already holds this dataset: converting it again gave the same files, so no version was added"
+    same = "already holds this dataset: converting it again made the same, so no version was added"
     assert again.line["sentence"] == f"{output}/{new} {same}"
     assert state_of(output) == before
 
@@ -129,13 +129,13 @@ def test_a_file_with_another_modification_time_makes_no_version(two, tonight, ph
 def test_the_work_of_a_second_run_stays_if_the_first_one_finds_the_same_files(two, tonight, photos, monkeypatch):
     output, _old, new = two
     os.utime(photos / "cat/new.jpg", (1, 1))
-    keep_same = publish_dataset._keep_same_version
+    find_same = publish_dataset._Publication._keep_same_version
 
-    def begin_another(plan, run):
-        claim_output(plan.output, plan.plan_id, "other")
-        return keep_same(plan, run)
+    def begin_another(publication):
+        claim_output(publication.plan.output, publication.plan.plan_id, "other")
+        return find_same(publication)
 
-    monkeypatch.setattr(publish_dataset, "_keep_same_version", begin_another)
+    monkeypatch.setattr(publish_dataset._Publication, "_keep_same_version", begin_another)
     again = tonight("--update")
     assert (again.line["status"], again.line["version"]) == ("kept", new)
     assert [path.name for path in output.glob("*/.staging-*/claim-*")] == ["claim-other.json"]
@@ -168,7 +168,7 @@ def test_a_file_that_stays_unreadable_makes_one_version(two, tonight, photos, un
     for _ in range(2):
         again = tonight("--update")
         assert (again.line["status"], again.line["version"]) == ("kept", third)
-        assert again.line["sentence"].endswith("converting it again gave the same files, so no version was added")
+        assert again.line["sentence"].endswith("converting it again made the same, so no version was added")
         assert tree(output) == before
     assert tonight("--update", "--set", "name=other").line["version"] not in (old, new, third)
     back = tonight("--update")
@@ -266,7 +266,7 @@ def test_the_night_after_a_breach_runs_and_deletes_the_work_of_the_breach(two, t
     night = tonight("--update", settings=expect)
     assert (night.code, pointer(output)["current"]) == (0, night.line["version"])
     assert {path.name for path in output.iterdir()} == {"recordmill.json", *two[1:], night.line["version"]}
-    assert any("it was not as expect says" in note for note in night.line["notes"])
+    assert any("no run will resume from it" in note for note in night.line["notes"])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice, permutations
+from itertools import groupby, islice
 from operator import attrgetter
 from typing import Any
 
@@ -159,13 +159,12 @@ class Copies:
 
     Attributes:
         place: the shard's split and index.
-        rows: the SHA-256 of each, and its key, split and class as JSON; in the order of the records.
-        is_gone: whether the shard is no longer in staging, because another run has published it.
+        rows: the SHA-256 of each, and its key, split and class as JSON; in the order of the records. None if the shard
+            is no longer in staging, because another run has published it.
     """
 
     place: Place
-    rows: list[tuple[str, bytes]]
-    is_gone: bool = False
+    rows: list[tuple[str, bytes]] | None
 
 
 coders.registry.register_coder(Copies, coders.PickleCoder)
@@ -201,7 +200,7 @@ def _fetch_copies(repeated: tuple[Place, Iterable[bytes]], plan: Plan) -> Copies
     try:
         return Copies(place, [(row.sha256, orjson.dumps((row.key, place[0], row.class_name))) for _, row in rows])
     except FileNotFoundError:
-        return Copies(place, [], is_gone=True)
+        return Copies(place, None)
 
 
 def distribute_digests(report: ShardReport, plan: Plan) -> Iterator[tuple[int, tuple[Place, bytes]]]:
@@ -267,7 +266,7 @@ def find_same_bytes(staging: str, copies: Iterable[Copies]) -> Iterator[Duplicat
     rows = SortedRows()
     for each in copies:
         split, index = each.place
-        if each.is_gone:
+        if each.rows is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), shard_path(staging, split, index, "jsonl"))
         rows.add((f"{sha256}{split}\0{index:06d}", value) for sha256, value in each.rows)
     for sha256, same in groupby(rows, key=lambda row: row[0][:64]):
@@ -352,8 +351,10 @@ Contents = Mapping[str, Digests]
 """The first 64 bits of the SHA-256 of each image, by split."""
 
 
-def compare_splits(output: str, marker: Marker, staging: str, reports: Sequence[ShardReport], unit: str) -> str:
-    """One sentence on which images of the dataset in the output will be in another split, or on why that is not known.
+def compare_splits(
+    output: str, marker: Marker, staging: str, reports: Sequence[ShardReport], unit: str
+) -> Iterator[str]:
+    """Yields a note if images will be in another split than now, or if that is not known.
 
     Args:
         output: the folder.
@@ -361,23 +362,31 @@ def compare_splits(output: str, marker: Marker, staging: str, reports: Sequence[
         staging: the folder of the dataset that will replace it.
         reports: of the shards there.
         unit: what records are called.
-
-    Returns:
-        The sentence; the empty string if nothing has moved.
     """
     before, after = (sum(each.records for each in parts) for parts in (marker.splits.values(), reports))
     if before + after > MOST_COMPARED:
-        return f"whether {unit}s have moved between splits was not checked: they are more than {MOST_COMPARED:,}"
+        yield f"whether {unit}s have moved between splits was not checked: they are more than {MOST_COMPARED:,}"
+        return
     try:
         old = {
             name: _contents(storage.join(output, shard.sidecar) for shard in split.shards)
             for name, split in marker.splits.items()
         }
     except (OSError, AttributeError, KeyError, TypeError, ValueError):  # perhaps the reason for replacing it
-        return f"whether {unit}s have moved between splits is not known: sidecars of the replaced dataset are damaged"
+        yield f"whether {unit}s have moved between splits is not known: sidecars of the replaced dataset are damaged"
+        return
     by_split = groupby(sorted(reports, key=attrgetter("place")), attrgetter("split"))
-    new = {split: read_numbers(staging, shards, "contents") for split, shards in by_split}
-    return describe_moved(count_moved(old, new), unit)
+    moved = count_moved(old, {split: read_numbers(staging, shards, "contents") for split, shards in by_split})
+    if moved:
+        ways = ", ".join(f"{count:,} from {left} to {entered}" for (left, entered), count in moved.most_common())
+        are = "is" if moved.total() == 1 else "are"
+        images = format_count(moved.total(), unit)
+        yield f"{images} of the dataset that is replaced {are} in another split now: {ways}"
+
+
+def _contents(paths: Iterable[str]) -> Digests:
+    """Reads the contents of some sidecars."""
+    return np.concatenate([np.zeros(0, np.uint64), *(digests for path in paths for _, digests in read_digests(path))])
 
 
 def count_moved(old: Contents, new: Contents) -> Counter[tuple[str, str]]:
@@ -389,27 +398,9 @@ def count_moved(old: Contents, new: Contents) -> Counter[tuple[str, str]]:
         old: the replaced dataset's.
         new: the new dataset's.
     """
-    before, after = ({split: np.unique(each) for split, each in contents.items()} for contents in (old, new))
     moved: Counter[tuple[str, str]] = Counter()
-    for left, entered in permutations({**before, **after}, 2):
-        if left in before and entered in after:
-            there = np.intersect1d(before[left], after[entered], assume_unique=True)
-            known = before.get(entered, there[:0])
-            moved[left, entered] = len(there) - int(np.isin(there, known, assume_unique=True).sum())
+    for entered, contents in new.items():
+        added = np.setdiff1d(contents, old.get(entered, contents[:0]))
+        for left, earlier in old.items():
+            moved[left, entered] = len(np.intersect1d(earlier, added))
     return +moved
-
-
-def describe_moved(moved: Mapping[tuple[str, str], int], unit: str) -> str:
-    """One sentence on moved images, most frequent moves first; the empty string without any."""
-    if not moved:
-        return ""
-    ordered = sorted(moved.items(), key=lambda item: (-item[1], item[0]))
-    ways = ", ".join(f"{count:,} from {left} to {entered}" for (left, entered), count in ordered)
-    are = "is" if sum(moved.values()) == 1 else "are"
-    images = format_count(sum(moved.values()), unit)
-    return f"{images} of the dataset that is replaced {are} in another split now: {ways}"
-
-
-def _contents(paths: Iterable[str]) -> Digests:
-    """Reads the contents of some sidecars."""
-    return np.concatenate([np.zeros(0, np.uint64), *(digests for path in paths for _, digests in read_digests(path))])

@@ -14,7 +14,6 @@ from recordmill.imaging import PreparedImage, prepare_image
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
-from recordmill.schemas.dataset.totals import DamagedFile
 from recordmill.schemas.digests import digest_parts
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, count_boxes
 from recordmill.schemas.label_map import LabelMap, find_class
@@ -108,7 +107,7 @@ class ConvertedImage:
     seconds: float = 0.0
     is_reused: bool = False
     is_disputed: bool = False
-    damaged: tuple[DamagedFile, ...] = ()
+    damaged: tuple[str, ...] = ()
     made_from: RowOrigin = UNKNOWN
     excluded: tuple[str, ...] = ()
 

@@ -38,7 +38,6 @@ from recordmill.schemas.dataset.record_index import (
     parse_table,
 )
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
-from recordmill.schemas.dataset.totals import DamagedFile
 from recordmill.schemas.digests import digest_parts, order_of, source_digest_of, take_image
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.image_ref import ImageRef, Notice
@@ -201,13 +200,13 @@ class JoinedReference(NamedTuple):
         ref: the reference.
         origin: what its new row is made from.
         earlier: the row that fits best, from the first dataset that has one; None if none has.
-        damaged: files that were found damaged since the previous reference.
+        damaged: paths of files that were found damaged since the previous reference.
     """
 
     ref: ImageRef
     origin: RowOrigin
     earlier: EarlierRecord | None
-    damaged: tuple[DamagedFile, ...]
+    damaged: tuple[str, ...]
 
 
 def join_earlier(
@@ -230,7 +229,7 @@ def join_earlier(
     by_key = {ref.key: origin for ref, origin in items if not isinstance(ref, Notice)}
     orders = [order_of(seed, key) for key in by_key]
     found: dict[str, list[tuple[_OpenShard, EarlierRecord]]] = {}
-    damaged: list[DamagedFile] = []
+    damaged: list[str] = []
     with ExitStack() as stack:
         for dataset in datasets if by_key else ():
             shards, unusable = _open_dataset(dataset)
@@ -348,18 +347,19 @@ class _EarlierShard:
 
 
 @contextmanager
-def _noting_damage(damaged: list[DamagedFile], folder: str, name: str) -> Iterator[str]:
+def _noting_damage(damaged: list[str], folder: str, name: str) -> Iterator[str]:
     """Yields the path of a file; if the block finds that file missing or damaged, notes it and ends the block."""
+    path = storage.join(folder, name)
     try:
-        yield storage.join(folder, name)
-    except (OSError, LoadError, DecodeError, ValueError, struct.error) as error:
-        damaged.append(DamagedFile(folder, name, isinstance(error, OSError)))
+        yield path
+    except (OSError, LoadError, DecodeError, ValueError, struct.error):
+        damaged.append(path)
 
 
 @lru_cache(4)
-def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], tuple[DamagedFile, ...]]:
+def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], tuple[str, ...]]:
     """A dataset's shards, and its damaged files; no shards if another run has replaced it, or its index is damaged."""
-    folder, shards, damaged = dataset.folder, list[_EarlierShard](), list[DamagedFile]()
+    folder, shards, damaged = dataset.folder, list[_EarlierShard](), list[str]()
     with _noting_damage(damaged, folder, MARKER):
         marker = read_marker(folder)
         if marker.run.id != dataset.run:
@@ -415,7 +415,7 @@ _unpacking: dict[str, tuple[GzipBytes, int]] = {}
 class _OpenShard:
     """Reads the records of a shard in order, in blocks."""
 
-    def __init__(self, shard: _EarlierShard, damaged: list[DamagedFile]) -> None:
+    def __init__(self, shard: _EarlierShard, damaged: list[str]) -> None:
         self._shard = shard
         self._noting_damage = partial(_noting_damage, damaged, shard.dataset.folder)
         self._stored: StoredFile | None = None

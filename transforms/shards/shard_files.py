@@ -30,7 +30,7 @@ from recordmill.imaging.before_and_after import draw_before_and_after
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
 from recordmill.schemas.dataset.marker import MARKER_FORMAT, ShardEntry
 from recordmill.schemas.dataset.side_files import ChangeExample, SidecarRow, row_to_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, DamagedFile, RowTotals, ShardReport
+from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
 from recordmill.schemas.digests import add_digests, digest_of, order_of, version_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import TRANSIENT, Rejected
@@ -147,7 +147,7 @@ class WrittenShard:
         self.changed: dict[str, str] = {}
         self._mark, self._compression = mark, compression
         self._seconds = 0.0
-        self._damaged: set[DamagedFile] = set()
+        self._damaged: set[str] = set()
         self._origins = bytearray()
         self._columns: dict[Column, bytearray] = {column: bytearray() for column in _WIDTHS}
         self._seed = seed

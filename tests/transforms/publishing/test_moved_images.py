@@ -11,7 +11,7 @@ from write_shard import columns_of
 from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
 from recordmill.transforms.publishing import duplicates
-from recordmill.transforms.publishing.duplicates import compare_splits, count_moved, describe_moved
+from recordmill.transforms.publishing.duplicates import compare_splits, count_moved
 
 
 def digest(number):
@@ -75,16 +75,6 @@ def test_it_is_the_difference_of_sets(old, new):
     assert moved(old, new) == expected
 
 
-def test_the_sentence_names_the_most_first():
-    assert describe_moved({}, "image") == ""
-    assert describe_moved({("test", "train"): 1}, "row") == (
-        "1 row of the dataset that is replaced is in another split now: 1 from test to train"
-    )
-    assert describe_moved({("a", "b"): 2, ("test", "train"): 1200}, "image") == (
-        "1,202 images of the dataset that is replaced are in another split now: 1,200 from test to train, 2 from a to b"
-    )
-
-
 def stage(folder, splits):
     """Writes the columns of one shard a split; gives their reports."""
     reports = []
@@ -104,25 +94,25 @@ def marker_of(paths, records=3):
 def test_the_sidecars_are_those_that_the_marker_names(sidecars, tmp_path):
     old = sidecars("old", {"train": [1, 2, -1, 3], "test": [4, 5, 6]})
     new = stage(tmp_path, {"test": [3, 5, 6], "train": [1, 2, 4]})
-    assert compare_splits(str(tmp_path), marker_of(old), str(tmp_path), new, "image") == (
-        "2 images of the dataset that is replaced are in another split now: 1 from test to train, 1 from train to test"
-    )
+    assert list(compare_splits(str(tmp_path), marker_of(old), str(tmp_path), new, "image")) == [
+        "2 images of the dataset that is replaced are in another split now: 1 from train to test, 1 from test to train"
+    ]
     both = marker_of({"train": [*old["train"], *old["test"]]})
-    assert compare_splits(str(tmp_path), both, str(tmp_path), new, "image") == (
+    assert list(compare_splits(str(tmp_path), both, str(tmp_path), new, "image")) == [
         "3 images of the dataset that is replaced are in another split now: 3 from train to test"
-    )
+    ]
 
 
 def test_splits_that_cannot_be_compared_are_reported(sidecars, tmp_path, monkeypatch):
     for name, content in (("no_json", b"{"), ("no_row", b"[]\n"), ("no_digest", b'{"key": "a"}\n')):
         (tmp_path / f"{name}.jsonl").write_bytes(content)
     for name in ("absent", "no_json", "no_row", "no_digest"):
-        assert compare_splits(str(tmp_path), marker_of({"train": [f"{name}.jsonl"]}), str(tmp_path), [], "image") == (
-            "whether images have moved between splits is not known: sidecars of the replaced dataset are damaged"
-        )
+        assert list(
+            compare_splits(str(tmp_path), marker_of({"train": [f"{name}.jsonl"]}), str(tmp_path), [], "image")
+        ) == ["whether images have moved between splits is not known: sidecars of the replaced dataset are damaged"]
     monkeypatch.setattr(duplicates, "MOST_COMPARED", 8)
     empty = marker_of({"train": [], "test": []})
-    assert compare_splits(str(tmp_path), empty, str(tmp_path), stage(tmp_path, {"train": [1, 2, 3]}), "row") == (
+    assert list(compare_splits(str(tmp_path), empty, str(tmp_path), stage(tmp_path, {"train": [1, 2, 3]}), "row")) == [
         "whether rows have moved between splits was not checked: they are more than 8"
-    )
-    assert compare_splits(str(tmp_path), empty, str(tmp_path), stage(tmp_path, {"train": [1, 2]}), "row") == ""
+    ]
+    assert list(compare_splits(str(tmp_path), empty, str(tmp_path), stage(tmp_path, {"train": [1, 2]}), "row")) == []

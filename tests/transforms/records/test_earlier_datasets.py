@@ -11,7 +11,6 @@ from make_marker import marker_json
 from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.marker import PLAN_VERSION
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
-from recordmill.schemas.dataset.totals import DamagedFile
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records import earlier_datasets
@@ -86,7 +85,7 @@ def test_without_earlier_datasets_references_come_alone():
 
 def test_a_dataset_that_is_gone_has_no_records(tmp_path):
     refs = [(ImageRef("a", "/a"), RowOrigin(1)), (ImageRef("b", "/b"), UNKNOWN)]
-    gone = DamagedFile(str(tmp_path), "recordmill.json", True)
+    gone = f"{tmp_path}/recordmill.json"
     joined = [(*refs[0], None, (gone,)), (*refs[1], None, ())]
     assert list(join_earlier([ReusableDataset(str(tmp_path), "", True, True)], refs, 0)) == joined
 

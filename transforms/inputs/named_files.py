@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import orjson
+from pydantic import BaseModel, ValidationError
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
@@ -18,6 +19,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 
 MAX_BYTES = 16 * 2**20
 """More than any file has that describes one image without containing it."""
@@ -80,6 +82,7 @@ class DataFile:
             fields: the contents of `ImageRef.features` for it, such as the result of `boxes_of`.
             classes: the classes of its boxes, if the file does not announce them elsewhere.
         """
+        below = below.removeprefix(f"{self.root}/")
         image = self.ref.replace(key=key_of(self.ref.key, self.path, below), spelling="")
         try:
             uri, size, version = locate(self.root, below)
@@ -176,14 +179,19 @@ def read_sibling(uri: str, max_bytes: int = MAX_BYTES) -> bytes:
         raise kind("list", "bad_annotations", f"{uri.rpartition('/')[2]}: {why}") from None
 
 
-def read_json(uri: str, max_bytes: int) -> Any:
-    """Reads a JSON file that describes images, with or without a byte order mark.
+def read_json(uri: str, max_bytes: int, model: type[M]) -> M:
+    """Reads a JSON file that describes images, with or without a byte order mark, into a model.
 
     Raises:
-        ValueError: it is not JSON.
+        ValueError: it does not fit the model; the message says where.
         Exception: what `read_sibling` raises.
     """
-    return orjson.loads(read_sibling(uri, max_bytes).removeprefix(BOM_UTF8))
+    try:
+        return model.model_validate_json(read_sibling(uri, max_bytes).removeprefix(BOM_UTF8))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{where}: {first['msg']}".removeprefix(": ")) from None
 
 
 def parse_sibling(uri: str, parse: Callable[[bytes], T]) -> T | None:

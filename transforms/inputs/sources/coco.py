@@ -1,7 +1,6 @@
 """COCO's detection format: one JSON file of images, annotations and categories."""
 
 import math
-import os
 import posixpath
 import re
 import shlex
@@ -9,13 +8,14 @@ from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from recordmill import storage
+from annotated_types import Interval
+from pydantic import BaseModel, FailFast, Field
+
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count, show_names
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Status, boxes_of
-from recordmill.schemas.label_map import is_integer_label
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice, Status, boxes_of
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits, split_pattern
 from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, read_json
@@ -96,90 +96,127 @@ class Coco(Source):
             yield file.notice("ignored", "not_annotations")
             return
         try:
-            annotations = Annotations(read_json(file.uri, MAX_JSON_BYTES))
+            annotations = Annotations(read_json(file.uri, MAX_JSON_BYTES, Contents))
         except ValueError as error:
             raise bad_annotations(f"not COCO annotations: {error}") from None
         word = match.groupdict().get("split") or ""
         yield ClassNames.of(file, annotations.classes)
-        if annotations.strays:
-            status: Status = "fatal" if annotations.are_all_stray else "warning"
-            yield file.notice(status, "stray_annotations", annotations.describe_strays())
+        yield from annotations.report_strays(file)
         for kind, count in annotations.not_stored.items():
             yield file.notice("not_stored", kind, count=count)
         named_by = DataFile(path, file.replace(split=word))
         folder = self.images.format(split=word, folder=named_by.folder).strip("/")
-        root = os.path.abspath(named_by.root) if storage.is_local(named_by.root) else named_by.root
         for image in annotations.images:
-            name = image["file_name"].replace("\\", "/")  # as written on Windows
-            whole = name.startswith(f"{root}/")
-            below = name.removeprefix(f"{root}/") if whole else f"{folder}/{name}" if folder else name
-            yield from named_by.list_annotated(below, {"source_id": str(image["id"]), **annotations.boxes(image)})
+            below = posixpath.join(folder, image.file_name.replace("\\", "/"))  # as written on Windows
+            yield from named_by.list_annotated(below, {"source_id": str(image.id), **annotations.boxes(image)})
+
+
+Id = int | str
+Number = Annotated[int, Interval(ge=-(2**63), lt=2**63)]
+Side = Annotated[int, Interval(ge=0, lt=2**31)]
+
+
+class Image(BaseModel):
+    """An entry of `images`; a side may be missing."""
+
+    id: Id
+    file_name: str
+    width: Side | None = None
+    height: Side | None = None
+
+
+class Category(BaseModel):
+    """An entry of `categories`."""
+
+    id: Number
+    name: str = Field(coerce_numbers_to_str=True)
+
+
+class Annotation(BaseModel):
+    """An entry of `annotations`: one object in an image.
+
+    Its box is x, y, width and height; some tools write an empty list for an object without a box.
+    """
+
+    id: Id
+    image_id: Id
+    category_id: Number | str = Field(union_mode="left_to_right")
+    bbox: list[float]
+    area: float | None = None
+    iscrowd: Any = None
+    segmentation: Any = None
+    keypoints: Any = None
+
+    def has_mask(self) -> bool:
+        """Whether it has more than a box: a rectangle as its only polygon, which some tools write, is a box."""
+        parts = self.segmentation
+        only = parts[0] if isinstance(parts, list) and len(parts) == 1 else None
+        is_box = isinstance(only, list) and len(only) == 8 and len({*only[::2]}) == len({*only[1::2]}) == 2
+        return bool(parts) and not is_box
+
+
+class Contents(BaseModel):
+    """The contents of one file."""
+
+    images: Annotated[list[Image], FailFast()]
+    categories: list[Category]
+    annotations: Annotated[list[Annotation], FailFast()] = []
 
 
 class Annotations:
-    """The contents of one file, checked.
+    """The annotations of one file, by image.
 
     Attributes:
-        images: entries as in the file: `id`, `file_name` and usually `width` and `height`.
+        images: the file's images, sorted by name.
         classes: the categories' numbers by name.
         strays: annotations of images that the file does not list.
-        are_all_stray: whether there are annotations, and all of them are strays.
         not_stored: numbers of objects with masks and with key points.
 
     Raises:
-        ValueError: a key is missing, a value has the wrong type, or two categories or images share a name or an id;
-            the message says which.
+        ValueError: two categories or images share a name or an id, or a box is not four numbers.
     """
 
-    def __init__(self, data: Any) -> None:
-        if not isinstance(data, dict):
-            raise ValueError("it is not a JSON object with images, categories and annotations")
-        self.images = sorted(_entries(data, "images", "id", "file_name"), key=lambda image: image["file_name"])
-        categories = _entries(data, "categories", "id", "name")
-        names = {_category_number(category["id"]): str(category["name"]) for category in categories}
-        if texts := [number for number in names if isinstance(number, str)]:
-            raise ValueError(f"the id of a category is not a whole number: {texts[0]!r:.60}")
-        self.classes = {name: int(number) for number, name in names.items()}
-        if len(self.classes) < len(categories):
-            raise ValueError("two categories have one name or one id")
-        self._sizes = {image["id"]: _size_of(image) for image in self.images}
-        if len(self._sizes) < len(self.images):
-            raise ValueError("two images have one id")
-        self._boxes: dict[Any, list[tuple[Box, str | int, int, float]]] = {key: [] for key in self._sizes}
-        self.strays: list[dict[str, Any]] = []
+    def __init__(self, contents: Contents) -> None:
+        self.images = sorted(contents.images, key=lambda image: image.file_name)
+        self.classes = {category.name: category.id for category in contents.categories}
+        self._names: dict[Id, str] = {number: name for name, number in self.classes.items()}
+        self._objects: dict[Id, list[Annotation]] = {image.id: [] for image in self.images}
+        if len(self._names) < len(contents.categories) or len(self._objects) < len(self.images):
+            raise ValueError("two categories have one name or one id, or two images have one id")
+        self.strays: list[Annotation] = []
         self.not_stored: Counter[str] = Counter()
-        annotations = _entries(data, "annotations", "id", "image_id", "category_id") if "annotations" in data else []
-        for each in sorted(annotations, key=lambda each: (isinstance(each["id"], str), each["id"])):
-            boxes, category = self._boxes.get(each["image_id"]), _category_number(each["category_id"])
-            if boxes is None:
+        for each in sorted(contents.annotations, key=lambda each: (isinstance(each.id, str), each.id)):
+            if len(each.bbox) not in (0, 4):
+                raise ValueError(f"bbox of annotation {each.id} is not a list of 4 numbers: {each.bbox!r:.60}")
+            if each.image_id not in self._objects:
                 self.strays.append(each)
                 continue
-            x, y, width, height = _numbers(each, "bbox", 4)
-            (area,) = _numbers(each, "area", 1) if "area" in each else (width * height,)
-            label = names.get(category, category)
-            boxes.append(((x, y, x + width, y + height), label, int(bool(each.get("iscrowd"))), area))
-            self.not_stored["masks"] += _has_mask(each)
-            self.not_stored["key points"] += bool(each.get("keypoints"))
+            self._objects[each.image_id].append(each)
+            self.not_stored.update({"masks": each.has_mask(), "key points": bool(each.keypoints)})
         self.not_stored = +self.not_stored
-        self.are_all_stray = 0 < len(annotations) == len(self.strays)
 
-    def describe_strays(self) -> str:
-        """What is wrong with the strays; if all annotations are strays, also what to do."""
-        wrong_id = self.strays[0]["image_id"]
-        such = f"such as annotation {self.strays[0]['id']!r:.60} of image {wrong_id!r:.60}"
-        if not self.are_all_stray:
-            return f"the file lists no image for {format_count(len(self.strays), 'annotation')}, {such}"
-        alike = [key for key in self._boxes if str(key) == str(wrong_id)]
-        such += f" (there is an image {alike[0]!r:.60})" if alike else ""
-        remedy = "write all ids as numbers, or all as text" if alike else "correct each image_id, or list the images"
-        return f"the file lists no image for any annotation, {such}: {remedy}"
+    def report_strays(self, file: ImageRef) -> Iterator[Notice]:
+        """Yields what is wrong with the strays, if any: an error if all annotations are strays."""
+        if self.strays:
+            first, count = self.strays[0], format_count(len(self.strays), "annotation")
+            such = f"such as annotation {first.id!r:.60} of image {first.image_id!r:.60}"
+            remedy = "list the images, or write all ids as numbers or all as text"
+            status: Status = "warning" if any(self._objects.values()) else "fatal"
+            yield file.notice(status, "stray_annotations", f"the file lists no image for {count}, {such}: {remedy}")
 
-    def boxes(self, image: dict[str, Any]) -> dict[str, Any]:
+    def boxes(self, image: Image) -> dict[str, Any]:
         """An image's boxes, as `boxes_of` gives them."""
-        own = self._boxes[image["id"]]
-        boxes, labels, is_crowd, area = zip(*own, strict=True) if own else ((), (), (), ())
-        values = {"is_crowd": is_crowd, "area": area}
-        return boxes_of(boxes, labels, values=values, drawn_on_size=self._sizes[image["id"]])
+        boxes: list[Box] = []
+        areas: list[float] = []
+        objects = self._objects[image.id]
+        for each in objects:
+            x, y, width, height = each.bbox or 4 * [math.nan]  # an empty list is counted as `not_finite`
+            boxes.append((x, y, x + width, y + height))
+            areas.append(width * height if each.area is None else each.area)
+        labels = [self._names.get(each.category_id, each.category_id) for each in objects]
+        crowds = [int(bool(each.iscrowd)) for each in objects]
+        values: dict[str, list[Any]] = {"is_crowd": crowds, "area": areas}
+        return boxes_of(boxes, labels, values=values, drawn_on_size=(image.width or 0, image.height or 0))
 
 
 def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
@@ -204,13 +241,9 @@ def _looks_like_coco(head: bytes) -> bool:
 
 def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
     """The `source.split` that matches the files, and the files' words; empty if their names contain none."""
-    for pattern in (usual, usual.replace("[a-z]", "[A-Za-z]")):  # CVAT's instances_Train.json
-        if not all(re.fullmatch(pattern, name) for name in files):
-            continue
-        years = {re.sub("[^0-9]", "", name) for name in files}
-        if len(years) > 1:  # the image folders' names include the year too
-            pattern = pattern.replace("+)[0-9]*", "+[0-9]*)")
-        return pattern, [match["split"] for name in files if (match := re.fullmatch(pattern, name))]
+    matches = [match for name in files if (match := re.fullmatch(usual, name))]
+    if len(matches) == len(files):
+        return usual, [match["split"] for match in matches]
     if len(files) == 1:
         return re.escape(files[0]), [""]
     return split_pattern(files)
@@ -226,8 +259,7 @@ def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | Non
     """The value for `source.images`: the first of the usual folders that exists for every word."""
     head = next((each for path, each in sketch.heads.items() if posixpath.dirname(path) == folder), b"")
     named = re.search(rb'"file_name"\s*:\s*"([^"]+)"', head)
-    first = named[1].decode(errors="replace").replace("\\/", "/").replace("\\", "/") if named else ""
-    first = posixpath.normpath(first) if first else ""
+    first = posixpath.normpath(re.sub(r"\\+/?", "/", named[1].decode(errors="replace"))) if named else ""
     years = {match[1] for each in sketch.top.folders + sketch.at("images").folders if (match := _YEAR.fullmatch(each))}
     usual = [f"{above}{{split}}{year}" for above in ("", "images/") for year in ("", *sorted(years))]
     usual += ["images", "data", "JPEGImages", "imgs", "val2017", "train2017"]
@@ -243,66 +275,6 @@ def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | Non
     held = [each for each in there if any(sketch.at(each.format(split=word)).images for word in words)]
     unseen = [each for each in there if each.format(split=words[0]) not in sketch.names]
     return next(iter((*held, *unseen, *(sketch.image_folders if len(sketch.image_folders) == 1 else ()))), None)
-
-
-_KINDS: dict[str, tuple[type, ...]] = {"file_name": (str,), "name": (str, int, float)}
-"""The allowed types of values, by key; an id is a number or a text."""
-
-
-def _entries(data: dict[str, Any], key: str, *needed: str) -> list[dict[str, Any]]:
-    """The objects under a key of the file, checked for needed keys and their values' types."""
-    if key not in data:
-        raise ValueError(f"no key {key!r}")
-    if not isinstance(data[key], list):
-        raise ValueError(f"{key} is not a list: {data[key]!r:.60}")
-    for place, each in enumerate(data[key]):
-        if not isinstance(each, dict):
-            raise ValueError(f"{key}[{place}] is not an object: {each!r:.60}")
-        for name in needed:
-            if name not in each:
-                raise ValueError(f"{key}[{place}] has no key {name!r}")
-            if not isinstance(each[name], _KINDS.get(name, (int, str))):
-                raise ValueError(f"{name} of {key}[{place}] cannot be {each[name]!r:.60}")
-    entries: list[dict[str, Any]] = data[key]
-    return entries
-
-
-def _category_number(category_id: int | str) -> int | str:
-    """A category's id as a number, if it is or reads as one; otherwise unchanged."""
-    return int(category_id) if isinstance(category_id, int) or is_integer_label(category_id) else category_id
-
-
-def _numbers(annotation: dict[str, Any], key: str, count: int) -> list[float]:
-    """The numbers under a key of an annotation."""
-    if key not in annotation:
-        raise ValueError(f"annotation {annotation['id']} has no key {key!r}")
-    given = annotation[key] if count > 1 else [annotation[key]]
-    if given == []:  # some tools write it for an object without a box, which is counted as `not_finite`
-        return count * [math.nan]
-    if not isinstance(given, list) or len(given) != count or any(type(each) not in (int, float) for each in given):
-        wanted = f"not a list of {count} numbers" if count > 1 else "not a number"
-        raise ValueError(f"{key} of annotation {annotation['id']} is {wanted}: {annotation[key]!r:.60}")
-    return [float(each) for each in given]  # orjson's integers have 64 bits
-
-
-def _has_mask(annotation: dict[str, Any]) -> bool:
-    """Whether an annotation has more than a box: a rectangle as its only polygon, which some tools write, is a box."""
-    parts = annotation.get("segmentation")
-    only = parts[0] if isinstance(parts, list) and len(parts) == 1 else None
-    is_box = isinstance(only, list) and len(only) == 8 and len({*only[::2]}) == len({*only[1::2]}) == 2
-    return bool(parts) and not is_box
-
-
-def _size_of(image: dict[str, Any]) -> tuple[int, int]:
-    """The width and height that the file gives for an image; 0 for a side that is missing."""
-    sides = [image.get(side) or 0 for side in ("width", "height")]
-    try:
-        width, height = map(int, sides)
-    except (ValueError, TypeError, OverflowError):
-        width = height = -1
-    if not 0 <= width < 2**31 or not 0 <= height < 2**31:
-        raise ValueError(f"width and height of image {image['id']} are not whole numbers: {sides!r:.60}")
-    return width, height
 
 
 SOURCE = Coco

@@ -4,9 +4,10 @@ import math
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import orjson
+from pydantic import BaseModel, ConfigDict, Field
 
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.image_ref import ImageRef, Listed, boxes_of
@@ -21,6 +22,52 @@ MAX_JSON_BYTES = 512 * 2**20
 Point = tuple[float, float]
 
 _ENDINGS = tuple(each for ending in IMAGE_ENDINGS for each in (ending, ending.upper()))
+
+
+Side = Annotated[int, Field(gt=0, lt=2**31)]
+
+
+class Shape(BaseModel):
+    """One of the shapes that were drawn."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    label: str = Field(pattern=r"\S")
+    points: list[tuple[float, float]] = Field(min_length=1)
+    shape_type: str | None = None
+    group_id: Any = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of shape, which LabelMe left out before 2019."""
+        return self.shape_type or "polygon"
+
+    def outline(self) -> list[Point]:
+        """Points with the same bounding box.
+
+        Raises:
+            ValueError: a circle has no rim.
+        """
+        if self.kind == "circle":
+            if len(self.points) != 2:
+                raise ValueError(f"a circle has {len(self.points)} points, not its centre and one on its rim")
+            (x, y), rim = self.points
+            radius = math.dist((x, y), rim)
+            return [(x - radius, y - radius), (x + radius, y + radius)]
+        if self.kind == "mask":  # its points are its first pixel and its last, both inclusive
+            return [*self.points, *((x + 1, y + 1) for x, y in self.points)]
+        return self.points
+
+
+class Contents(BaseModel):
+    """The contents of one file: of its keys, those that are read, under LabelMe's names."""
+
+    model_config = ConfigDict(strict=True)
+
+    shapes: list[Shape]
+    imagePath: str = Field(min_length=1)
+    imageWidth: Side | None = None
+    imageHeight: Side | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,51 +108,40 @@ class LabelMe(Source):
         """Yields the image that one file describes, with its boxes."""
         annotation = DataFile(path, file)
         try:
-            name, fields, outlines = self.read_annotation(read_json(file.uri, MAX_JSON_BYTES))
-            place = find_image(annotation, name)
+            contents = read_json(file.uri, MAX_JSON_BYTES, Contents)
+            fields, outlines = self.read_annotation(contents)
+            place = find_image(annotation, contents.imagePath)
         except ValueError as error:
             raise bad_annotations(f"not a LabelMe annotation: {error}") from None
         if outlines:
             yield file.notice("not_stored", "outlines", count=outlines)
         yield from annotation.list_annotated(place, fields, fields["boxes_labels"])
 
-    def read_annotation(self, data: Any) -> tuple[str, dict[str, Any], int]:
-        """The image's path, its boxes as `boxes_of` returns them, and the number of other shapes that these enclose.
-
-        Args:
-            data: the contents of the JSON file.
+    def read_annotation(self, contents: Contents) -> tuple[dict[str, Any], int]:
+        """The boxes of a file as `boxes_of` returns them, and the number of other shapes that these enclose.
 
         Raises:
             Rejected: stage `list`, `refused_shape`: a shape is not a rectangle, and `other_shapes` rejects it.
-            ValueError: it is not LabelMe's format; the message says why.
+            ValueError: a circle has no rim.
         """
-        shapes = data.get("shapes") if isinstance(data, dict) else None
-        if not isinstance(shapes, list):
-            raise ValueError("it is not a JSON object with a list of shapes")
-        name = data.get("imagePath")
-        if not isinstance(name, str) or not name:
-            raise ValueError("its imagePath names no image")
         objects: dict[Any, tuple[str, list[Point]]] = {}
         dropped = enclosed = 0
-        for number, shape in enumerate(shapes, start=1):
-            label = shape.get("label") if isinstance(shape, dict) else None
-            if not isinstance(label, str) or not label.strip():
-                raise ValueError(f"shape {number} has no label")
-            kind = shape.get("shape_type") or "polygon"  # before 2019, LabelMe left it out
-            if kind != "rectangle" and self.other_shapes == "reject":
-                detail = f"shape {number} is a {kind!r:.60}, and source.other_shapes is reject"
+        for number, shape in enumerate(contents.shapes, start=1):
+            if shape.kind != "rectangle" and self.other_shapes == "reject":
+                detail = f"shape {number} is a {shape.kind!r:.60}, and source.other_shapes is reject"
                 raise Rejected("list", "refused_shape", detail)
-            if kind != "rectangle" and self.other_shapes == "drop":
+            if shape.kind != "rectangle" and self.other_shapes == "drop":
                 dropped += 1
                 continue
-            enclosed += kind != "rectangle"
-            group = shape.get("group_id") if self.groups == "join" else None
-            part = (number,) if group is None else (label, orjson.dumps(group))
-            objects.setdefault(part, (label, []))[1].extend(_outline(shape, kind, number))
+            enclosed += shape.kind != "rectangle"
+            is_part = self.groups == "join" and shape.group_id is not None
+            part = (shape.label, orjson.dumps(shape.group_id)) if is_part else number
+            objects.setdefault(part, (shape.label, []))[1].extend(shape.outline())
         boxes = [_enclose(points) for _, points in objects.values()]
         labels = [label for label, _ in objects.values()]
-        fields = boxes_of(boxes, labels, drawn_on_size=_size(data), shapes={"other_shape": dropped})
-        return name, fields, enclosed
+        width, height = contents.imageWidth, contents.imageHeight
+        size = (width, height) if width and height else None
+        return boxes_of(boxes, labels, drawn_on_size=size, shapes={"other_shape": dropped}), enclosed
 
 
 def find_image(file: DataFile, name: str) -> str:
@@ -133,39 +169,9 @@ def find_image(file: DataFile, name: str) -> str:
     return next(filter(file.has, places), places[0])
 
 
-def _outline(shape: dict[str, Any], kind: Any, number: int) -> list[Point]:
-    """Points with the same bounding box as a shape; at least one."""
-    given = shape.get("points")
-    if not isinstance(given, list) or not given:
-        raise ValueError(f"shape {number} has no points")
-    for point in given:
-        if not isinstance(point, list) or len(point) != 2 or any(type(side) not in (int, float) for side in point):
-            raise ValueError(f"a point of shape {number} is not two numbers: {point!r:.60}")
-    points = [(float(x), float(y)) for x, y in given]
-    if kind == "circle":
-        if len(points) != 2:
-            raise ValueError(f"shape {number} is a circle of {len(points)} points: it has a centre and one on its rim")
-        (x, y), rim = points
-        radius = math.dist((x, y), rim)
-        return [(x - radius, y - radius), (x + radius, y + radius)]
-    if kind == "mask":  # its points are its first pixel and its last, both inclusive
-        return [*points, *((x + 1, y + 1) for x, y in points)]
-    return points
-
-
 def _enclose(points: list[Point]) -> Box:
     xs, ys = zip(*points, strict=True)
     return min(xs), min(ys), max(xs), max(ys)
-
-
-def _size(data: dict[str, Any]) -> tuple[int, int] | None:
-    """The width and height that the file gives for the image; None if it gives none."""
-    width, height = data.get("imageWidth"), data.get("imageHeight")
-    if width is None or height is None:
-        return None
-    if any(type(side) is not int or not 0 < side < 2**31 for side in (width, height)):
-        raise ValueError(f"imageWidth and imageHeight are not whole numbers: {width!r:.30}, {height!r:.30}")
-    return width, height
 
 
 SOURCE = LabelMe

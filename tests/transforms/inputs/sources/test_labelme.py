@@ -12,7 +12,7 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of, count_b
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.patterns import why_ignored
-from recordmill.transforms.inputs.sources.labelme import LabelMe, find_image
+from recordmill.transforms.inputs.sources.labelme import Contents, LabelMe, find_image
 from recordmill.transforms.inputs.sources.source import list_file
 
 PATH = "street/1.v2.json"
@@ -83,7 +83,7 @@ def test_the_box_around_each_shape(tmp_path, kind, points, box):
 def test_every_point_of_a_circle_is_in_its_box(x, y, radius, angles, rim):
     on_rim = [[x + radius * math.cos(angle), y + radius * math.sin(angle)] for angle in (rim, *angles)]
     data = annotation(shape("a", [[x, y], on_rim[0]], "circle"))
-    _, fields, _ = LabelMe().read_annotation(data | {"shapes": list(data["shapes"])})
+    fields, _ = LabelMe().read_annotation(Contents.model_validate_json(json.dumps(data)))
     ((left, top, right, bottom),) = fields["boxes"]
     for px, py in on_rim:
         assert left - 1e-9 <= px <= right + 1e-9
@@ -219,26 +219,25 @@ def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (b"", "Input is a zero-length, empty document"),
-        (b'{"shapes": [', "unexpected end of data"),
-        (json.dumps(annotation(shape(points=[[math.nan, 1], [2, 3]]))).encode(), "unexpected character"),
-        ([], "it is not a JSON object with a list of shapes"),
-        ({"images": [], "annotations": []}, "it is not a JSON object with a list of shapes"),
-        ({"shapes": {}}, "it is not a JSON object with a list of shapes"),
-        ({"shapes": []}, "its imagePath names no image"),
-        (annotation(imagePath=""), "its imagePath names no image"),
-        (annotation(imagePath=7), "its imagePath names no image"),
-        (annotation("dog"), "shape 1 has no label"),
-        (annotation(shape(), shape(" ")), "shape 2 has no label"),
-        (annotation(shape(3)), "shape 1 has no label"),
-        (annotation(shape(points=[])), "shape 1 has no points"),
-        (annotation(shape(points="12")), "shape 1 has no points"),
-        (annotation(shape(points=[(1, 2), (3,)])), "a point of shape 1 is not two numbers: [3]"),
-        (annotation(shape(points=[(1, 2), (3, True)])), "a point of shape 1 is not two numbers: [3, True]"),
-        (annotation(shape(points=[(1, 2)], kind="circle")), "shape 1 is a circle of 1 points: it has a centre and"),
-        (annotation(imageWidth="40"), "imageWidth and imageHeight are not whole numbers: '40', 30"),
-        (annotation(imageWidth=40.0), "imageWidth and imageHeight are not whole numbers: 40.0, 30"),
-        (annotation(imageHeight=-1), "imageWidth and imageHeight are not whole numbers: 40, -1"),
+        (b"", "Invalid JSON: "),
+        (b'{"shapes": [', "Invalid JSON: "),
+        (
+            json.dumps(annotation(shape(points=[[math.nan, 1], [2, 3]]))).encode(),
+            "shapes.0.points.0.0: Input should be",
+        ),
+        ([], "Input should be an object"),
+        ({"images": [], "annotations": []}, "shapes: Field required"),
+        ({"shapes": {}}, "shapes: Input should be a valid array"),
+        ({"shapes": []}, "imagePath: Field required"),
+        (annotation(imagePath=""), "imagePath: String should have at least 1 character"),
+        (annotation(shape(), shape(" ")), "shapes.1.label: String should match"),
+        (annotation(shape(3)), "shapes.0.label: Input should be a valid string"),
+        (annotation(shape(points=[])), "shapes.0.points: List should have at least 1 item"),
+        (annotation(shape(points=[(1, 2), (3,)])), "shapes.0.points.1.1: Field required"),
+        (annotation(shape(points=[(1, 2), (3, True)])), "shapes.0.points.1.1: Input should be a valid number"),
+        (annotation(shape(points=[(1, 2)], kind="circle")), "a circle has 1 points, not its centre and one on its rim"),
+        (annotation(imageWidth="40"), "imageWidth: Input should be a valid integer"),
+        (annotation(imageHeight=-1), "imageHeight: Input should be greater than 0"),
     ],
 )
 def test_a_file_that_is_not_an_annotation_is_rejected_with_its_reason(tmp_path, text, why):

@@ -262,7 +262,7 @@ def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | Non
     first = posixpath.normpath(re.sub(r"\\+/?", "/", named[1].decode(errors="replace"))) if named else ""
     years = {match[1] for each in sketch.top.folders + sketch.at("images").folders if (match := _YEAR.fullmatch(each))}
     usual = [f"{above}{{split}}{year}" for above in ("", "images/") for year in ("", *sorted(years))]
-    usual += ["images", "data", "JPEGImages", "imgs", "val2017", "train2017"]
+    usual += ["images", "data", "JPEGImages", "imgs"]
     if not words[0]:
         usual = [each for each in usual if "{split}" not in each]
     there = [each for each in (*usual, "", folder) if all(sketch.has_folder(each.format(split=word)) for word in words)]

@@ -1,10 +1,8 @@
 """YOLO: one text file per image, one box per line: class number, centre, width and height as fractions of the image."""
 
-import math
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -17,14 +15,13 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.class_names import number_class_names, split_names, why_unread
 from recordmill.transforms.inputs.folder_sketch import (
-    IMAGE_ENDINGS,
     IMAGE_PATTERNS,
     FolderSketch,
     Recognised,
     given_splits,
     split_of,
 )
-from recordmill.transforms.inputs.named_files import DataFile, NoFileError, bad_annotations, parse_sibling, read_sibling
+from recordmill.transforms.inputs.named_files import DataFile, NoFileError, bad_annotations, read_sibling
 from recordmill.transforms.inputs.sources.source import Source
 
 NAMES_FILES = ("data.yaml", "classes.txt")
@@ -39,12 +36,9 @@ _IMAGES = re.compile(r"(?:([^/\s'\"\[,]+)/+)?images(?:/+([^/\s'\"\],]+))?")
 """A path in data.yaml: the folders above and below `images`."""
 
 _BOX = re.compile(rb"(?:\xef\xbb\xbf)?[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
+_KEY_POINTS = re.compile(rb"^kpt_shape *:", re.MULTILINE)
 _CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
 _FLAGS = {0.0, 1.0, 2.0}  # of a key point: not labelled, hidden, visible
-
-
-class BadNameError(ValueError):
-    """A file has `names`, but one of them is not a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +58,8 @@ class Yolo(Source):
         other_shapes: what to do with polygons (`class x y x y x y ...`): `enclose` uses the box around them, `drop`
             leaves them out, `reject` rejects the image.
         lines: what the numbers after a class are. `auto`: four are a box, which a confidence may follow; key points are
-            recognised by `kpt_shape` in data.yaml or by their flags; pairs are a polygon. `boxes`: the first four are a
-            box, and the rest is ignored.
+            recognised by their flags; pairs are a polygon. `boxes`: the first four are a box, and the rest is ignored,
+            as for files with `kpt_shape` in data.yaml.
     """
 
     names: tuple[str, ...] = ()
@@ -97,8 +91,9 @@ class Yolo(Source):
             files = {name for folder, each in sketch.names.items() for name in each.files if source or not folder}
             named = any(_may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files)
             needs = "" if named else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
-            splits = given_splits("from_source", words, _splits_of_subsets(words) | _splits_of_data_yaml(sketch))
-            settings = {"source": {"kind": "yolo", **source}, **splits, "convention": "tf_object_detection"}
+            splits = given_splits("from_source", words, _splits_of_data_yaml(sketch))
+            lines = {"lines": "boxes"} if _KEY_POINTS.search(sketch.first_head("", *_YAML)) else {}
+            settings = {"source": {"kind": "yolo", **source, **lines}, **splits, "convention": "tf_object_detection"}
             key = "source.names"
             if not needs and not splits and len(lists := _lists_of_splits(sketch)) > 1:
                 key, needs = "splits", f"{', '.join(lists)} list the images of splits, and such lists are not read: "
@@ -116,12 +111,17 @@ class Yolo(Source):
         if not text_file:
             raise Rejected("list", "no_class", "the file is not below a folder called images")
         word = path.rpartition("/")[0].partition("/")[0] if beside else _word_around_images(path)
-        lacks_file, key_points = False, 0
+        text, lacks_file = "", False
         try:
-            fields, key_points = self._read_boxes(read_sibling(f"{image.root}/{text_file}"), image)
+            text = read_sibling(f"{image.root}/{text_file}").decode("utf-8-sig")  # some editors write a byte order mark
+            fields = self.read_lines(text)
         except NoFileError:
             fields, lacks_file = boxes_of([], [], fractions=True), True
-        if key_points:
+        except (Rejected, UnicodeDecodeError) as error:
+            reason = error.reason if isinstance(error, Rejected) else "bad_annotations"
+            raise Rejected("list", reason, f"{self._text_file(path)}: {why_unread(error)}") from None
+        longer = sum(len(line.split()) > 6 for line in text.splitlines())
+        if key_points := longer - sum(fields.get("boxes_shapes", {}).values()):
             yield file.notice("not_stored", "key points", count=key_points)
         yield file.replace(split=word, features=orjson.dumps(fields).decode(), lacks_file=lacks_file)
 
@@ -133,28 +133,12 @@ class Yolo(Source):
             stem = f"{above}/labels/{below}"[1:] if images else ""
         return stem and f"{stem}.txt"
 
-    def _read_boxes(self, data: bytes, image: DataFile) -> tuple[dict[str, Any], int]:
-        """The boxes of a text file, and the number of lines with key points after the box."""
-        try:
-            text = data.decode("utf-8-sig")  # some editors write a byte order mark
-            longer = sum(len(line.split()) > 6 for line in text.splitlines()) if self.lines == "auto" else 0
-            key_points = _find_key_points(image) if longer else None
-            fields = self.read_lines(text, key_points)
-            return fields, max(0, longer - sum(fields.get("boxes_shapes", {}).values()))
-        except (Rejected, UnicodeDecodeError) as error:
-            reason = error.reason if isinstance(error, Rejected) else "bad_annotations"
-            raise Rejected("list", reason, f"{self._text_file(image.path)}: {why_unread(error)}") from None
-
-    def read_lines(self, text: str, key_points: tuple[int, int] | None = None) -> dict[str, Any]:
+    def read_lines(self, text: str) -> dict[str, Any]:
         """The boxes of one text file, as from `schemas.image_ref.boxes_of`.
 
         Each line is a class number and further numbers, all fractions of the image. Their count decides what they are,
         as in Ultralytics' own loader (ultralytics/data/utils.py, `verify_image_label`), but line by line: one file may
         hold both boxes and polygons, as Roboflow exports them.
-
-        Args:
-            text: of the file.
-            key_points: `kpt_shape` in data.yaml: key points per box, and numbers per key point.
 
         Raises:
             Rejected: a line is neither a box nor an accepted polygon.
@@ -169,7 +153,7 @@ class Yolo(Source):
             values = _numbers(words[1:])
             if len(values) < 4 or not _CLASS.fullmatch(words[0]):
                 raise bad_annotations(f"line {number} is not a class number and four numbers or more")
-            if self.lines == "boxes" or _begins_with_box(values, key_points, number):
+            if self.lines == "boxes" or _begins_with_box(values, number):
                 x, y, width, height = values[:4]
                 boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
             elif self.other_shapes == "reject":
@@ -195,16 +179,19 @@ class Yolo(Source):
 
     def _announce(self, path: str, file: ImageRef) -> Iterator[Listed]:
         try:
-            names = read_names(path, read_sibling(file.uri).decode("utf-8-sig"))
+            text = read_sibling(file.uri).decode("utf-8-sig")
+            names = read_names(path, text)
+            if not names and posixpath.basename(path) in NAMES_BESIDE:
+                raise ValueError("`names` is missing or empty")
         except (Rejected, ValueError) as error:
-            if posixpath.basename(path) in NAMES_BESIDE or isinstance(error, BadNameError):
-                yield file.notice("fatal", "bad_annotations", f"it names no classes: {why_unread(error)}")
-            else:
-                yield file.notice("ignored", self.other_files)
+            yield file.notice("fatal", "bad_annotations", f"it names no classes: {why_unread(error)}")
             return
-        if not self.names:
+        if self.lines == "auto" and path.endswith(_YAML) and _KEY_POINTS.search(text.encode()):
+            add = "add --set source.lines=boxes to read the boxes before them"
+            yield file.notice("fatal", "bad_annotations", f"its kpt_shape announces key points: {add}")
+        if names and not self.names:
             yield ClassNames.of(file, names)
-        yield file.notice("ignored", "class_names")
+        yield file.notice("ignored", "class_names" if names else self.other_files)
 
 
 def _may_name_classes(path: str) -> bool:
@@ -252,17 +239,9 @@ def _splits_of_data_yaml(sketch: FolderSketch) -> dict[str, str]:
     return found
 
 
-def _splits_of_subsets(folders: Collection[str]) -> dict[str, str]:
-    """The splits of CVAT's folders, `obj_Train_data`; a single one is that of a task without subsets."""
-    subsets = {each: split_of(each.removeprefix("obj_").removesuffix("_data")) for each in folders}
-    return subsets if len(folders) > 1 else {}
-
-
 def _lists_of_splits(sketch: FolderSketch) -> list[str]:
-    """The text files in the input that are named after splits, and list images."""
-    heads = {name: sketch.heads.get(name, b"").split(b"\n")[0] for name in sketch.top.ending(".txt")}
-    listed = [name for name, line in heads.items() if line.decode(errors="replace").strip().endswith(IMAGE_ENDINGS)]
-    return [name for name in listed if split_of(posixpath.splitext(name)[0])]
+    """The text files in the input that are named after splits."""
+    return [name for name in sketch.top.ending(".txt") if split_of(posixpath.splitext(name)[0])]
 
 
 def _holds_boxes(sketch: FolderSketch, folders: Iterable[str]) -> bool:
@@ -280,20 +259,14 @@ def _numbers(words: list[str]) -> list[float]:
         return []
 
 
-def _begins_with_box(values: list[float], key_points: tuple[int, int] | None, number: int) -> bool:
+def _begins_with_box(values: list[float], number: int) -> bool:
     """Whether the first four numbers of a line are a box; otherwise all of them are the points of a polygon.
 
     Raises:
         Rejected: the numbers fit neither.
     """
     count, further = len(values), values[4:]
-    found = f"line {number} has {count} numbers after its class"
     if count <= 5:  # a box, or one with a confidence
-        return True
-    if key_points:
-        wanted = 4 + math.prod(key_points)
-        if count != wanted:
-            raise bad_annotations(f"{found}, not {wanted} by kpt_shape: {list(key_points)}")
         return True
     flagged = count >= 13 and len(further) % 3 == 0 and _FLAGS.issuperset(further[2::3])
     if flagged:  # three key points or more, each with a flag
@@ -303,62 +276,34 @@ def _begins_with_box(values: list[float], key_points: tuple[int, int] | None, nu
         return False
     if count % 2 and (not in_image or all(value.is_integer() for value in further)):  # attributes
         return True
-    neither = "which are neither a box nor the points of a polygon"
-    raise bad_annotations(f"{found}, {neither}: if the first four are a box, set source.lines=boxes")
+    neither = f"line {number} has {count} numbers after its class, which are neither a box nor the points of a polygon"
+    raise bad_annotations(f"{neither}: if the first four are a box, set source.lines=boxes")
 
 
 def read_names(path: str, text: str) -> dict[str, int]:
-    """Class numbers by name, from YAML (`names:` as a list, or by number) or lines of text.
+    """Class numbers by name, from YAML (`names:` as a list, or by number) or lines of text; empty if there are none.
 
     Raises:
-        ValueError: there are no names, two are the same, or one is invalid.
+        ValueError: it is not YAML, a name is invalid, or two are the same.
     """
-    names: Any = _load_yaml(text).get("names") if path.endswith(_YAML) else split_names(text)
+    try:
+        data = yaml.safe_load(text) if path.endswith(_YAML) else {"names": split_names(text)}
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    names: Any = data.get("names") if isinstance(data, dict) else None
     if not isinstance(names, list | dict | None):
         raise ValueError(f"`names` is not a list: {names!r:.60}")
     numbered = names if isinstance(names, dict) else dict(enumerate(names or ()))
     for number, name in numbered.items():  # aliases can make the list huge: never show it whole
-        if type(number) is not int or not isinstance(name, str | int | float) or name == "":
-            raise BadNameError(f"class {number!r:.60} of `names` is not a text under a number")
-        if isinstance(name, bool):
+        if type(number) is not int or type(name) not in (str, int, float) or name == "":
             why = "yes, no, on and off are booleans in YAML"
-            raise BadNameError(f"class {number} of `names` is {name}: write it in quotes, as text ({why})")
+            raise ValueError(
+                f"class {number!r:.60} of `names` is not a text under a number: write it in quotes ({why})"
+            )
     classes = {str(name): number for number, name in numbered.items()}
-    if not classes or len(classes) < len(numbered):
-        raise ValueError("two classes have one name" if classes else "`names` is missing or empty")
+    if len(classes) < len(numbered):
+        raise ValueError("two classes have one name")
     return classes
-
-
-def _load_yaml(text: str | bytes) -> dict[Any, Any]:
-    """A YAML mapping; empty if the YAML is not a mapping.
-
-    Raises:
-        ValueError: it is not YAML.
-    """
-    try:
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(" ".join(str(error).split())) from None
-    return data if isinstance(data, dict) else {}
-
-
-def _find_key_points(image: DataFile) -> tuple[int, int] | None:
-    root = image.root
-    # If the first folder gives the split, it is not in `path`, and data.yaml is next to that folder.
-    for folder in (root, root.rpartition("/")[0]) if image.ref.key != image.path else (root,):
-        with suppress(Rejected):  # `list_references` reports it
-            if shape := parse_sibling(f"{folder}/data.yaml", _key_points):
-                return shape
-    return None
-
-
-def _key_points(data: bytes) -> tuple[int, int] | None:
-    """`kpt_shape` in a data.yaml; None if it has none, or is not YAML, as `list_references` reports."""
-    with suppress(ValueError):
-        shape = _load_yaml(data).get("kpt_shape")
-        if isinstance(shape, list) and len(shape) == 2 and all(type(each) is int and each > 0 for each in shape):
-            return shape[0], shape[1]
-    return None
 
 
 SOURCE = Yolo

@@ -2,20 +2,18 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from xml.etree.ElementTree import Element, ParseError
 
-from defusedxml.common import DefusedXmlException, EntitiesForbidden
+from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from recordmill import storage
 from recordmill.schemas.features import Feature
-from recordmill.schemas.formatting import format_count
-from recordmill.schemas.image_ref import ImageRef, Listed, Notice, boxes_of
+from recordmill.schemas.image_ref import ImageRef, Listed, boxes_of
 from recordmill.schemas.setting_fields import added_setting
+from recordmill.transforms.inputs.class_names import why_unread
 from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, split_of, stems_of
 from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, parse_sibling, read_sibling
 from recordmill.transforms.inputs.patterns import check_template
@@ -42,6 +40,7 @@ class Voc(Source):
     images: str = "JPEGImages"
     sets: str = added_setting("")
 
+    files: ClassVar[tuple[str, ...]] = ("*.xml",)
     other_files: ClassVar[str] = "taken_only_by_name"
     is_about_boxes: ClassVar[bool] = True
 
@@ -73,11 +72,6 @@ class Voc(Source):
         check_template(self.images, "source.images", "folder")
 
     @property
-    def files(self) -> tuple[str, ...]:  # type: ignore[override]
-        """XML files, and the split lists, which are checked against the XML files."""
-        return ("*.xml", *(f"**/{self.sets}/{word}.txt" for word in SETS if self.sets))
-
-    @property
     def remedies(self) -> Mapping[str, str]:
         """For missing images."""
         where = "the folder of the images, next to that of the XML files; '{folder}' stands for the latter"
@@ -85,9 +79,6 @@ class Voc(Source):
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes."""
-        if self.sets and f"/{path}".endswith(tuple(f"/{self.sets}/{word}.txt" for word in SETS)):
-            yield from _check_set(file, file.uri.removesuffix(f"/{self.sets}/{posixpath.basename(path)}"))
-            return
         annotation = DataFile(path, file)
         above, folder = posixpath.split(annotation.folder)
         if self.sets:
@@ -99,10 +90,8 @@ class Voc(Source):
             annotation = DataFile(path, file)
         try:
             name, fields = read_annotation(fromstring(read_sibling(file.uri)))
-        except EntitiesForbidden as error:
-            raise bad_annotations(f"the XML declares the entity {error.name!r:.60}, which is not accepted") from None
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
-            raise bad_annotations(f"not a VOC annotation: {error}") from None
+            raise bad_annotations(f"not a VOC annotation: {error!s:.200}") from None
         image = posixpath.join(above, self.images.format(folder=folder), name)
         if posixpath.splitext(name)[1].lower() not in IMAGE_ENDINGS:  # some tools write no extension
             image = next((place for each in IMAGE_ENDINGS if annotation.has(place := f"{image}{each}")), image)
@@ -150,60 +139,33 @@ def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
     Raises:
         Rejected: a list cannot be read.
     """
-    found = False
-    for word in SETS:
-        names = _read_set(f"{sets}/{word}.txt")
-        if name in names:
-            return file.replace(split=word)
-        found = found or bool(names)
-    if not found:
+    names = {word: _read_set(f"{sets}/{word}.txt") for word in SETS}
+    if not any(names.values()):
         detail = f"source.sets is {posixpath.basename(sets)!r}: no train.txt, val.txt, test.txt or trainval.txt there"
         return file.notice("fatal", "bad_annotations", detail)
-    return file.notice("ignored", "in_no_set")
+    word = next((word for word in SETS if name in names[word]), "")
+    return file.replace(split=word) if word else file.notice("ignored", "in_no_set")
 
 
-def _check_set(file: ImageRef, above: str) -> Iterator[Notice]:
-    """Reports names on a list that match no XML file in the folders next to that of the lists.
-
-    Raises:
-        Rejected: the list cannot be read.
-    """
-    names = _read_set(file.uri)
-    folders = [above, *(f"{above}/{each}" for each in storage.folder_entries(above) if each.endswith("/"))]
-    stems: set[str] = set()
-    for folder in folders:
-        with suppress(PermissionError):  # the listing reports it
-            stems |= stems_of(name for name in storage.folder_names(folder) if name.endswith(".xml"))
-    wrong = sorted(set(names.values()) - {names[stem] for stem in names.keys() & stems})
-    if wrong and names.keys().isdisjoint(stems):
-        detail = f"none of the names in it, such as {wrong[0]!r:.100}, matches an XML file"
-        yield file.notice("fatal", "bad_annotations", f"{detail}: correct the list, or add it to ignore")
-    elif wrong:
-        match = "matches" if len(wrong) == 1 else "match"
-        detail = f"{format_count(len(wrong), 'name')}, such as {wrong[0]!r:.100}, {match} no XML file"
-        yield file.notice("warning", "bad_annotations", detail)
-    yield file.notice("ignored", Voc.other_files)  # used, if it gives the split of an image
-
-
-def _read_set(uri: str) -> Mapping[str, str]:
-    """The names on a list, keyed by the stems that their XML files may have; empty if there is no such list.
+def _read_set(uri: str) -> Set[str]:
+    """The names on a list, as the stems that their XML files may have; empty if there is no such list.
 
     Raises:
         Rejected: it cannot be read.
     """
     try:
-        return parse_sibling(uri, _parse_set) or {}
+        return parse_sibling(uri, _parse_set) or frozenset()
     except UnicodeDecodeError as error:
-        raise bad_annotations(f"{posixpath.basename(uri)} is not UTF-8, from byte {error.start} on") from None
+        raise bad_annotations(f"{posixpath.basename(uri)}: {why_unread(error)}") from None
 
 
-def _parse_set(data: bytes) -> dict[str, str]:
+def _parse_set(data: bytes) -> Set[str]:
     """The names on a list, one per line, as they are, without a class's -1, 0 or 1 after them, and as images' stems."""
-    stems: dict[str, str] = {}
+    stems: set[str] = set()
     for line in filter(None, map(str.strip, data.decode("utf-8-sig").splitlines())):
         for name in (line, re.sub(r"\s+(-1|0|1)$", "", line)):
             stem, ending = posixpath.splitext(name)
-            stems |= {name: line, stem if ending.lower() in IMAGE_ENDINGS else name: line}
+            stems |= {name, stem if ending.lower() in IMAGE_ENDINGS else name}
     return stems
 
 

@@ -14,6 +14,7 @@ from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.yolo import Yolo, read_names
 from recordmill.transforms.list_images import list_images
 
+
 def refer(folder, path, text=None, **settings):
     beside = path.replace("images", "labels").replace(".jpg", ".txt")
     for name, data in ((path, "image"), (beside, text)):

@@ -25,8 +25,9 @@ from recordmill.transforms.inputs.patterns import escape_path
 MAX_RECORD_BYTES = 256 * 2**20
 """The longest piece that is read while members are listed: a zip's whole directory."""
 
-_DRIVE = re.compile(r"[A-Za-z]:[/\\]|\\\\")
-
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:[/\\]|\\\\")
+_BAD_NAME = "its name is empty, absolute or repeated, or has .. or a zero byte in it"
+_SPECIAL_FILE = "it is a link, a device, a sparse file or another special file"
 
 bad_archive = partial(Rejected, "list", "bad_archive")
 """The archive, or the rest of it, cannot be read."""
@@ -91,25 +92,16 @@ def check_names(members: Iterable[Member]) -> Iterator[Member]:
             yield Member(shown, reason="bad_name", detail="the member's name is not UTF-8")
             continue
         parts = [part for part in unicodedata.normalize("NFC", shown).split("/") if part not in ("", ".")]
-        name, fault = "/".join(parts), _fault_of(shown, parts)
+        name = "/".join(parts)
+        is_bad = not parts or ".." in parts or "\0" in name or bool(_ABSOLUTE.match(shown))
         if hash(name) in seen:
-            fault = fault or "the archive holds this name twice"
+            is_bad = True
             name = f"{name} (member {number})"  # rejected under its own key
         seen.add(hash(name))
-        if member.reason or not fault:
-            yield member if member.name == name else replace(member, name=name)
+        if is_bad and not member.reason:
+            yield Member(name, reason="bad_member", detail=_BAD_NAME)
         else:
-            yield Member(name, reason="bad_member", detail=fault)
-
-
-def _fault_of(name: str, parts: list[str]) -> str:
-    if not parts:
-        return "it has no name"
-    if name.startswith("/") or _DRIVE.match(name):
-        return "its name is absolute"
-    if ".." in parts:
-        return "its name has .. in it"
-    return "its name has a zero byte in it" if "\0" in name else ""
+            yield member if member.name == name else replace(member, name=name)
 
 
 class BoundedStream:
@@ -117,52 +109,27 @@ class BoundedStream:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
+        self.seek = stream.seek
+        self.tell = stream.tell
 
     def read(self, count: int = -1) -> bytes:
         """The next bytes; fewer only at the end.
 
         Raises:
-            Rejected: more is requested than any header needs.
+            Rejected: there are more than any header needs.
         """
-        if count > MAX_RECORD_BYTES:
-            raise bad_archive(f"a header claims {count} bytes")
-        data = self._stream.read(MAX_RECORD_BYTES + 1 if count < 0 else count)
+        data = self._stream.read(count if 0 <= count <= MAX_RECORD_BYTES else MAX_RECORD_BYTES + 1)
         if len(data) > MAX_RECORD_BYTES:
-            raise bad_archive("a header claims the whole file")
+            raise bad_archive(f"a header claims more than {MAX_RECORD_BYTES:,} bytes")
         return data
-
-    def seek(self, place: int, whence: int = 0) -> int:
-        """Moves to a position.
-
-        Raises:
-            Rejected: there is no such position.
-        """
-        try:
-            self._stream.seek(place, whence)
-        except (ValueError, OverflowError) as error:
-            raise bad_archive(f"a header names an impossible place ({error})") from None
-        return self._stream.tell()
-
-    def tell(self) -> int:
-        """The current position."""
-        return self._stream.tell()
 
 
 _BLOCK = 512
-_KINDS = {
-    tarfile.SYMTYPE: "a symbolic link",
-    tarfile.LNKTYPE: "a hard link",
-    tarfile.CHRTYPE: "a device",
-    tarfile.BLKTYPE: "a device",
-    tarfile.FIFOTYPE: "a pipe",
-}
 _TAR_DAMAGES = (tarfile.TarError, ValueError, OverflowError, RecursionError)
 """Errors that `tarfile` is known to raise on invalid headers; chained long names recurse."""
 
 
-def tar_members(
-    stream: Any, size: int, limits: Limits, packing: Packing | None = None, fault: str = ""
-) -> Iterator[Member]:
+def tar_members(stream: Any, size: int, limits: Limits, packing: Packing | None = None) -> Iterator[Member]:
     """Yields the members of a tar archive in its order, without folders.
 
     Args:
@@ -170,7 +137,6 @@ def tar_members(
         size: its number of bytes.
         limits: members that exceed them are refused.
         packing: the members' `packing`.
-        fault: why the stream ends early; empty if it is complete.
 
     Raises:
         Rejected: the rest cannot be read; raised after the members before it.
@@ -180,8 +146,8 @@ def tar_members(
     try:
         tar = tarfile.TarFile(fileobj=bounded, mode="r", encoding="utf-8", errors="surrogateescape")
     except _TAR_DAMAGES as error:
-        raise bad_archive(fault or f"it is not a tar archive ({error})") from None
-    while (info := _next(tar, fault)) is not None:
+        raise bad_archive(f"it is not a tar archive ({error})") from None
+    while (info := _next(tar)) is not None:
         vars(tar)["members"] = []  # otherwise it keeps every header
         if info.offset <= last:
             raise bad_archive(f"the header at byte {info.offset} points backwards")
@@ -189,10 +155,8 @@ def tar_members(
         if info.isdir():
             continue
         if info.offset_data + info.size > size and info.isreg():
-            raise bad_archive(fault or f"the archive ends inside {info.name!r:.200}")
+            raise bad_archive(f"the archive ends inside {info.name!r:.200}")
         yield _tar_member(info, limits, packing)
-    if fault:
-        raise bad_archive(fault)
     bounded.seek(tar.offset)  # `tarfile` accepts anything but a header there
     end = bounded.read(_BLOCK)
     if not end:
@@ -201,19 +165,17 @@ def tar_members(
         raise bad_archive(f"the header at byte {tar.offset} is damaged")
 
 
-def _next(tar: tarfile.TarFile, fault: str) -> tarfile.TarInfo | None:
+def _next(tar: tarfile.TarFile) -> tarfile.TarInfo | None:
     try:
         return tar.next()
     except _TAR_DAMAGES as error:
         detail = str(error) or type(error).__name__
-        raise bad_archive(fault or f"the header at byte {tar.offset} cannot be read ({detail})") from None
+        raise bad_archive(f"the header at byte {tar.offset} cannot be read ({detail})") from None
 
 
 def _tar_member(info: tarfile.TarInfo, limits: Limits, packing: Packing | None) -> Member:
-    kind = _KINDS.get(info.type, "" if info.isreg() else "of an unknown kind")
-    if info.issparse():
-        kind = "a sparse file"
-    if fault := f"it is {kind}" if kind else limits.refuse_large(info.size):
+    is_special = info.issparse() or not info.isreg()
+    if fault := _SPECIAL_FILE if is_special else limits.refuse_large(info.size):
         return Member(info.name, reason="bad_member", detail=fault)
     return Member(info.name, info.offset_data, info.size, packing)
 
@@ -255,10 +217,11 @@ def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
 def _zip_member(name: str, info: zipfile.ZipInfo, stream: BoundedStream, end: int, limits: Limits) -> Member:
     if detail := _refusal(info, limits):
         return Member(name, reason="bad_member", detail=detail)
-    start = data_start(info, stream)
+    start = _data_start(info, stream) if 0 <= info.header_offset < end else -1
     if start < 0 or start + info.compress_size > end:
-        detail = "its header is damaged" if start < 0 else "it does not end before the next begins"
-        return Member(name, reason="bad_member", detail=detail)
+        return Member(
+            name, reason="bad_member", detail="its header is damaged, or it does not end before the next begins"
+        )
     packing = ZipMember(info.compress_type, start, info.compress_size, info.file_size, info.CRC)
     return Member(name, 0, info.file_size, packing)
 
@@ -274,24 +237,17 @@ def _name_of(info: zipfile.ZipInfo) -> str:
 def _refusal(info: zipfile.ZipInfo, limits: Limits) -> str:
     if info.flag_bits & _ENCRYPTED:
         return "it is encrypted"
-    mode = stat.S_IFMT(info.external_attr >> 16)
-    if mode and mode != stat.S_IFREG:
-        return "it is a symbolic link" if mode == stat.S_IFLNK else "it is a device or another special file"
+    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
+        return _SPECIAL_FILE
     if info.compress_type not in (STORED, DEFLATED):
         return f"it is packed by method {info.compress_type}, and only stored and deflated members are read"
-    if large := limits.refuse_large(info.file_size):
-        return large
     if info.file_size > PIECE_BYTES and info.file_size > limits.ratio * info.compress_size:
         return f"it would unpack to more than {limits.ratio} times its size, the limit of source.max_ratio"
-    if info.compress_size > 2 * info.file_size + PIECE_BYTES:
-        return "it is larger packed than unpacked"
-    return ""
+    return limits.refuse_large(max(info.file_size, info.compress_size))
 
 
-def data_start(info: zipfile.ZipInfo, stream: Any) -> int:
+def _data_start(info: zipfile.ZipInfo, stream: Any) -> int:
     """Where a member's data begin, after its own header; -1 if the header contradicts the directory."""
-    if info.header_offset < 0:
-        return -1
     stream.seek(info.header_offset)
     header = stream.read(_LOCAL_HEADER.size)
     if len(header) < _LOCAL_HEADER.size:
@@ -325,10 +281,10 @@ def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
     start = storage.read_range(file.uri, 0, 4)
     if start.startswith(b"\x1f\x8b"):
         unpacked = unpack(file.uri, Gzip(), file.version, limits.ratio)
-        if unpacked.is_doubtful:  # it is unknown which member is affected
+        if unpacked.fault:
             raise bad_archive(unpacked.fault)
         with open(unpacked.path, "rb") as stream:
-            yield from tar_members(stream, unpacked.size, limits, Gzip(), unpacked.fault)
+            yield from tar_members(stream, unpacked.size, limits, Gzip())
         return
     with storage.open_to_read(file.uri) as stream:
         if start.startswith(b"PK") or file.uri.lower().endswith(".zip"):

@@ -8,34 +8,44 @@ import math
 import posixpath
 import re
 import struct
-import zipfile
-import zlib
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from tokenize import TokenError
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 import numpy as np
 import orjson
 from numpy.lib import format as npy
 
 from recordmill import storage
-from recordmill.schemas.image_ref import ClassNames, Gzip, ImageRef, Listed, NamedMember, Packing, Pixels
+from recordmill.schemas.image_ref import (
+    STORED,
+    ClassNames,
+    Gzip,
+    ImageRef,
+    Listed,
+    NamedMember,
+    Packing,
+    Pixels,
+    ZipMember,
+)
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image, read_packed_range, read_packed_start
-from recordmill.transforms.inputs.archive_members import data_start
+from recordmill.transforms.inputs.archive_members import Limits, zip_members
 from recordmill.transforms.inputs.named_files import DataFile, explain_os_error, locate
 
 LONGEST_HEADER = 12_000
 """The most bytes of a header: numpy accepts longer ones only with `max_header_size` or `allow_pickle`."""
 
-IDX_UNSIGNED_BYTES = 8
-
 _NPY_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 bad_array = partial(Rejected, "list", "bad_array")
 _bad_packing = partial(Rejected, "list", "bad_packing")
+
+_NO_LIMITS = Limits(sys.maxsize, sys.maxsize, sys.maxsize)
+"""Arrays may have any size: only what is read is unpacked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +88,8 @@ def parse_idx_header(data: bytes) -> ArrayHeader:
     Raises:
         Rejected: `bad_array`: it is not an IDX file of unsigned bytes.
     """
-    if len(data) < 4 or data[:2] != b"\0\0":
-        raise bad_array(f"no IDX file begins with {data[:4].hex(' ') or 'nothing'}")
-    if data[2] != IDX_UNSIGNED_BYTES:
-        raise bad_array(f"its values are of type {data[2]:#04x}, not unsigned bytes (0x08)")
-    header = 4 + 4 * data[3]
-    if len(data) < header:
-        raise bad_array("it ends inside its header")
+    if len(data) < 4 or data[:3] != b"\0\0\x08" or len(data) < (header := 4 + 4 * data[3]):
+        raise bad_array(f"it does not begin like an IDX file of unsigned bytes: {data[:4].hex(' ') or 'it is empty'}")
     return ArrayHeader(struct.unpack_from(f">{data[3]}I", data, 4), np.dtype(np.uint8), header)
 
 
@@ -208,31 +213,27 @@ def find_labels(file: DataFile, name: str) -> Place:
 def find_members(file: ImageRef) -> dict[str, Place]:
     """Finds the place of each array in a .npz file, by its name without the `.npy` that it has in the archive.
 
+    An array that is not compressed is in the archive itself.
+
     Raises:
-        Rejected: `bad_packing`: it is not a readable archive.
+        Rejected: `bad_packing`: it, or one of its arrays, cannot be read.
     """
+    places = {}
     try:
-        with storage.open_to_read(file.uri) as stream, zipfile.ZipFile(stream) as archive:
-            found = [member for member in archive.infolist() if member.filename.endswith(".npy")]
-            return {member.filename.removesuffix(".npy"): _place_of_member(member, file, stream) for member in found}
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
-        raise _bad_packing(f"not a zip archive, as .npz files are: {error}") from None
-
-
-def _place_of_member(member: zipfile.ZipInfo, file: ImageRef, stream: BinaryIO) -> Place:
-    """The place of a member; in the archive itself if it is not compressed."""
-    if member.flag_bits & 1:
-        raise _bad_packing(f"{member.filename} is encrypted")
-    if member.header_offset < 0:  # the archive's start is missing
-        raise _bad_packing(f"{member.filename} begins before the archive does")
-    if member.compress_type != zipfile.ZIP_STORED:
-        return Place(file.uri, NamedMember(member.filename), 0, member.file_size, file.version)
-    begin = data_start(member, stream)
-    if begin < 0:
-        raise _bad_packing(f"{member.filename} is not where the archive says that it is")
-    if begin + member.file_size > file.size:
-        raise _bad_packing(f"{member.filename} ends after the end of the archive")
-    return Place(file.uri, None, begin, member.file_size, file.version)
+        with storage.open_to_read(file.uri) as stream:
+            members = list(zip_members(stream, _NO_LIMITS))
+    except Rejected as error:
+        raise _bad_packing(error.detail) from None
+    for member in members:
+        name = member.name.removesuffix(".npy")
+        if name == member.name:
+            continue
+        if not isinstance(member.packing, ZipMember):
+            raise _bad_packing(f"{member.name}: {member.detail}")
+        is_stored = member.packing.method == STORED
+        packing, offset = (None, member.packing.start) if is_stored else (NamedMember(member.name), 0)
+        places[name] = Place(file.uri, packing, offset, member.length, file.version)
+    return places
 
 
 Order = Literal["interleaved", "planar"]

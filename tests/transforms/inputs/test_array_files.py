@@ -36,11 +36,11 @@ def test_what_an_idx_header_says(shape):
 @pytest.mark.parametrize(
     ("data", "detail"),
     [
-        (b"", "no IDX file begins with nothing"),
-        (b"\0\0\x08", "no IDX file begins with 00 00 08"),
-        (b"\x89PNG\r\n", "no IDX file begins with 89 50 4e 47"),
-        (b"\0\0\x0d\3" + bytes(12), "its values are of type 0x0d, not unsigned bytes (0x08)"),
-        (b"\0\0\x08\3" + bytes(11), "it ends inside its header"),
+        (b"", "it does not begin like an IDX file of unsigned bytes: it is empty"),
+        (b"\0\0\x08", "it does not begin like an IDX file of unsigned bytes: 00 00 08"),
+        (b"\x89PNG\r\n", "it does not begin like an IDX file of unsigned bytes: 89 50 4e 47"),
+        (b"\0\0\x0d\3" + bytes(12), "it does not begin like an IDX file of unsigned bytes: 00 00 0d 03"),
+        (b"\0\0\x08\3" + bytes(11), "it does not begin like an IDX file of unsigned bytes: 00 00 08 03"),
     ],
 )
 def test_another_idx_header_is_rejected(data, detail):
@@ -246,10 +246,10 @@ def test_an_archive_after_other_bytes_is_read_where_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "detail"),
     [
-        (lambda data: b"", "not a zip archive, as .npz files are: File is not a zip file"),
-        (lambda data: data[:-30], "not a zip archive, as .npz files are: File is not a zip file"),
-        (lambda data: b"XX" + data[2:], "a.npy is not where the archive says that it is"),
-        (lambda data: data[20:], "a.npy begins before the archive does"),
+        (lambda data: b"", "it is not a zip archive, or its end is missing"),
+        (lambda data: data[:-30], "it is not a zip archive, or its end is missing"),
+        (lambda data: b"XX" + data[2:], "a.npy: its header is damaged"),
+        (lambda data: data[20:], "a.npy: its header is damaged"),
     ],
 )
 def test_a_damaged_archive(tmp_path, damage, detail):
@@ -265,7 +265,7 @@ def test_an_encrypted_member(tmp_path):
     data = bytearray((tmp_path / "x.npz").read_bytes())
     data[data.rfind(b"PK\1\2") + 8] |= 1
     (tmp_path / "x.npz").write_bytes(data)
-    with pytest.raises(Rejected, match=r"^bad_packing: a\.npy is encrypted$"):
+    with pytest.raises(Rejected, match=r"^bad_packing: a\.npy: it is encrypted$"):
         members(tmp_path / "x.npz")
 
 

@@ -33,31 +33,25 @@ def test_each_member_is_where_its_bytes_are(make_tar, form):
     assert {each.packing for each in found} == {Gzip()}
 
 
-@pytest.mark.parametrize(
-    ("kind", "detail"),
-    [
-        (tarfile.SYMTYPE, "it is a symbolic link"),
-        (tarfile.LNKTYPE, "it is a hard link"),
-        (tarfile.CHRTYPE, "it is a device"),
-        (tarfile.BLKTYPE, "it is a device"),
-        (tarfile.FIFOTYPE, "it is a pipe"),
-    ],
-)
-def test_members_that_are_not_files_are_refused(make_tar, kind, detail):
+SPECIAL = "it is a link, a device, a sparse file or another special file"
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
+def test_members_that_are_not_files_are_refused(make_tar, kind):
     info = tarfile.TarInfo("evil.jpg")
     info.type, info.linkname = kind, "/etc/passwd"
     folder = tarfile.TarInfo("folder")
     folder.type = tarfile.DIRTYPE
     found, damage = members_of(make_tar({"a": b"a"}, headers=[info, folder]))
     assert (found[0].name, found[0].reason, damage) == ("a", "", "")
-    assert found[1:] == [Member("evil.jpg", reason="bad_member", detail=detail)]
+    assert found[1:] == [Member("evil.jpg", reason="bad_member", detail=SPECIAL)]
 
 
 def test_a_sparse_file_is_refused(make_tar):
     info = tarfile.TarInfo("sparse")
     info.type = tarfile.GNUTYPE_SPARSE
     found, _ = members_of(make_tar({}, form=tarfile.GNU_FORMAT, headers=[info]))
-    assert [each.detail for each in found] == ["it is a sparse file"]
+    assert [each.detail for each in found] == [SPECIAL]
 
 
 def test_a_large_member_is_refused_and_passed_over(make_tar):
@@ -88,7 +82,7 @@ def test_a_header_cannot_claim_all_memory(make_tar):
     content = make_tar({"a": b"a"})[:1024] + info.tobuf(tarfile.GNU_FORMAT) + bytes(2048)
     found, damage = members_of(content)
     assert [each.name for each in found] == ["a"]
-    assert "claims 1099511627776 bytes" in damage
+    assert "the header at byte 1024 cannot be read" in damage
 
 
 def test_endless_headers_of_headers_are_damage(make_tar):
@@ -97,12 +91,6 @@ def test_endless_headers_of_headers_are_damage(make_tar):
     found, damage = members_of(make_tar({"a": b"a"})[:1024] + info.tobuf(tarfile.GNU_FORMAT) * 3000)
     assert [each.name for each in found] == ["a"]
     assert "the header at byte 1024 cannot be read" in damage
-
-
-def test_the_reason_why_an_unpacked_stream_ends_is_reported(make_tar):
-    content = make_tar({"a": bytes(1000), "b": bytes(1000)})
-    assert members_of(content[:2000], fault="the gzip stream is damaged")[1] == "the gzip stream is damaged"
-    assert members_of(b"", fault="the gzip stream is damaged") == ([], "the gzip stream is damaged")
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", bytes(1024), bytes(range(256)) * 8])

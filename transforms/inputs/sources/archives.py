@@ -6,7 +6,7 @@ the base name: `000/07.seg.png` is the part `seg.png` of `000/07` (webdataset's 
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, groupby, islice
@@ -37,14 +37,13 @@ def are_in_one_folder(names: Iterable[str]) -> bool:
     """Whether all images are below one folder, in several folders that are not all named after splits."""
     outer, inner = set(), set()
     for name in names:
-        if posixpath.splitext(name)[1].lower() not in ("", *IMAGE_ENDINGS):
+        *folders, base = name.split("/")
+        if posixpath.splitext(base)[1].lower() not in ("", *IMAGE_ENDINGS):
             continue
-        first, _, below = name.partition("/")
-        second, slash, _ = below.partition("/")
-        outer.add(first)
-        if not slash or len(outer) > 1:
+        outer.update(folders[:1])
+        inner.update(folders[1:2])
+        if len(folders) < 2 or len(outer) > 1:
             return False
-        inner.add(second)
     return len(inner) > 1 and not all(map(split_of, inner))
 
 
@@ -161,23 +160,6 @@ def _convert(value: Any, kind: Kind, part: str) -> Any:
         raise bad_sample(f"{part}: {value!r:.60} is not {'text' if kind == 'bytes' else f'of type {kind}'}") from None
 
 
-@dataclass(slots=True)
-class Sample:
-    """An image and the members next to it.
-
-    Attributes:
-        name: the members' common name.
-        parts: members by extension.
-        image: the extension of the image; empty if there is none.
-        may_lack: whether the archive cannot be read after these members, and further parts may be lost.
-    """
-
-    name: str
-    parts: dict[str, Member]
-    image: str = ""
-    may_lack: bool = False
-
-
 def value_of(part: str, contents: Mapping[str, bytes]) -> Any:
     """The value of a part: a file's text without surrounding white space, or a value in `.json`; None if missing.
 
@@ -232,29 +214,10 @@ def extensions_of(parts: Iterable[str]) -> frozenset[str]:
     return frozenset("json" if part.startswith("json.") else part for part in parts if part)
 
 
-def group_samples(members: Iterable[Member], image_parts: tuple[str, ...]) -> Iterator[Sample]:
-    """Groups the members of an archive into samples; each member is a part of one.
-
-    Args:
-        members: in the archive's order.
-        image_parts: extensions of images; the first that a sample has is used.
-
-    Raises:
-        Rejected: as `members`, after the sample before it.
-    """
-    damage: list[Rejected] = []
-    for name, together in groupby(_until_damage(members, damage), key=lambda member: _split(member.name)[0]):
-        parts = {_split(member.name)[1]: member for member in together}
-        yield Sample(name, parts, next((each for each in image_parts if each in parts), ""), bool(damage))
-    if damage:
-        raise damage[0]
-
-
-def _until_damage(members: Iterable[Member], damage: list[Rejected]) -> Iterator[Member]:
-    try:
-        yield from members
-    except Rejected as error:
-        damage.append(error)
+def group_samples(members: Iterable[Member]) -> Iterator[dict[str, Member]]:
+    """Groups the members of an archive into samples: consecutive members with one name, by extension."""
+    for _, together in groupby(members, key=lambda member: _split(member.name)[0]):
+        yield {_split(member.name)[1]: member for member in together}
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -404,29 +367,24 @@ class Archives(Source):
             yield ref
 
     def _samples(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
-        wanted = extensions_of((self.label_part, *(each.part for each in self.features_from.values())))
-        for sample in group_samples(members, self.image_parts):
-            refs = {extension: self._reference(path, file, member) for extension, member in sample.parts.items()}
+        for parts in group_samples(members):
+            refs = {extension: self._reference(path, file, member) for extension, member in parts.items()}
             yield from (ref for ref in refs.values() if ref.status == "ignored")
             refs = {extension: ref for extension, ref in refs.items() if ref.status != "ignored"}
-            if sample.image in refs:
-                yield self._with_parts(sample, refs, wanted)
+            image = next((refs[extension] for extension in self.image_parts if extension in refs), None)
+            if image:
+                yield image if image.status else self._with_parts(image, refs)
             elif refs:
                 key, there = refs[min(refs)].key, ", ".join(sorted(refs))
                 detail = f"there is no image next to {there}, of those that source.image_parts names"
                 yield file.replace(key=key, spelling="").notice("rejected", "bad_sample", detail)
 
-    def _with_parts(self, sample: Sample, refs: Mapping[str, ImageRef], wanted: Set[str]) -> ImageRef:
+    def _with_parts(self, image: ImageRef, refs: Mapping[str, ImageRef]) -> ImageRef:
         """The image's reference, with what the wanted members next to it hold."""
-        image = refs[sample.image]
-        if image.status:
-            return image
+        parts = (self.label_part, *(each.part for each in self.features_from.values()))
         label = ""
         try:
-            if sample.may_lack and not wanted <= refs.keys():
-                lost = ", ".join(sorted(wanted - refs.keys()))
-                raise bad_sample(f"{lost} may be in the rest of the archive, which cannot be read")
-            texts = {each: self._text(sample.parts[each].name, refs[each]) for each in sorted(wanted & refs.keys())}
+            texts = {each: self._text(refs[each]) for each in sorted(extensions_of(parts) & refs.keys())}
             values = {key: each.value_of(value_of(each.part, texts)) for key, each in self.features_from.items()}
             if self.label_part:
                 label = class_of(value_of(self.label_part, texts), self.label_part, self.class_names)
@@ -434,7 +392,8 @@ class Archives(Source):
             return image.notice("rejected", "bad_sample", error.detail)
         return image.replace(label=label, features=orjson.dumps(values).decode() if values else "")
 
-    def _text(self, name: str, ref: ImageRef) -> bytes:
+    def _text(self, ref: ImageRef) -> bytes:
+        name = posixpath.basename(ref.key)
         if isinstance(ref, Notice):
             raise bad_sample(f"{name}: {ref.detail}")
         if ref.length > MAX_PART_BYTES:

@@ -116,7 +116,7 @@ NONE = "no label for each of 5 images"
 @pytest.mark.parametrize(
     ("given", "reason", "detail"),
     [
-        ({"images": b"\x89PNG"}, "bad_array", "no IDX file begins with 89 50 4e 47"),
+        ({"images": b"\x89PNG"}, "bad_array", "it does not begin like an IDX file of unsigned bytes: 89 50 4e 47"),
         (
             {"images": idx(LABELS)},
             "bad_array",

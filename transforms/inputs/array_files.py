@@ -45,7 +45,7 @@ bad_array = partial(Rejected, "list", "bad_array")
 _bad_packing = partial(Rejected, "list", "bad_packing")
 
 _NO_LIMITS = Limits(sys.maxsize, sys.maxsize, sys.maxsize)
-"""Arrays may have any size: only what is read is unpacked."""
+"""Arrays may have any size: their headers say how much to unpack."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,19 @@ class Shard:
     sidecar: str = ""
     sidecar_sha256: str = ""
 
+    def find_fault(self) -> str:
+        """Why the file cannot be read from its start to its end, in a sentence; the empty string if it can."""
+        try:
+            size = storage.size_of(self.path)
+            storage.read_range(self.path, 0, 1)
+        except FileNotFoundError:
+            return f"the shard {self.path} is missing: restore it, or convert the dataset again"
+        except OSError as error:
+            return f"the shard {self.path} cannot be read: {error}"
+        if self.bytes in (None, size):
+            return ""
+        return f"the shard {self.path} has {size:,} bytes where {self.bytes:,} were written: restore it"
+
     def rows(self) -> Iterator[SidecarRow]:
         """The sidecar's rows for the file's records, in file order; none if there is no sidecar.
 

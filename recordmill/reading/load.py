@@ -17,8 +17,6 @@ from recordmill.storage.tfrecord_file import DamagedFileError, read_back
 if TYPE_CHECKING:
     import tensorflow as tf
 
-Fit = Literal["stretch", "crop", "pad"]
-
 
 @dataclass(frozen=True, slots=True)
 class ImageLayout:
@@ -26,23 +24,18 @@ class ImageLayout:
 
     Attributes:
         size: height and width that images are resized to; None: as stored.
-        fit: how an image of another aspect ratio fills `size`: `stretch` distorts it, `crop` crops both sides equally,
-            `pad` centres it on black.
         channels: 3 for red, green and blue, 1 for grayscale, 0 as stored.
         stored: height and width that all images must have as stored, so that they can be batched; None: any.
     """
 
-    size: tuple[int, int] | None
-    fit: Fit
-    channels: int
-    stored: tuple[int, int] | None
+    size: tuple[int, int] | None = None
+    channels: int = 3
+    stored: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         """Raises LoadError if no image can have this form."""
         if self.size is not None and (len(self.size) != 2 or min(self.size) < 1):
             raise LoadError(f"image_size is {self.size}: give (height, width) in pixels")
-        if self.fit not in ("stretch", "crop", "pad"):
-            raise LoadError(f"fit is {self.fit!r}: choose stretch, crop or pad")
         if self.channels not in (0, 1, 3):
             raise LoadError(f"channels is {self.channels}: give 3 (red, green, blue), 1 (grayscale) or 0 (as stored)")
 
@@ -63,11 +56,9 @@ def image_from(values: Mapping[str, Any], info: SplitInfo, key: str, layout: Ima
     else:
         image = tf.io.decode_image(values[key], channels=layout.channels, expand_animations=False)
         image.set_shape((None, None, layout.channels or None))
-    if layout.size is None:
-        return tf.ensure_shape(image, (*layout.stored, image.shape[2])) if layout.stored else image
-    if layout.fit == "pad":
-        return tf.image.resize_with_pad(image, *layout.size)
-    return tf.image.resize(_crop(image, layout.size) if layout.fit == "crop" else image, layout.size)
+    if layout.size is not None:
+        return tf.image.resize(image, layout.size)
+    return tf.ensure_shape(image, (*layout.stored, image.shape[2])) if layout.stored else image
 
 
 def _raw_image(values: Mapping[str, Any], info: SplitInfo, key: str, layout: ImageLayout) -> "tf.Tensor":
@@ -89,18 +80,6 @@ def _raw_image(values: Mapping[str, Any], info: SplitInfo, key: str, layout: Ima
     image = tf.broadcast_to(image, tf.concat([tf.shape(image)[:2], [layout.channels]], 0))
     image.set_shape((None, None, layout.channels))
     return image
-
-
-def _crop(image: "tf.Tensor", size: tuple[int, int]) -> "tf.Tensor":
-    """The largest centred part with the aspect ratio of `size`."""
-    import tensorflow as tf
-
-    height, width = tf.shape(image)[0], tf.shape(image)[1]
-    kept_height = tf.minimum(height, tf.maximum(width * size[0] // size[1], 1))
-    kept_width = tf.minimum(width, tf.maximum(height * size[1] // size[0], 1))
-    return tf.image.crop_to_bounding_box(
-        image, (height - kept_height) // 2, (width - kept_width) // 2, kept_height, kept_width
-    )
 
 
 Shape = Literal["pair", "dict", "tuple"]
@@ -160,11 +139,10 @@ def choose_elements(info: SplitInfo, features: Literal["all"] | Sequence[str] | 
     return ElementLayout("tuple", keys, decoded if decoded in keys else None, None, not many.isdisjoint(keys))
 
 
-def parse_function(info: SplitInfo, layout: ElementLayout, padded: bool) -> "Callable[[tf.Tensor], dict[str, Any]]":
+def parse_function(info: SplitInfo, layout: ElementLayout) -> "Callable[[tf.Tensor], dict[str, Any]]":
     """Makes the function that parses a batch of serialised Examples into tensors by key; class names become ids.
 
-    Features with several values become ragged tensors, or are `padded` with zeros to the longest in the batch. Features
-    that the elements do not need are not parsed.
+    Features with several values become ragged tensors. Features that the elements do not need are not parsed.
     """
     import tensorflow as tf
 
@@ -179,8 +157,10 @@ def parse_function(info: SplitInfo, layout: ElementLayout, padded: bool) -> "Cal
 
     def parse(records: "tf.Tensor") -> dict[str, Any]:
         parsed = tf.io.parse_example(records, description)
-        many = tf.sparse.to_dense if padded else tf.RaggedTensor.from_sparse
-        values = {key: many(value) if isinstance(value, tf.SparseTensor) else value for key, value in parsed.items()}
+        values = {
+            key: tf.RaggedTensor.from_sparse(value) if isinstance(value, tf.SparseTensor) else value
+            for key, value in parsed.items()
+        }
         if table is not None:
             values[layout.label] = table.lookup(values[layout.label])
         return values
@@ -231,42 +211,22 @@ class ReadingOrder:
     deterministic: bool
 
 
-def check_shards(shards: Sequence[Shard]) -> None:
-    """Checks that all files exist and have the marker's sizes, without reading them.
-
-    Raises:
-        LoadError: one is missing, cannot be opened, or has another size; the message names it.
-    """
-    if problems := [*filter(None, in_parallel(lambda shard: _find_fault(shard.path, shard.bytes), shards))]:
-        raise LoadError(problems[0])
-
-
-def _find_fault(path: str, size: int) -> str:
-    import tensorflow as tf
-
-    try:
-        found = tf.io.gfile.stat(path).length
-        with tf.io.gfile.GFile(path, "rb") as file:
-            file.read(1)
-    except tf.errors.NotFoundError:
-        return f"the shard {path} is missing: restore it, or convert the dataset again"
-    except tf.errors.OpError as error:
-        return f"the shard {path} cannot be read: {error.message}"
-    return "" if found == size else f"the shard {path} has {found:,} bytes where {size:,} were written: restore it"
-
-
 def read_shards(info: SplitInfo, order: ReadingOrder, num_replicas: int, index: int) -> "tuple[tf.data.Dataset, int]":
     """The serialised Examples of one replica's share of a split, and their number per epoch.
 
     Replicas share the shards; if there are fewer shards than replicas, each reads all shards and keeps every
-    `num_replicas`-th record. If a shard is missing or has fewer intact records than the marker says, reading stops
-    with an error that names it.
+    `num_replicas`-th record. If a shard has fewer intact records than the marker says, reading stops with an error that
+    names it.
+
+    Raises:
+        LoadError: a shard is missing, cannot be opened, or has another size; the message names it.
     """
     import tensorflow as tf
 
     by_record = len(info.shards) < num_replicas
     shards = info.shards if by_record else info.shards[index::num_replicas]
-    check_shards(shards)
+    if faults := [fault for fault in in_parallel(Shard.find_fault, shards) if fault]:
+        raise LoadError(faults[0])
     files = tf.data.Dataset.from_tensor_slices(
         (
             tf.constant([shard.path for shard in shards], tf.string),
@@ -316,7 +276,7 @@ def _read_shard(path: "tf.Tensor", count: "tf.Tensor", size: "tf.Tensor", compre
 
 
 def _fault_before(path: bytes, size: Any) -> bytes:
-    return _find_fault(path.decode(), int(size)).encode()
+    return Shard("", "", path.decode(), bytes=int(size)).find_fault().encode()
 
 
 def _fault_after(path: bytes, fault: bytes, compression: bytes, count: Any) -> bytes:
@@ -330,29 +290,11 @@ def _fault_after(path: bytes, fault: bytes, compression: bytes, count: Any) -> b
         return f"the shard {name} is damaged, {error}: restore it, or convert the dataset again".encode()
     except OSError as error:
         return f"the shard {name} cannot be read: {error}".encode()
-    if found == count:
-        return f"the shard {name} could not be read to its end, and is sound: try again".encode()
-    return f"the shard {name} holds {found:,} records, fewer than were written: restore it".encode()
+    return f"the shard {name} ended early; now it holds {found:,} of {count:,} records: restore it, or retry".encode()
 
-
-Uneven = Literal["ragged", "padded"]
 
 _PARSED_AT_ONCE = 64
 _SHUFFLED_BYTES = 2**28
-
-
-@dataclass(frozen=True, slots=True)
-class _Batches:
-    """How elements are batched; they are not if `size` is None."""
-
-    size: int | None
-    drop_remainder: bool
-    uneven: Uneven | None
-    deterministic: bool
-
-    def __post_init__(self) -> None:
-        if self.uneven not in (None, "ragged", "padded"):
-            raise LoadError(f"uneven is {self.uneven!r}: choose ragged or padded")
 
 
 def load(
@@ -361,19 +303,15 @@ def load(
     *,
     batch_size: int | None = None,
     image_size: tuple[int, int] | None = None,
-    fit: Fit = "stretch",
     channels: int = 3,
     shuffle: bool | int = False,
     seed: int | None = None,
     repeat: bool | int = False,
     deterministic: bool | None = None,
-    drop_remainder: bool = False,
     features: Literal["all"] | Sequence[str] | None = None,
     decode: bool = True,
-    uneven: Uneven | None = None,
     num_replicas: int = 1,
     index: int = 0,
-    input_context: "tf.distribute.InputContext | None" = None,
 ) -> "tf.data.Dataset":
     """Reads a split, or several as one: shards in parallel, records parsed in batches, images decoded on all cores.
 
@@ -382,20 +320,16 @@ def load(
         split: the split's name; several as a sequence, or joined by `+`.
         batch_size: records per batch; None for single elements.
         image_size: height and width to resize to, as float32; None: as stored, uint8. Values are 0 to 255 in both.
-        fit: how an image of another aspect ratio fills `image_size`: `stretch`, `crop` or `pad`.
         channels: 3, 1 (grayscale) or 0 (as stored).
         shuffle: True shuffles shards, and records in a buffer of 256 MiB, in each epoch; a number: of as many records.
         seed: makes shuffling the same on every run.
         repeat: number of epochs; True repeats forever. Batches span the ends of epochs.
         deterministic: whether the order must be independent of timing; None: unless shuffled without a seed.
-        drop_remainder: drops the last batch if it is not full.
         features: None for pairs of image and label if the dataset has both, otherwise dicts of all features; `all` for
             dicts in any case; keys for tuples of those features.
         decode: False leaves images as the stored bytes.
-        uneven: batches values that differ in length as `ragged` tensors, or `padded` with zeros.
         num_replicas: number of readers that share the shards.
         index: the index of this reader, from 0.
-        input_context: sets both, inside `tf.distribute`; `batch_size` is then the total over all replicas.
 
     Returns:
         A prefetched dataset of known cardinality, with the split's `SplitInfo` as its attribute `info`. A pair's label
@@ -405,16 +339,26 @@ def load(
         LoadError: the split cannot be read as requested, or has no images. If a shard turns out to be damaged later,
             iteration raises `tf.errors.InvalidArgumentError` with its name.
     """
-    _check_tensorflow()
-    num_replicas, index, batch_size = _share(num_replicas, index, batch_size, input_context)
+    _check_arguments(batch_size, num_replicas, index)
     info = _describe(path, split)
     layout = choose_elements(info, features, decode)
     order = _order(info, shuffle, seed, repeat, deterministic)
-    batches = _Batches(batch_size, drop_remainder, uneven, order.deterministic)
-    images = ImageLayout(image_size, fit, channels, _required_size(info, layout, image_size, batches))
+    must_fit = layout.image and batch_size and image_size is None
+    images = ImageLayout(image_size, channels, _common_size(info) if must_fit else None)
     records, count = read_shards(info, order, num_replicas, index)
-    dataset = _make_elements(records, info, layout, images, batches)
-    return _finish(dataset, info, _cardinality(count, order.repeat, batches), num_replicas)
+    dataset = _make_elements(records, info, layout, images, order, batch_size)
+    batches = -(-count * order.repeat // (batch_size or 1))
+    cardinality = batches if order.repeat > 0 or not count else -1  # tf.data's value for infinite
+    return _finish(dataset, info, cardinality, num_replicas)
+
+
+def _check_arguments(batch_size: int | None, num_replicas: int, index: int) -> None:
+    if find_spec("tensorflow") is None:
+        raise LoadError("load needs TensorFlow, which is not installed: pip install '.[tensorflow]' in a clone")
+    if batch_size is not None and batch_size < 1:
+        raise LoadError(f"batch_size is {batch_size}: give at least 1, or None for single elements")
+    if not 0 <= index < num_replicas:
+        raise LoadError(f"index is {index} of num_replicas {num_replicas}: count from 0 to {num_replicas - 1}")
 
 
 def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
@@ -428,25 +372,6 @@ def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
     return info
 
 
-def _check_tensorflow() -> None:
-    if find_spec("tensorflow") is None:
-        raise LoadError("load needs TensorFlow, which is not installed: pip install '.[tensorflow]' in a clone")
-
-
-def _share(
-    num_replicas: int, index: int, batch_size: int | None, context: "tf.distribute.InputContext | None"
-) -> tuple[int, int, int | None]:
-    """The number of readers, the index of this one, and its batch size."""
-    if batch_size is not None and batch_size < 1:
-        raise LoadError(f"batch_size is {batch_size}: give at least 1, or None for single elements")
-    if context is not None:
-        own = context.get_per_replica_batch_size(batch_size) if batch_size else None
-        return context.num_input_pipelines, context.input_pipeline_id, own
-    if not 0 <= index < num_replicas:
-        raise LoadError(f"index is {index} of num_replicas {num_replicas}: count from 0 to {num_replicas - 1}")
-    return num_replicas, index, batch_size
-
-
 def _order(
     info: SplitInfo, shuffle: bool | int, seed: int | None, repeat: bool | int, deterministic: bool | None
 ) -> ReadingOrder:
@@ -457,38 +382,33 @@ def _order(
     return ReadingOrder(bool(shuffle), buffer, seed, epochs, is_fixed)
 
 
-def _required_size(
-    info: SplitInfo, layout: ElementLayout, image_size: tuple[int, int] | None, batches: _Batches
-) -> tuple[int, int] | None:
-    """The size that stored images must have, if only images of one size can be batched."""
-    if not layout.image or batches.size is None or image_size or batches.uneven or not info.num_examples:
-        return None
+def _common_size(info: SplitInfo) -> tuple[int, int]:
+    """The size that all stored images must have, since only images of one size can be batched."""
     if info.image_size is None:
-        raise LoadError(
-            f"images of {info.folder} differ in size: give image_size=(height, width), or uneven='ragged' or 'padded'"
-        )
+        raise LoadError(f"images of {info.folder} differ in size: give image_size=(height, width), or no batch_size")
     return info.image_size
 
 
 def _make_elements(
-    records: "tf.data.Dataset", info: SplitInfo, layout: ElementLayout, images: ImageLayout, batches: _Batches
+    records: "tf.data.Dataset",
+    info: SplitInfo,
+    layout: ElementLayout,
+    images: ImageLayout,
+    order: ReadingOrder,
+    size: int | None,
 ) -> "tf.data.Dataset":
     """Parses records in batches, which are split only to decode images or to yield single elements."""
     import tensorflow as tf
 
-    parallel: dict[str, Any] = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": batches.deterministic}
-    size, whole = batches.size, batches.size is not None and not layout.image
-    parsed = records.batch(size if whole else _PARSED_AT_ONCE, drop_remainder=whole and batches.drop_remainder)
-    dataset = parsed.map(parse_function(info, layout, padded=whole and batches.uneven == "padded"), **parallel)
+    parallel: dict[str, Any] = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": order.deterministic}
     finish = finish_function(info, layout, images)
-    if whole:
-        return dataset.map(finish, **parallel)
-    dataset = dataset.unbatch().map(finish, **parallel)
+    parse = parse_function(info, layout)
+    if size is not None and not layout.image:
+        return records.batch(size).map(parse, **parallel).map(finish, **parallel)
+    dataset = records.batch(_PARSED_AT_ONCE).map(parse, **parallel).unbatch().map(finish, **parallel)
     if size is None:
         return dataset
-    uneven = batches.uneven or ("ragged" if layout.is_ragged else None)
-    batch = {None: dataset.batch, "ragged": dataset.ragged_batch, "padded": dataset.padded_batch}[uneven]
-    return batch(size, drop_remainder=batches.drop_remainder)
+    return (dataset.ragged_batch if layout.is_ragged else dataset.batch)(size)
 
 
 def _finish(dataset: "tf.data.Dataset", info: SplitInfo, cardinality: int, num_replicas: int) -> "tf.data.Dataset":
@@ -502,11 +422,3 @@ def _finish(dataset: "tf.data.Dataset", info: SplitInfo, cardinality: int, num_r
     dataset = dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
     dataset.info = info
     return dataset
-
-
-def _cardinality(count: int, repeat: int, batches: _Batches) -> int:
-    """The number of elements or batches; -1 (tf.data's value) if infinite."""
-    if repeat < 0:
-        return -1 if count else 0
-    records, size = count * repeat, batches.size or 1
-    return records // size if batches.drop_remainder else -(-records // size)

@@ -28,7 +28,7 @@ from recordmill.reading.example import (
     expect,
     find_image,
 )
-from recordmill.reading.load import ElementLayout, ImageLayout, choose_elements
+from recordmill.reading.load import ElementLayout, choose_elements
 from recordmill.reading.split_index import SplitIndex, read_index
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, FeatureValueError, parse_example
@@ -47,14 +47,13 @@ class ImageForm:
     info: SplitInfo
     layout: ElementLayout
     features: tuple[Feature, ...]
-    channels: int
 
     def __call__(self, record: bytes, buffer: NDArray[np.uint8] | None = None) -> Any:
         """A pair of image and label, a dict, or a tuple; see `decode` for `buffer`."""
         values = parse_example(self.features, record)
         arrays = {each.key: _as_scalars(each, values[each.key]) for each in self.features}
         if (key := self.layout.image) is not None:
-            arrays[key] = self._raw_pixels(values, key) if self.info.raw else decode(values[key], self.channels, buffer)
+            arrays[key] = self._raw_pixels(values, key) if self.info.raw else decode(values[key], buffer)
         if (key := self.layout.multi_hot) is not None:
             label = np.zeros(self.info.label_depth, np.float32)
             label[[each for each in values[key] if 0 <= each < len(label)]] = 1
@@ -73,18 +72,18 @@ class ImageForm:
                 "form='numpy'"
             )
         pixels = np.frombuffer(values[key], np.uint8).reshape(*size, -1)
-        return np.broadcast_to(pixels, (*size, self.channels or pixels.shape[2])).copy()
+        return np.repeat(pixels, 3 if pixels.shape[2] == 1 else 1, axis=2)
 
 
-def _decode_guessed(expected: Expectations, channels: int, record: bytes) -> dict[str, NDArray[Any]]:
+def _decode_guessed(expected: Expectations, record: bytes) -> dict[str, NDArray[Any]]:
     """A record without metadata as arrays by key; its image has the shape (height, width, channels)."""
     key, image = find_image(ParsedExample(record), expected)
     arrays = example_as_numpy(record)
-    return {**arrays, key: decode(image, channels)} if key else arrays
+    return {**arrays, key: decode(image)} if key else arrays
 
 
 def choose_form(
-    dataset: Dataset, split: str, form: Form, features: Literal["all"] | Sequence[str] | None, channels: int
+    dataset: Dataset, split: str, form: Form, features: Literal["all"] | Sequence[str] | None
 ) -> Callable[[bytes], Any] | None:
     """The function that turns a split's records into elements; None leaves them as serialised Examples.
 
@@ -93,45 +92,38 @@ def choose_form(
     """
     if form not in ("image", "numpy", "raw"):
         raise LoadError(f"form is {form!r}: choose image, numpy or raw")
-    if form != "image" and features is not None:
-        raise LoadError(f"features is {features!r}, and form={form!r} gives all: use form='image'")
+    if features not in (None, "all") and (form != "image" or dataset.marker is None):
+        raise LoadError(f"features is {features!r}: only form='image' of a dataset's folder takes it, others give all")
     if form != "image":
         return example_as_numpy if form == "numpy" else None
-    ImageLayout(None, "stretch", channels, None)
     if dataset.marker is None:
-        if features not in (None, "all"):
-            raise LoadError(f"features is {features!r}, and files without metadata give all: remove it")
-        return partial(_decode_guessed, expect(dataset), channels)
+        return partial(_decode_guessed, expect(dataset))
     info = describe_dataset(dataset, split)
     layout = choose_elements(info, features, decode=True)
     needed = {*layout.keys, *((info.key_of("height"), info.key_of("width")) if info.raw else ())}
     own = tuple(feature for feature in info.features if feature.key in needed)
-    return ImageForm(replace(info, shards=info.shards[:1]), layout, own, channels)
+    return ImageForm(replace(info, shards=info.shards[:1]), layout, own)
 
 
-def decode(data: bytes, channels: int, buffer: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-    """Decodes an image like `tf.io.decode_image`, which ignores rotation, colour profile and transparency.
+def decode(data: bytes, buffer: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+    """Decodes an image to three channels like `tf.io.decode_image`, without rotation, colour profile or transparency.
 
     Args:
         data: the file.
-        channels: 3, 1 (grayscale) or 0 (as stored).
         buffer: if a JPEG has this shape, its pixels are decoded into it, and it is returned.
 
     Raises:
         Rejected: it cannot be decoded.
     """
-    if channels and data.startswith(b"\xff\xd8"):
+    if data.startswith(b"\xff\xd8"):
         try:
             fits = buffer is not None and simplejpeg.decode_jpeg_header(data)[:2] == buffer.shape[:2]
-            space = "GRAY" if channels == 1 else "RGB"
-            pixels = simplejpeg.decode_jpeg(data, space, strict=True, buffer=buffer if fits else None)
+            pixels = simplejpeg.decode_jpeg(data, strict=True, buffer=buffer if fits else None)
             return buffer if fits and buffer is not None else pixels
         except ValueError:  # Pillow reads more JPEGs, and its errors name the fault
             pass
     kind = sniff(data) or "JPEG"
-    image = load_image(open_image(data, kind), kind).image
-    pixels = np.array(image.convert({1: "L", 3: "RGB"}[channels]) if channels else image)
-    return pixels if pixels.ndim == 3 else pixels[:, :, None]
+    return np.array(load_image(open_image(data, kind), kind).image.convert("RGB"))
 
 
 def _as_scalars(feature: Feature, value: Any) -> Any:
@@ -324,17 +316,9 @@ class _OpenFile:
     def __init__(self, shard: Shard) -> None:
         self._path, self._file = shard.path, -1
         if storage.is_local(shard.path):
-            try:
-                self._file = os.open(shard.path, os.O_RDONLY)
-            except FileNotFoundError:
-                raise LoadError(
-                    f"the shard {shard.path} is missing: restore it, or convert the dataset again"
-                ) from None
-            size = os.fstat(self._file).st_size
-            if shard.bytes not in (None, size):
-                raise LoadError(
-                    f"the shard {shard.path} has {size:,} bytes where {shard.bytes:,} were written: restore it"
-                )
+            if fault := shard.find_fault():
+                raise LoadError(fault)
+            self._file = os.open(shard.path, os.O_RDONLY)
 
     def read(self, offset: int, length: int) -> bytes:
         if self._file < 0:
@@ -389,7 +373,6 @@ def open(
     *,
     form: Form = "image",
     features: Literal["all"] | Sequence[str] | None = None,
-    channels: int = 3,
     transform: Callable[[Any], Any] | None = None,
     damaged: Damaged = "raise",
 ) -> OpenedDataset:
@@ -401,7 +384,6 @@ def open(
         form: `image`: what `load` yields without batching, as numpy arrays: pairs of decoded image and label if the
             dataset has both, otherwise dicts; `numpy`: dicts of all features as arrays; `raw`: serialised Examples.
         features: with `image`, as for `load`: `all` for dicts of all features, keys for tuples of those.
-        channels: of decoded images: 3, 1 (grayscale) or 0 (as stored).
         transform: turns each element into another. It must be picklable if other processes are to use it.
         damaged: `raise` an error on a damaged record, or `skip` and count it when several records are read.
 
@@ -411,8 +393,6 @@ def open(
 
     def make(dataset: Dataset, split: str) -> Records:
         shards = dataset.shards_of(split)
-        return Records(
-            read_index(dataset, shards), choose_form(dataset, split, form, features, channels), transform, damaged
-        )
+        return Records(read_index(dataset, shards), choose_form(dataset, split, form, features), transform, damaged)
 
     return OpenedDataset(open_dataset(str(path)), make)

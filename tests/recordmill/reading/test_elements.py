@@ -7,7 +7,7 @@ from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, encode_example
 
 LABELS = {"cat": 1, "dog": 2}
-AS_STORED = ImageLayout(None, "stretch", 3, None)
+AS_STORED = ImageLayout()
 MANY = (
     Feature("image", "bytes", "encoded", ""),
     Feature("labels", "int64", "labels", "", many=True),
@@ -58,10 +58,10 @@ def test_an_unknown_feature_is_one_sentence(wrong, named):
         choose_elements(convention("tutorial"), wrong, decode=True)
 
 
-def parsed(tf, info, records, features=None, padded=False, decode=True):
+def parsed(tf, info, records, features=None, decode=True):
     layout = choose_elements(info, features, decode)
     records = [encode_example(info.features, record) for record in records]
-    return parse_function(info, layout, padded)(tf.constant(records))
+    return parse_function(info, layout)(tf.constant(records))
 
 
 def test_only_the_needed_features_are_parsed(tf):
@@ -79,10 +79,9 @@ def test_class_names_become_ids_and_unknown_ones_minus_one(tf):
     assert alone["train/label"].numpy().tolist() == [b"dog", b"cat", b"emu"]
 
 
-def test_many_values_are_ragged_or_padded(tf):
+def test_many_values_are_ragged(tf):
     records = [{"encoded": b"", "label": [1], "boxes": [0.5, 0.25]}, {"encoded": b"", "label": [], "boxes": []}]
     assert parsed(tf, split(MANY), records, "all")["boxes"].to_list() == [[0.5, 0.25], []]
-    assert parsed(tf, split(MANY), records, "all", padded=True)["boxes"].numpy().tolist() == [[0.5, 0.25], [0, 0]]
 
 
 @pytest.mark.parametrize(("ids", "hot"), [([1], [0, 1, 0]), ([2, 1, 2], [0, 1, 1]), ([], [0, 0, 0])])

@@ -14,8 +14,8 @@ def split(features=(ENCODED,), raw=False):
     return SplitInfo("folder", "train", tuple(features), {}, {}, (), "none", raw)
 
 
-def layout(size=None, fit="stretch", channels=3, stored=None):
-    return ImageLayout(size, fit, channels, stored)
+def layout(size=None, channels=3, stored=None):
+    return ImageLayout(size, channels, stored)
 
 
 @pytest.fixture(scope="module")
@@ -52,19 +52,6 @@ def test_stretched_images_are_resized_as_keras_resizes_them(tf, png, pixels):
     assert np.array_equal(image, tf.image.resize(pixels, (4, 4)))
 
 
-@pytest.mark.parametrize(("size", "part"), [((4, 4), (slice(0, 8), slice(2, 10))), ((2, 6), (slice(2, 6), slice(12)))])
-def test_cropped_images_keep_their_middle(tf, png, pixels, size, part):
-    image = image_from(png, split(), "image", layout(size, "crop"))
-    assert np.array_equal(image, tf.image.resize(pixels[part], size))
-
-
-def test_padded_images_stand_on_black(png, pixels):
-    image = image_from(png, split(), "image", layout((12, 12), "pad")).numpy()
-    assert np.array_equal(image[2:10], pixels)
-    assert not image[:2].any()
-    assert not image[10:].any()
-
-
 def test_another_size_than_all_others_is_an_error(tf, png):
     assert image_from(png, split(), "image", layout(stored=(8, 12))).shape == (8, 12, 3)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"expected shape \[9,12,3\]"):
@@ -96,7 +83,6 @@ def test_raw_pixels_of_no_known_shape_are_refused(tf):
     [
         ({"size": (0, 4)}, r"image_size is \(0, 4\): give \(height, width\) in pixels"),
         ({"size": (4,)}, r"image_size is \(4,\)"),
-        ({"fit": "squeeze"}, "fit is 'squeeze': choose stretch, crop or pad"),
         ({"channels": 4}, "channels is 4: give 3"),
     ],
 )

@@ -168,10 +168,8 @@ def test_raw_pixels_of_several_sizes_take_them_from_their_records(publish):
 def test_seed_2_feature_vectors_by_interleave_shuffle_repeat_map_and_batch(publish):
     records = [{"sha256": b"%d" % n, "feature": [n / 1, n + 0.5, -n / 1], "label": n % 2} for n in range(12)]
     folder = publish(VECTOR, records, shards=4)
-    vectors = load(
-        str(folder), features=("feature", "label"), uneven="padded", batch_size=8, shuffle=True, seed=2, repeat=2
-    )
-    batches = list(vectors)
+    vectors = load(str(folder), features=("feature", "label"), batch_size=8, shuffle=True, seed=2, repeat=2)
+    batches = [(feature.to_tensor(), label) for feature, label in vectors]
     assert [feature.shape for feature, _ in batches] == [(8, 3)] * 3
     first = np.concatenate([feature[:, 0] for feature, _ in batches]).astype(int)
     assert sorted(first[:12]) == sorted(first[12:]) == list(range(12))
@@ -272,19 +270,12 @@ def test_features_of_many_values_are_ragged_next_to_images(tf, publish):
     (batch,) = load(folder, batch_size=3)
     assert batch["image"].shape == (3, 4, 5, 3)
     assert batch["boxes"].to_list() == [[0.5], [], [0.25, 1.0]]
-    (batch,) = load(folder, batch_size=3, uneven="padded")
-    assert batch["boxes"].numpy().tolist() == [[0.5, 0], [0, 0], [0.25, 1.0]]
     assert [element["boxes"].numpy().tolist() for element in load(folder)] == [[0.5], [], [0.25, 1.0]]
 
 
-def test_images_of_several_sizes_need_image_size_or_uneven(uneven_dataset):
-    with pytest.raises(LoadError, match=r"differ in size: give image_size=.*, or uneven='ragged' or 'padded'$"):
+def test_images_of_several_sizes_need_image_size_to_be_batched(uneven_dataset):
+    with pytest.raises(LoadError, match=r"differ in size: give image_size=\(height, width\), or no batch_size$"):
         load(str(uneven_dataset), batch_size=3)
-    (ragged, _), *rest = load(str(uneven_dataset), batch_size=4, uneven="ragged")
-    assert len(rest) == 1
-    assert ragged.shape.as_list() == [4, None, None, 3]
-    (padded, _), *_ = load(str(uneven_dataset), batch_size=6, uneven="padded")
-    assert padded.shape == (6, 15, 25, 3)
     shapes = {tuple(image.shape) for image, _ in load(str(uneven_dataset))}
     assert shapes == {(10 + n, 20 + n, 3) for n in range(6)}
 
@@ -303,8 +294,7 @@ def test_undecoded_images_are_the_bytes_stored(animals, animal_dataset):
     [
         ({}, 24, None),
         ({"batch_size": 7}, 4, [7, 7, 7, 3]),
-        ({"batch_size": 7, "drop_remainder": True}, 3, [7, 7, 7]),
-        ({"batch_size": 7, "decode": False, "drop_remainder": True}, 3, [7, 7, 7]),
+        ({"batch_size": 7, "decode": False}, 4, [7, 7, 7, 3]),
         ({"batch_size": 7, "repeat": 2}, 7, [7] * 6 + [6]),
         ({"batch_size": 5, "num_replicas": 3, "index": 1}, 2, [5, 2]),
     ],
@@ -350,24 +340,11 @@ def test_another_seed_is_another_order(animal_dataset):
     )
 
 
-def test_an_input_context_divides_shards_and_batches(tf, animal_dataset):
-    found = []
-    for pipeline in range(2):
-        context = tf.distribute.InputContext(2, pipeline, num_replicas_in_sync=4)
-        options = {"features": "image/key/sha256", "batch_size": 8, "input_context": context}
-        batches = list(load(str(animal_dataset), **options))
-        assert len(batches[0][0]) == 2
-        found.append(digests(batches))
-    assert not set(found[0]) & set(found[1])
-    assert len(found[0]) + len(found[1]) == 24
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         ({"batch_size": 0}, "batch_size is 0: give at least 1, or None for single elements"),
         ({"index": 2, "num_replicas": 2}, "index is 2 of num_replicas 2: count from 0 to 1"),
-        ({"uneven": "dense"}, "uneven is 'dense': choose ragged or padded"),
         ({"features": ("image",)}, "has no feature 'image': choose from image/class/label, "),
         ({"split": "val"}, "has no split 'val'"),
         ({"split": ["train", "val"]}, r"has no split 'val': choose one of train$"),
@@ -395,7 +372,8 @@ device = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(device, [tf.config.LogicalDeviceConfiguration()] * 2)
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 def read(context):
-    return recordmill.load({str(animal_dataset)!r}, batch_size=8, input_context=context)
+    share = {{"num_replicas": context.num_input_pipelines, "index": context.input_pipeline_id}}
+    return recordmill.load({str(animal_dataset)!r}, batch_size=context.get_per_replica_batch_size(8), **share)
 seen = 0
 for images, labels in strategy.distribute_datasets_from_function(read):
     seen += sum(len(part) for part in strategy.experimental_local_results(labels))

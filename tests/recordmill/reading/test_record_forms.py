@@ -35,44 +35,41 @@ def save(mode, kind, **more):
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("channels", [3, 1, 0])
 @pytest.mark.parametrize(
     ("mode", "kind"), [("RGB", "JPEG"), ("L", "JPEG"), ("RGB", "PNG"), ("L", "PNG"), ("RGBA", "PNG"), ("RGB", "BMP")]
 )
-def test_pixels_are_those_that_tensorflow_decodes(mode, kind, channels):
+def test_pixels_are_those_that_tensorflow_decodes(mode, kind):
     tf = pytest.importorskip("tensorflow")
     data = save(mode, kind)
-    if (kind, channels) == ("BMP", 1):
-        pytest.skip("TensorFlow does not make a bitmap gray")
-    expected = tf.io.decode_image(data, channels=channels, expand_animations=False).numpy()
-    found = decode(data, channels)
+    expected = tf.io.decode_image(data, channels=3, expand_animations=False).numpy()
+    found = decode(data)
     assert (found.shape, found.dtype) == (expected.shape, np.uint8)
     assert found.flags.writeable
-    most = 2 if kind == "JPEG" or (mode, channels) in (("RGB", 1), ("RGBA", 1)) else 0  # other roundings
+    most = 2 if kind == "JPEG" or mode == "RGBA" else 0  # other roundings
     assert np.abs(found.astype(int) - expected.astype(int)).max() <= most
 
 
 def test_a_jpeg_is_decoded_where_it_fits():
     data = save("RGB", "JPEG")
     buffer = np.zeros((12, 16, 3), np.uint8)
-    assert decode(data, 3, buffer) is buffer
-    assert np.array_equal(buffer, decode(data, 3))
+    assert decode(data, buffer) is buffer
+    assert np.array_equal(buffer, decode(data))
     for other in (np.zeros((16, 12, 3), np.uint8), np.zeros((13, 16, 3), np.uint8)):
-        assert np.array_equal(decode(data, 3, other), buffer)
+        assert np.array_equal(decode(data, other), buffer)
         assert not other.any()
-    assert np.array_equal(decode(save("RGB", "PNG"), 3, buffer), decode(save("RGB", "PNG"), 3))
+    assert np.array_equal(decode(save("RGB", "PNG"), buffer), decode(save("RGB", "PNG")))
 
 
 def test_a_damaged_image_says_so():
     for data in (save("RGB", "JPEG")[:400], b"\xff\xd8\xff", b"no image"):
         with pytest.raises(Rejected):
-            decode(data, 3)
+            decode(data)
 
 
 def test_features_by_name_and_all(converted, dataset_rows):
     row = next(dataset_rows(converted, "train"))
     names = ("image/class/text", "image/height", "image/encoded")
-    text, height, image = recordmill.open(converted, features=names, channels=0)["train"][0]
+    text, height, image = recordmill.open(converted, features=names)["train"][0]
     assert (text, height, height.dtype, image.shape) == (row["class"].encode(), 16, np.int64, (16, 24, 3))
     every = recordmill.open(converted, features="all")["train"][0]
     plain = recordmill.open(converted, form="numpy")["train"][0]
@@ -87,8 +84,10 @@ def test_features_by_name_and_all(converted, dataset_rows):
     ("arguments", "sentence"),
     [
         ({"form": "jpeg"}, "form is 'jpeg': choose image, numpy or raw"),
-        ({"form": "raw", "features": "all"}, "features is 'all', and form='raw' gives all: use form='image'"),
-        ({"channels": 2}, "channels is 2: give 3 (red, green, blue), 1 (grayscale) or 0 (as stored)"),
+        (
+            {"form": "raw", "features": "image"},
+            "features is 'image': only form='image' of a dataset's folder takes it, others give all",
+        ),
         ({"damaged": "ignore"}, "damaged is 'ignore': choose raise or skip"),
     ],
 )

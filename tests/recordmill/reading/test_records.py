@@ -63,7 +63,9 @@ def test_features_of_files_without_metadata_cannot_be_chosen(tmp_path, frame, ex
     assert [*recordmill.open(str(path), features="all")["a"][0]] == ["name"]
     with pytest.raises(LoadError) as caught:
         recordmill.open(str(path), features=["name"])["a"]
-    assert str(caught.value) == "features is ['name'], and files without metadata give all: remove it"
+    assert str(caught.value) == (
+        "features is ['name']: only form='image' of a dataset's folder takes it, others give all"
+    )
 
 
 def test_a_record_by_its_key(converted, dataset_rows, stored_record):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from recordmill.reading.dataset import describe_split
-from recordmill.reading.load import ReadingOrder, _fault_after, check_shards, read_shards
+from recordmill.reading.load import ReadingOrder, _fault_after, read_shards
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.features import parse_example as parse
@@ -92,7 +92,7 @@ def test_a_shard_of_another_size_is_named_before_anything_is_read(numbered):
         file.write(b"\0")
     size = info.shards[2].bytes
     with pytest.raises(LoadError, match=rf"^the shard {info.shards[2].path} has {size + 1} bytes where {size} were"):
-        check_shards(info.shards)
+        read_shards(info, IN_ORDER, 1, 0)
 
 
 def test_a_folder_in_a_shards_place_is_named(numbered):
@@ -100,7 +100,7 @@ def test_a_folder_in_a_shards_place_is_named(numbered):
     os.unlink(info.shards[0].path)
     os.mkdir(info.shards[0].path)
     with pytest.raises(LoadError, match=info.shards[0].path):
-        check_shards(info.shards)
+        read_shards(info, IN_ORDER, 1, 0)
 
 
 def read_until_error(tf, info, **order):
@@ -133,7 +133,7 @@ def test_a_cut_between_records_is_named_though_the_size_was_right_at_first(numbe
         file.truncate(size // 4 * 3)
     short = replace(info.shards[1], bytes=size // 4 * 3)
     message = read_until_error(tf, replace(info, shards=(info.shards[0], short, info.shards[2])))
-    assert f"the shard {path} holds 3 records, fewer than were written" in message
+    assert f"the shard {path} ended early; now it holds 3 of 4 records: restore it, or retry" in message
 
 
 def test_a_shard_that_goes_away_later_is_named(numbered, tf):
@@ -147,7 +147,7 @@ def test_a_shard_that_goes_away_later_is_named(numbered, tf):
 def test_a_file_that_is_intact_when_read_again_is_not_damaged(numbered, tf):
     info = numbered(12, 3)
     assert _fault_after(info.shards[0].path.encode(), b"", b"", 4).decode() == (
-        f"the shard {info.shards[0].path} could not be read to its end, and is sound: try again"
+        f"the shard {info.shards[0].path} ended early; now it holds 4 of 4 records: restore it, or retry"
     )
 
 

@@ -190,24 +190,6 @@ def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, byt
     return "", b""
 
 
-class NameProblems:
-    """Collects problems and reports each once: if two names were swapped, every record of both classes is wrong."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, list[Any]] = {}
-
-    def add(self, problem: str, record: int, *place: Any) -> None:
-        """Adds a record's problem; an empty string is ignored."""
-        if problem:
-            self._found.setdefault(problem, [0, record, *place])[0] += 1
-
-    def __iter__(self) -> Iterator[tuple[str, Any]]:
-        """Yields each problem, with its count of further records, and the number and place of its first record."""
-        for problem, (count, *place) in self._found.items():
-            further = f", and also in {count - 1:,} further record{'s' if count > 2 else ''}"
-            yield f"{problem}{further if count > 1 else ''}", place
-
-
 def _judge_texts(texts: Sequence[Any], ids: Sequence[Any] | None, known: Mapping[str, int]) -> str:
     if ids is not None and len(ids) != len(texts):
         return f"{len(texts)} class names for {len(ids)} ids"

@@ -12,8 +12,8 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from itertools import zip_longest
 from typing import Any
 
 import orjson
@@ -155,13 +155,17 @@ def _compare_sums(marker: Marker, totals: RowTotals) -> Iterator[str]:
         yield from differences(sums, count_dropped(boxes), key)
 
 
+def _read_duplicates(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    with storage.open_to_read(storage.join(dataset.folder, DUPLICATES)) as lines:
+        yield from map(orjson.loads, lines)
+
+
 def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | None:
     """The totals of `duplicates.jsonl`; None if it cannot be read, which is reported elsewhere."""
     totals = {"same_bytes": SameBytes(), "look_alike": SameBytes(), "closest_apart": SameBytes()}
     try:
-        with storage.open_to_read(storage.join(dataset.folder, DUPLICATES)) as lines:
-            for line in map(orjson.loads, lines):
-                totals[line["kind"]].add(line.get("count", 2), line["splits"], line["classes"])
+        for line in _read_duplicates(dataset):
+            totals[line["kind"]].add(line.get("count", 2), line["splits"], line["classes"])
     except (OSError, *FORGED):
         return None
     if not marker.plan.settings.images.near_duplicates:
@@ -169,6 +173,21 @@ def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | Non
     found = marker.duplicates.look_alike
     bits, complete = (found.bits, found.complete) if found else (0, False)
     return DuplicateCounts(totals["same_bytes"], LookAlikes.of(totals["look_alike"], bits, complete))
+
+
+def _find_duplicates(dataset: Dataset, unit: str) -> Iterator[Finding]:
+    """Sources with the same bytes in several splits; none if their list cannot be read, which is reported elsewhere."""
+    crossing = 0
+    with suppress(OSError, *FORGED):
+        for line in _read_duplicates(dataset):
+            if line["kind"] == "same_bytes" and len(line["splits"]) > 1:
+                crossing += 1
+                if crossing <= _MOST_REPORTED:
+                    keys = {image["split"]: image["key"] for image in line["images"]}
+                    places = " and ".join(f"{key} in {split}" for split, key in keys.items())
+                    yield Finding("duplicate", f"one {unit} in several splits: {places}", DUPLICATES)
+    if crossing > _MOST_REPORTED:
+        yield Finding("duplicate", f"{crossing - _MOST_REPORTED:,} further {unit}s in several splits", DUPLICATES)
 
 
 class MetadataCheck:
@@ -210,14 +229,13 @@ def _find_problem(data: bytes, file_format: str | None) -> str:
     return f"has metadata: {', '.join(found)}" if found else ""
 
 
-def check_side_files(dataset: Dataset, marker: Marker) -> list[Finding]:
-    """The problems with the marker's companion files: first the missing ones, then the others, in its order.
+def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
+    """The problems with the marker's companion files, in its order.
 
-    A list of classes that contradicts the marker's labels is reported with the first line that differs. Other files are
-    checked by their digests, if the marker has them (`run.digests`).
+    Lists of classes must agree with the marker's labels. Other files are checked by their digests, if the marker has
+    them (`run.digests`).
     """
-    found = in_parallel(lambda name: _check_side_file(dataset, marker, name), marker.files)
-    return sorted(filter(None, found), key=lambda finding: finding.kind != "missing")
+    return filter(None, in_parallel(lambda name: _check_side_file(dataset, marker, name), marker.files))
 
 
 def _check_side_file(dataset: Dataset, marker: Marker, name: str) -> Finding | None:
@@ -226,8 +244,9 @@ def _check_side_file(dataset: Dataset, marker: Marker, name: str) -> Finding | N
     if storage.size_of(path) is None:
         return Finding("missing", "the file is missing", name)
     try:
-        if (forms := _label_maps(name, dataset.labels)) and (problem := _compare(storage.read_range(path), forms)):
-            return Finding("names", problem, name)
+        forms = _label_maps(name, dataset.labels)
+        if forms and storage.read_range(path).decode("utf-8", "replace") not in forms:
+            return Finding("names", "it does not list the classes and ids of recordmill.json line by line", name)
         if digest is None or storage.digest_of(path) == digest:
             return None
     except OSError as error:
@@ -250,23 +269,6 @@ def _label_maps(name: str, labels: Mapping[str, int]) -> list[str]:
     return []
 
 
-def _compare(content: bytes, forms: list[str]) -> str:
-    """Describes the first line that differs from the closest form; empty if one matches."""
-    text = content.decode("utf-8", "replace")
-    if text in forms:
-        return ""
-    lines = text.removesuffix("\n").split("\n") if text else []
-    pairs = [list(zip_longest(lines, form.removesuffix("\n").split("\n") if form else [])) for form in forms]
-    best = max(pairs, key=lambda form: sum(there == wanted for there, wanted in form))
-    number, (there, wanted) = next((item for item in enumerate(best, 1) if item[1][0] != item[1][1]), (0, ("", "")))
-    if not number:
-        return "the last line has no line end"
-    is_there = "is missing" if there is None else f"is {there!r:.80}"
-    says = "nothing more" if wanted is None else f"{wanted!r:.80}"
-    return f"line {number} {is_there} and recordmill.json says {says}"
-
-
-_SHOWN_DUPLICATES = 100
 _WORTH_PROCESSES = 2**28  # bytes; less is read in the time that processes take to start
 
 
@@ -364,16 +366,12 @@ def verify_dataset(
         checks = tuple(pool.map(check, dataset.shards))
     findings = [finding for each in checks for finding in each.findings]
     findings += metadata.conclude() if metadata else ()
-    if not dataset.features:
-        findings += _compare_kinds(checks)
+    findings += _compare_kinds(checks)
     if level != "frames" and dataset.whole:
+        findings += [*_find_missing(dataset), *_find_unlisted(dataset)]
         if marker := dataset.marker:
             findings += [*check_marker(dataset, marker, checks), *check_side_files(dataset, marker)]
-        findings += [
-            *_find_missing(dataset),
-            *_find_unlisted(dataset),
-            *_find_duplicates(checks, marker.unit if marker else "image"),
-        ]
+            findings += _find_duplicates(dataset, marker.unit)
     return Verification(dataset, level, checks, tuple(findings))
 
 
@@ -383,14 +381,15 @@ def _suits_process(shard: Shard, level: Level) -> bool:
 
 
 def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
-    """Features whose kind differs from that in earlier files."""
+    """Features whose kind differs from the one that they had first, once per file."""
     first: dict[str, tuple[str, str]] = {}
     for check in checks:
-        for key, (kind, record) in check.kinds.items():
-            known, shard = first.setdefault(key, (kind, check.shard.name))
+        for (key, kind), place in check.kinds.items():
+            known, where = first.setdefault(key, (kind, f"record {place[0]:,} of {check.shard.name}"))
             if known != kind:
-                detail = f"feature {key} is {kind} here and {known} in {shard}"
-                yield Finding("feature", detail, check.shard.name, record)
+                yield Finding(
+                    "feature", f"feature {key} is {kind} here and {known} in {where}", check.shard.name, *place
+                )
 
 
 def _find_missing(dataset: Dataset) -> Iterator[Finding]:
@@ -405,7 +404,7 @@ def _find_missing(dataset: Dataset) -> Iterator[Finding]:
         count = max(numbers)
         there = numbers[count]
         first = 0 if 0 in there else 1
-        for number in sorted(set(range(first, first + count)) - there)[:_SHOWN_DUPLICATES]:
+        for number in sorted(set(range(first, first + count)) - there)[:_MOST_REPORTED]:
             yield Finding("missing", f"shard {number} of {count} is missing", stem)
         for other in sorted(numbers.keys() - {count}):
             detail = f"{len(numbers[other])} files of a set of {other} are next to the set of {count}"
@@ -434,19 +433,3 @@ def _is_in_a_dataset(folder: str, name: str) -> bool:
     """Whether a file is in a subfolder that is a dataset of its own."""
     parts = name.split("/")[:-1]
     return any(storage.exists(storage.join(folder, *parts[: end + 1], MARKER)) for end in range(len(parts)))
-
-
-def _find_duplicates(checks: tuple[ShardCheck, ...], unit: str) -> Iterator[Finding]:
-    """Sources with the same bytes in several splits."""
-    places: dict[str, list[tuple[ShardCheck, str]]] = defaultdict(list)
-    seen = Counter(digest for check in checks for digest in check.keys_by_digest)
-    for check in checks:
-        for digest, key in check.keys_by_digest.items():
-            if seen[digest] > 1:
-                places[digest].append((check, key))
-    crossing = [found for found in places.values() if len({check.shard.split for check, _ in found}) > 1]
-    for found in crossing[:_SHOWN_DUPLICATES]:
-        places_of = " and ".join(f"{key} in {check.shard.split}" for check, key in found)
-        yield Finding("duplicate", f"one {unit} in several splits: {places_of}", found[0][0].shard.name)
-    if len(crossing) > _SHOWN_DUPLICATES:
-        yield Finding("duplicate", f"{len(crossing) - _SHOWN_DUPLICATES:,} further {unit}s are in several splits")

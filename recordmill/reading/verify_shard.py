@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 
 from recordmill import storage
 from recordmill.reading.dataset import FORGED, Shard
-from recordmill.reading.example import DamagedExampleError, Expectations, NameProblems, ParsedExample, Profile
+from recordmill.reading.example import DamagedExampleError, Expectations, ParsedExample, Profile
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.dataset.totals import RowTotals
 from recordmill.schemas.digests import digest_record, find_images
@@ -111,12 +111,12 @@ class ShardCheck:
         records: number of intact frames.
         damages: number of places where a frame was expected and not found.
         bytes: size of the file.
-        kinds: the kind of each feature by key, with the number of the first record that has it.
+        kinds: number and offset of the first record that has a feature with this key and kind, if the features are
+            unknown.
         findings: the problems, in the file's order.
         hidden: number of findings beyond `MOST_FINDINGS`.
         totals: totals of the sidecar's rows, for Recordmill's shards above level `frames`; None if the sidecar does not
             have the digest in the marker.
-        keys_by_digest: keys by the source's sha256, for Recordmill's shards above level `frames`.
     """
 
     shard: Shard
@@ -124,11 +124,10 @@ class ShardCheck:
     records: int = 0
     damages: int = 0
     bytes: int = 0
-    kinds: dict[str, tuple[str, int]] = field(default_factory=dict)
+    kinds: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     hidden: int = 0
     totals: RowTotals | None = None
-    keys_by_digest: dict[str, str] = field(default_factory=dict)
 
     def add(
         self, kind: str, detail: str, record: int | None = None, offset: int | None = None, source: str = ""
@@ -153,6 +152,7 @@ class _Reader:
         self._records = RecordFile(stored)
         self._images = find_images((key, each.field) for key, each in expected.features.items())
         self._by_offset: dict[int, int] = {}
+        self._reported = {""}  # problems of class names; the empty string is none
         self.sidecar_sha256 = ""
         self.totals: RowTotals | None = None
 
@@ -197,7 +197,6 @@ class _Reader:
         """Checks every record, then the whole file against the metadata."""
         check, expected = self._check, self._expected
         classes = expected if check.level != "frames" else replace(expected, label_ids=frozenset(), class_ids={})
-        names = NameProblems()
         judged: dict[Profile, str] = {}
         offsets: list[int] = []
         end = 0
@@ -217,16 +216,15 @@ class _Reader:
                 continue
             profile = example.profile
             if profile not in judged:
-                judged[profile] = expected.judge(profile) or _compare_kinds(profile, check, number)
+                judged[profile] = expected.judge(profile)
+                self._note_kinds(profile, number, offset)
             self._report([("feature", judged[profile]), ("label", classes.judge_labels(example))], number, offset)
             if check_images:
                 self._report(check_images(example), number, offset)
             for problem in classes.judge_names(example):
-                names.add(problem, number, offset)
+                self._report_name(problem, number, offset)
             if not len(offsets) % _REPORTED_EVERY:
                 progress(_REPORTED_EVERY)
-        for problem, place in names:
-            self._report([("names", problem)], *place)
         progress(len(offsets) % _REPORTED_EVERY)
         check.records = len(offsets)
         self.judge_file()
@@ -239,6 +237,18 @@ class _Reader:
         for kind, problem in problems:
             if problem:
                 self._check.add(kind, problem, *self._place(offset, number))
+
+    def _note_kinds(self, profile: Profile, number: int, offset: int) -> None:
+        """Notes the first record with a kind of a feature, if the features are unknown."""
+        for key, kind, _ in profile if not self._expected.features else ():
+            if kind is not None:  # a feature without values may have any
+                self._check.kinds.setdefault((key, kind), (number, offset))
+
+    def _report_name(self, problem: str, number: int, offset: int) -> None:
+        """Reports a problem once: if two names were swapped, every record of both classes is wrong."""
+        if problem not in self._reported:
+            self._reported.add(problem)
+            self._report([("names", problem)], number, offset)
 
     def _place(self, offset: int, counted: int) -> tuple[int, int, str]:
         """The number of the record at an offset (`counted` if no row has it), the offset, and its source's key."""
@@ -297,11 +307,8 @@ class _Reader:
     def _compare_names(self) -> None:
         """Compares the classes of the sidecar's rows with the marker's, unless the records have the same problem."""
         if not any(finding.kind in ("label", "names") for finding in self._check.findings):
-            names = NameProblems()
             for number, row in enumerate(self.rows):
-                names.add(self._expected.judge_row(row), number, row.offset, str(row.key))
-            for problem, place in names:
-                self._check.add("names", problem, *place)
+                self._report_name(self._expected.judge_row(row), number, row.offset)
 
 
 def verify_shard(
@@ -338,12 +345,10 @@ def verify_shard(
                 reader.judge_file()
             else:
                 reader.check_records(check_images, progress)
-            if level != "frames":
-                check.keys_by_digest = {row.sha256: row.key for row in reader.rows if row.sha256}
-                if reader.sidecar_sha256 and reader.sidecar_sha256 == shard.sidecar_sha256:
-                    check.totals = reader.totals
-                    if check.totals is None:
-                        check.add("sidecar", f"the sidecar's rows are malformed ({shard.sidecar})")
+            if level != "frames" and reader.sidecar_sha256 and reader.sidecar_sha256 == shard.sidecar_sha256:
+                check.totals = reader.totals
+                if check.totals is None:
+                    check.add("sidecar", f"the sidecar's rows are malformed ({shard.sidecar})")
     except FileNotFoundError:
         check.add("missing", "the file is missing")
     except OSError as error:
@@ -351,14 +356,3 @@ def verify_shard(
     if check.hidden:
         check.findings.append(Finding("more", f"{check.hidden:,} further findings in this file", shard.name))
     return check
-
-
-def _compare_kinds(profile: Profile, check: ShardCheck, number: int) -> str:
-    """Finds a key whose kind differs from earlier records; a feature without values may have any."""
-    for key, kind, _ in profile:
-        if kind is None:
-            continue
-        first, there = check.kinds.setdefault(key, (kind, number))
-        if first != kind:
-            return f"feature {key} is {kind} and is {first} in record {there:,}"
-    return ""

@@ -41,8 +41,8 @@ def test_what_is_not_as_listed(ours):
     assert found == [
         "train-00000-of-00002.tfrecord: the file is missing",
         f"test-00000-of-00002.tfrecord: the sidecar has another sha256 than recordmill.json says ({sidecar})",
-        "labels.txt: the file is missing",
         "train-00000-of-00009.tfrecord: the dataset does not list this file: readers that use a glob read it too",
+        "labels.txt: the file is missing",
     ]
     assert lines(ours, "frames") == found[:1]
 
@@ -100,7 +100,12 @@ def test_the_record_count_of_a_shard_with_the_right_digest_is_checked(ours):
 def test_feature_kinds_over_the_files_of_a_stranger(tmp_path, frame, example):
     (tmp_path / "train-1.tfrecord").write_bytes(frame(example(a=1)))
     (tmp_path / "train-2.tfrecord").write_bytes(frame(example(a=b"x")))
-    assert lines(tmp_path) == ["train-2.tfrecord, record 0: feature a is bytes here and int64 in train-1.tfrecord"]
+    here = "feature a is bytes here and int64 in record 0 of train-1.tfrecord"
+    assert lines(tmp_path) == [f"train-2.tfrecord, record 0 at byte 0: {here}"]
+    (tmp_path / "train-2.tfrecord").write_bytes(b"")
+    (tmp_path / "train-1.tfrecord").write_bytes(frame(example(a=1)) + 2 * frame(example(a=b"x")))
+    second = len(frame(example(a=1)))
+    assert lines(tmp_path)[1:] == [f"train-1.tfrecord, record 1 at byte {second}: {here}"]
 
 
 def test_missing_and_stale_shards_of_a_stranger(tmp_path, frame, example):
@@ -131,8 +136,8 @@ def test_images_in_several_splits_are_noted(tmp_path, convert, draw):
     output = convert(tmp_path, "--set", "splits.from_folders={train: train, test: test}", "--set", "shards.count=1")
     verification = verify_dataset(open_dataset(str(output)))
     (finding,) = verification.findings
-    detail = "one image in several splits: train/cat/train.jpg in train and test/cat/test.jpg in test"
-    assert (finding.detail, verification.failed) == (detail, 0)
+    detail = "duplicates.jsonl: one image in several splits: test/cat/test.jpg in test and train/cat/train.jpg in train"
+    assert (str(finding), verification.failed) == (detail, 0)
 
 
 def test_pixels_are_decoded_and_named(tmp_path, frame, example, draw):

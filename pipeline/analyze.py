@@ -76,7 +76,6 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
     )
     parser.add_argument("--split", metavar="NAME", help="the split to learn from (default: train)")
     parser.add_argument("--traceback", action="store_true", help="show where an unexpected error comes from")
-    parser.add_argument("--no_traceback", dest="traceback", action="store_false", help=argparse.SUPPRESS)
     code = run_reader(parser, argv, _analyze, "interrupted: the dataset is as it was")
     # After TensorFlow Transform, Python's final garbage collection crashes on protobuf's objects: skip it.
     gc.freeze()

@@ -29,7 +29,7 @@ import orjson
 from recordmill import storage
 from recordmill.pipeline.configuration import preflight
 from recordmill.pipeline.configuration.config import Layout, load_settings
-from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions, Parser
+from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions
 from recordmill.pipeline.configuration.recognise_layout import fill_in
 from recordmill.pipeline.configuration.resolve_settings import check_beams_writer, make_recipe, resolve_settings
 from recordmill.pipeline.sample import ensure_sample
@@ -185,7 +185,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         facts={"recordmill": VERSION, "beam": version("apache-beam"), "runner": options.runner, "started": started},
     )
     job = Job(settings, inputs, recipe, run, loaded.layout)
-    check_analysis_is_possible(job, here=options.wait or options.is_here)
+    if settings.analyze and (options.wait or options.is_here) and not options.plan:
+        check_tensorflow()
     return job
 
 
@@ -226,11 +227,7 @@ def _find_earlier(flag: str, path: str, options: LaunchOptions) -> tuple[str, Ma
     except (FileNotFoundError, NotADirectoryError):
         raise UsageError(f"{flag}: {folder} holds no finished dataset: name one, or remove the flag") from None
     except LoadError as error:
-        advice = "name another dataset, or remove the flag" if flag != "--update" else "choose another output"
-        if flag == "--update" and folder != path:
-            undo = f"roll back with recordmill versions {path} --rollback and delete that version with --drop"
-            advice = f"{undo} {folder.rpartition('/')[2]}, or run without --update"
-        raise UsageError(f"{flag}: {error}: {advice}") from None
+        raise UsageError(f"{flag}: {error}: name another dataset, or remove the flag") from None
 
 
 UNUSED_OF_BEAM = (
@@ -270,21 +267,9 @@ def _set_up_beam(options: LaunchOptions, inputs: Sequence[Input], output: str, i
     from recordmill.pipeline.runners import check_dataflow, is_dataflow
 
     arguments = list(options.beam_arguments)
-    _, unknown = _parser_of_beam().parse_known_args(arguments)
-    if unknown and options.is_here:  # a remote runner may know more flags
-        raise UsageError(f"there is no flag {unknown[0]}: see --help")
     FileSystems.set_options(PipelineOptions(arguments))
     if is_dataflow(options.runner):
         check_dataflow(arguments, [each.path for each in inputs], output, options.outcome_file)
-
-
-def _parser_of_beam() -> Parser:
-    from apache_beam.options.pipeline_options import PipelineOptions
-
-    parser = Parser(add_help=False, conflict_handler="resolve")
-    for kind in PipelineOptions.__subclasses__():
-        kind._add_argparse_args(parser)  # type: ignore[arg-type]  # Beam's own parser only adds ValueProviders
-    return parser
 
 
 def _processes(options: LaunchOptions, settings: DatasetSettings) -> int:
@@ -351,10 +336,9 @@ def _discard(output: str, name: str) -> str:
     if storage.exists(pending):
         try:
             publish_staged(output, plan_id)
-        except (OSError, ValueError) as error:
-            done = f"deleted {name}, whose dataset was complete and cannot be published: {_why(error)}"
-        else:
             return f"{name} held a complete dataset, whose publishing had been cut: it is now in place"
+        except (OSError, ValueError) as error:
+            done = f"deleted {name}, whose dataset was complete and cannot be published: {last_line(error)}"
     if storage.exists(pending):
         with suppress(ValueError):  # its marker is unreadable: its files in the output are unknown
             roll_back(output, plan_id)
@@ -362,30 +346,7 @@ def _discard(output: str, name: str) -> str:
     return done
 
 
-def _why(error: OSError | ValueError) -> str:
-    if not isinstance(error, OSError) or not error.strerror:
-        return " ".join(str(error).split())
-    return f"{error.strerror.lower()} ({error.filename2 or error.filename})"
-
-
 _ANALYZE = "recordmill analyze"
-
-
-def check_analysis_is_possible(job: Job, here: bool) -> None:
-    """Fails before any work if an analysis would be impossible.
-
-    Args:
-        job: the job.
-        here: whether this process waits for the dataset and can analyse it.
-
-    Raises:
-        UsageError: TensorFlow Transform is not installed.
-    """
-    if job.settings.analyze and here and not job.run.preview:
-        try:
-            check_tensorflow()
-        except RecordmillError as error:
-            raise UsageError(f"analyze: true: {error}") from None
 
 
 def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:

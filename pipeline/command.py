@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from recordmill.pipeline.configuration.options import Parser, add_json_switch, write_json
+from recordmill.pipeline.configuration.options import Parser, write_json
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.errors import DONE, FAILED, INTERRUPTED, WRONG_USAGE, RecordmillError
@@ -90,7 +90,8 @@ def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser
     """
     parser = Parser(prog=prog, description=description, epilog=epilog)
     parser.add_argument("path", metavar="PATH", help=f"{path}, on any of Beam's file systems")
-    add_json_switch(parser)
+    parser.add_argument("--json", action="store_true", default=None, help="write a line of JSON even to a terminal")
+    parser.add_argument("--no_json", dest="json", action="store_false", help=argparse.SUPPRESS)
     return parser
 
 
@@ -115,7 +116,7 @@ def run_reader(
     """
     flags = argparse.Namespace(path="", json=None)
     try:
-        flags = parser.parse_args(_complete_json_flags(sys.argv[1:] if argv is None else argv))
+        flags = parser.parse_args(argv)
         line = {"exit_code": DONE, **work(flags)}
     except RecordmillError as error:
         line = _failure(failed if error.exit_code == FAILED else error.exit_code, str(error))
@@ -128,15 +129,6 @@ def run_reader(
         line = _failure(INTERRUPTED, interrupted)
     write_json(json.dumps(line), flags.json)
     return int(line["exit_code"])
-
-
-def _complete_json_flags(words: Sequence[str]) -> list[str]:
-    """Turns each `--json` without a value into `--json=true`: argparse would take `PATH` for the value."""
-    following = [*words[1:], ""]
-    return [
-        "--json=true" if word == "--json" and after.lower() not in ("true", "false") else word
-        for word, after in zip(words, following, strict=False)
-    ]
 
 
 def _failure(exit_code: int, sentence: str) -> dict[str, Any]:

@@ -103,14 +103,8 @@ def _parse(
 
 def _input_flags(inputs: Path | Sequence[Path] | Mapping[str, Path]) -> list[str]:
     if isinstance(inputs, Mapping):
-        for name in inputs:
-            if not name.replace("-", "_").isidentifier():
-                raise UsageError(f"the input's name {name!r} is not a word of letters, digits, - and _: rename it")
         return [f"--input={name}={os.fspath(path)}" for name, path in inputs.items()]
-    paths = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    if len(paths) > 1:
-        raise UsageError("several inputs need names, which their images' keys begin with: give {'NAME': 'DIR', ...}")
-    return [f"--input={os.fspath(path)}" for path in paths]
+    return [f"--input={os.fspath(path)}" for path in ([inputs] if isinstance(inputs, str | os.PathLike) else inputs)]
 
 
 def _as_yaml(path: str, value: Any) -> str:

@@ -85,7 +85,6 @@ def _cheap_conversions() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         make_beam_cheap(patch)
         patch.setattr(os, "fsync", lambda file: None)
-        patch.setattr(attempt, "_parser_of_beam", cache(attempt._parser_of_beam))
         patch.setattr(attempt, "version", cache(attempt.version))
         patch.setattr(resolve_settings, "yaml", SimpleNamespace(safe_dump=once_for_each_value(yaml.safe_dump)))
         patch.setattr(sample, "_files", cache(sample._files))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -157,13 +158,8 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     reports = parser.add_argument_group("what to report")
     _add_path(reports, "summary_json", "also write the JSON of the last line to this file")
     _add_path(reports, "outcome_file", "the file to which the job itself writes its outcome; it is not deleted")
-    add_json_switch(reports)
+    _add_switch(reports, "json", "write the line of JSON even if stdout is a terminal")
     _add_switch(reports, "traceback", "show where an unexpected error comes from")
-
-
-def add_json_switch(group: argparse._ActionsContainer) -> None:
-    """Adds `--json` and `--no_json`; without either, see `write_json`."""
-    _add_switch(group, "json", "write the line of JSON even if stdout is a terminal")
 
 
 def write_json(line: str, asked: bool | None) -> None:
@@ -275,24 +271,17 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
         elsewhere: whether a remote runner may know more flags; then only near misses of Recordmill's are reported.
     """
     ours = [flag for action in build_parser()._actions for flag in action.option_strings]
-    after_flag = False  # the word may be the flag's value
-    for word in arguments:
-        flag, equals, _ = word.partition("=")
-        if word.startswith("-") and flag in _flags_of_beam():
-            after_flag = not equals
-            continue
-        if after_flag and not word.startswith("--"):
-            after_flag = False
+    beams = _flags_of_beam()
+    for before, word in pairwise(("", *arguments)):
+        flag = word.partition("=")[0]
+        if flag in beams or (before in beams and not word.startswith("--")):  # a flag, or its value
             continue
         near = difflib.get_close_matches(flag, ours, 1, cutoff=0.85 if elsewhere else 0.6)
         if near or not elsewhere:
             advice = f"did you mean {near[0]}?" if near else "see --help"
             if re.search(r"[{}\[\],:]", word) and not word.startswith("-"):  # the shell split a value at its spaces
                 advice = "quote the argument of --set, as in --set 'splits.fractions={train: 1}'"
-            elif os.path.exists(word):
-                advice = f"to convert it, write --input {word} --output DIR"
             return f"there is no flag {word}: {advice}"
-        after_flag = not equals
     return ""
 
 

@@ -24,12 +24,7 @@ SECONDS_TO_ANSWER = 30.0
 
 _CLIENTS = {"gs": ("gcp", "google.cloud.storage"), "s3": ("aws", "boto3")}
 
-_SECRETS = {
-    "--s3_access_key_id": "AWS_ACCESS_KEY_ID",
-    "--s3_secret_access_key": "AWS_SECRET_ACCESS_KEY",
-    "--s3_session_token": "AWS_SESSION_TOKEN",
-    "--azure_connection_string": "AZURE_STORAGE_CONNECTION_STRING",
-}
+_SECRETS = ("--s3_access_key_id", "--s3_secret_access_key", "--s3_session_token", "--azure_connection_string")
 
 
 def call_with_timeout(function: Callable[[], Result], seconds: float) -> Result:
@@ -85,10 +80,8 @@ def check_secrets(arguments: Sequence[str]) -> None:
     """
     for flag in (argument.partition("=")[0] for argument in arguments):
         if flag in _SECRETS:
-            raise UsageError(
-                f"{flag} would be read in the list of processes, the job and its logs: put it in the environment as "
-                f"{_SECRETS[flag]}, or let the machine's role give access"
-            )
+            why = "would be readable in the list of processes and in logs"
+            raise UsageError(f"{flag} {why}: put it in the environment (docs/object_stores.md)")
 
 
 def normal_path(path: str) -> str:

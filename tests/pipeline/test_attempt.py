@@ -72,17 +72,6 @@ def test_the_urls_of_workers_elsewhere_stay(prepare):
     assert job.run.outcome_file == "gs://bucket/outcome.json"
 
 
-def test_unknown_flags_are_refused_where_beam_would_ignore_them(prepare):
-    with pytest.raises(UsageError, match="there is no flag --zzz"):
-        prepare(arguments=["--zzz"])
-    assert prepare("--runner=MyRunner", arguments=["--zzz"])
-
-
-def test_beams_own_flags_need_values_that_beam_takes(prepare):
-    with pytest.raises(UsageError, match="argument --direct_num_workers: invalid int value: 'x': see --help"):
-        prepare(arguments=["--direct_num_workers=x"])
-
-
 def test_a_plan_discards_nothing(prepare, photos, capsys):
     staging = photos.parent / "dataset/.staging-1"
     staging.mkdir(parents=True)

@@ -186,8 +186,12 @@ def test_several_inputs_and_a_configuration(converted, class_folders, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "code", "sentence"),
     [
-        ({"inputs": ["a", "b"]}, 2, "several inputs need names, which their images' keys begin with: give "),
-        ({"inputs": {"a b": "x"}}, 2, "the input's name 'a b' is not a word of letters, digits, - and _: rename it"),
+        (
+            {"inputs": ["a", "b"]},
+            2,
+            "several inputs need names, which their images' keys begin with: write --input NAME=DIR",
+        ),
+        ({"inputs": {"a b": "x"}}, 1, "the input a b=x does not exist: check the path"),
         ({"inputs": []}, 2, "--input is missing: name the folder with the images, or try --sample"),
         ({"inputs": "nowhere"}, 1, "the input nowhere does not exist: check the path"),
         ({"threads": -1}, 2, "argument --threads: -1 is not a number of 1 or more: see --help"),

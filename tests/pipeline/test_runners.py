@@ -80,7 +80,10 @@ def no_exit(monkeypatch):
         (["--runner=no.such.Runner"], "no job can be made for --runner=no.such.Runner: No module named 'no'"),
         (["--runner=os.Runner"], "no job can be made for --runner=os.Runner: module 'os' has no attribute"),
         (["--runner=DataflowRunner"], "Dataflow's workers do not see "),
-        (["--runner=FlinkRunner", "--parallelism=x"], "argument --parallelism: invalid int value: 'x': see --help"),
+        (
+            ["--runner=FlinkRunner", "--parallelism=x"],
+            "the flags --parallelism=x cannot be understood by Beam: see above",
+        ),
         (["--runner=FlinkRunner", "--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
         (["--threads=many"], "argument --threads: many is not a number of 1 or more: see --help"),
         (["--threads"], "argument --threads: expected one argument: see --help"),

@@ -123,13 +123,8 @@ def test_a_tilde_is_the_home_folder(flag, monkeypatch):
     assert getattr(parse(f"--{flag}=gs://b/~")[0], flag) == "gs://b/~"
 
 
-def test_a_path_without_a_flag(tmp_path):
-    advice = f"to convert it, write --input {tmp_path} --output DIR"
-    assert find_unknown_flag([str(tmp_path), "dataset"]) == f"there is no flag {tmp_path}: {advice}"
-
-
 def test_beams_flags_are_those_that_beam_defines():
-    # `_add_argparse_args` is private, here and in prepare.py: with another version of Beam, check that it is there.
+    # `_add_argparse_args` is private: with another version of Beam, check that it is there.
     assert version("apache-beam").startswith("2.77.")
     beams = argparse.ArgumentParser(add_help=False, conflict_handler="resolve")
     for options in PipelineOptions.__subclasses__():

@@ -199,7 +199,7 @@ def test_buckets_hold_buckets():
 @pytest.mark.parametrize("flag", ["--s3_access_key_id", "--s3_secret_access_key", "--s3_session_token"])
 @pytest.mark.parametrize("written", [["{}=hush"], ["{}", "hush"]])
 def test_a_flag_that_holds_a_secret_is_refused_and_not_repeated(flag, written):
-    with pytest.raises(UsageError, match=f"^{flag} .*environment as AWS_") as caught:
+    with pytest.raises(UsageError, match=f"^{flag} .*environment ") as caught:
         check_secrets(["--s3_region_name=x", *(word.format(flag) for word in written)])
     assert "hush" not in str(caught.value)
 

@@ -338,7 +338,7 @@ def _discard(output: str, name: str) -> str:
             publish_staged(output, plan_id)
             return f"{name} held a complete dataset, whose publishing had been cut: it is now in place"
         except (OSError, ValueError) as error:
-            done = f"deleted {name}, whose dataset was complete and cannot be published: {last_line(error)}"
+            done = f"deleted {name}, whose dataset was complete and cannot be published: {' '.join(str(error).split())}"
     if storage.exists(pending):
         with suppress(ValueError):  # its marker is unreadable: its files in the output are unknown
             roll_back(output, plan_id)

@@ -118,7 +118,7 @@ def test_a_missing_extra_is_reported_before_any_work(photos, convert, monkeypatc
     assert done.errors == [
         "an analysis needs TensorFlow Transform, which is not installed: pip install '.[tensorflow]' in a clone"
     ]
-    assert (done.code, done.output.exists()) == (2, False)
+    assert (done.code, done.output.exists()) == (1, False)
     assert convert(photos, "--plan", settings=ANALYZE).code == 0
 
 

@@ -69,7 +69,7 @@ def half_published(output, target):
     [
         ("jpeg/00.tfrec", r"No such file or directory: .*/jpeg\'$"),
         ("mine", r"Is a directory: .*/mine\'$"),
-        ("n" * 300, r"File name too long: .*n\'$"),
+        ("n" * 300, r"File name too long: "),
     ],
 )
 def test_discard_staging_gets_past_a_publication_that_cannot_be_finished(tmp_path, target, why):

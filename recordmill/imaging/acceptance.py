@@ -12,8 +12,10 @@ import zlib
 from collections.abc import Iterator
 from itertools import islice
 
+from PIL import Image
+
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.images import OPTIONAL_FORMATS, ImageSettings
+from recordmill.schemas.settings.images import FORMATS, OPTIONAL_FORMATS, ImageSettings
 
 # Formats that can be accepted. PPM means the family: bit, gray and pixel maps, plain or binary, and float maps.
 _ACCEPTABLE = (
@@ -30,37 +32,20 @@ _ACCEPTABLE = (
     ("JPEG2000", re.compile(rb"\0\0\0\x0cjP {2}\r\n\x87\n|\xff\x4f\xff\x51")),
 )
 
-# Formats that are never decoded, known for a better message than "unknown".
+# Formats that are never decoded and that Pillow does not recognise by their first bytes.
 _OTHERS = (
     ("JPEG XL", re.compile(rb"\xff\x0a|\0\0\0\x0cJXL \r\n\x87\n")),
-    ("Photoshop", re.compile(rb"8BPS")),
     ("TGA", re.compile(rb".[\0\x01][\x01-\x03\x09-\x0b].{13}[\x01\x08\x0f\x10\x18\x20]", re.DOTALL)),
-    ("DDS", re.compile(rb"DDS ")),
-    ("ICO", re.compile(rb"\0\0\x01\0")),
-    ("CUR", re.compile(rb"\0\0\x02\0")),
-    ("ICNS", re.compile(rb"icns")),
-    ("SGI", re.compile(rb"\x01\xda")),
-    ("PCX", re.compile(rb"\x0a[\0\x02-\x05]\x01")),
-    ("EPS", re.compile(rb"%!PS|\xc5\xd0\xd3\xc6")),
     ("PDF", re.compile(rb"%PDF-")),
     ("SVG", re.compile(rb"\s*<(?:svg|\?xml)")),
-    ("MSP", re.compile(rb"DanM|LinS")),
-    ("GRIB", re.compile(rb"GRIB")),
-    ("DCX", re.compile(rb"\xb1\x68\xde\x3a")),
-    ("QOI", re.compile(rb"qoif")),
-    ("OpenEXR", re.compile(rb"v/1\x01")),
-    ("Radiance HDR", re.compile(rb"#\?(?:RADIANCE|RGBE)")),
-    ("FITS", re.compile(rb"SIMPLE {2}=")),
-    ("Sun raster", re.compile(rb"\x59\xa6\x6a\x95")),
-    ("WMF", re.compile(rb"\xd7\xcd\xc6\x9a")),
-    ("XPM", re.compile(rb"/\* XPM \*/")),
-    ("XBM", re.compile(rb"\s*#define\s+\S+_width")),
-    ("BLP", re.compile(rb"BLP[12]")),
-    ("DICOM", re.compile(rb".{128}DICM", re.DOTALL)),
-    ("HDF5", re.compile(rb"\x89HDF\r\n\x1a\n")),
     ("ZIP archive", re.compile(rb"PK\x03\x04")),
     ("gzip", re.compile(rb"\x1f\x8b")),
 )
+_PILLOW_BYTES = 16
+"""The number of first bytes by which Pillow recognises formats."""
+
+_UNNAMED = frozenset({*FORMATS, *OPTIONAL_FORMATS, "FLI"})
+"""Those that `sniff` recognises, and one whose two bytes are in many damaged files."""
 
 
 def sniff(data: bytes) -> str | None:
@@ -76,7 +61,15 @@ def sniff(data: bytes) -> str | None:
 
 def sniff_other(data: bytes) -> str | None:
     """The name of a well-known format that is never accepted, or None. For messages."""
-    return next((name for name, pattern in _OTHERS if pattern.match(data)), None)
+    for name, pattern in _OTHERS:
+        if pattern.match(data):
+            return name
+    Image.init()  # it imports the plugins of all formats, once
+    start = data[:_PILLOW_BYTES].ljust(_PILLOW_BYTES, b"\0")
+    for name, (_, recognises) in Image.OPEN.items():
+        if name not in _UNNAMED and recognises and recognises(start):
+            return name
+    return None
 
 
 def accepted_format(data: bytes, settings: ImageSettings) -> str:

@@ -3,7 +3,7 @@
 The plugin's class is called instead of `Image.open`: the format is known by then, and `Image.open` compares the size
 with `Image.MAX_IMAGE_PIXELS`, one value for the whole process, whereas each caller here has its own limits.
 
-What Pillow does not report is read here: for AVIF (AV1 in ISOBMFF, 2.2.1), JPEG 2000 (T.800, annexes A and I) and GIF.
+What Pillow does not report is read here: for AVIF (AV1 in ISOBMFF, 2.2.1) and JPEG 2000 (T.800, annexes A and I).
 Also lists the versions of the libraries that the stored bytes depend on, and finds missing ones.
 """
 
@@ -91,45 +91,6 @@ def check_codestream(data: bytes) -> None:
         at += 2 + max(int.from_bytes(data[at + 2 : at + 4], "big"), 2)
 
 
-_COMMENT, _APPLICATION = 0xFE, 0xFF
-_BLOCK = re.compile(rb"[;,!]")  # a trailer, a frame or an extension; bytes between them are skipped
-
-
-def has_second_frame(data: bytes) -> bool:
-    """Whether the header of another frame follows a GIF's first frame (GIF89a, 18 to 26); False at any damage.
-
-    It searches like Pillow, but without keeping the blocks in between.
-    """
-    is_first = True
-    try:
-        position = 13 + _palette_bytes(data[10])
-        while (block := _BLOCK.search(data, position)) and block[0] != b";":
-            position = block.end()
-            if block[0] == b",":
-                position += 9 + _palette_bytes(data[position + 8])
-                if position >= len(data):
-                    break
-                if not is_first:
-                    return True
-                is_first = False
-                position += 1  # the size of codes
-            else:
-                kind, position = data[position], position + 1
-                loops = is_first and kind == _APPLICATION and data.startswith(b"NETSCAPE2.0", position + 1)
-                for _ in range(0 if kind == _COMMENT else 2 if loops else 1):
-                    position += 1 + data[position]  # without checking whether the block ends the extension
-            while length := data[position]:
-                position += 1 + length
-            position += 1
-    except IndexError:  # the data end inside a block
-        pass
-    return False
-
-
-def _palette_bytes(flags: int) -> int:
-    return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
-
-
 # Pillow warns about odd metadata of each file: on a million images that drowns everything else, and no pixel depends
 # on it. `warnings.catch_warnings` would be narrower, but swaps state that all threads share.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
@@ -149,7 +110,6 @@ _PLUGINS = {
 }
 
 
-@cache
 @cache
 def _find_plugin(file_format: str) -> Callable[[io.BytesIO], ImageFile.ImageFile]:
     """The class that opens a format, imported when first used: `pillow_heif` may be missing on a worker."""
@@ -249,11 +209,14 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
     )
 
 
-def has_more_frames(data: bytes, opened: ImageFile.ImageFile) -> bool:
-    """Whether another frame follows the first; a damaged one does not count."""
-    if opened.format != "GIF":
+def has_more_frames(opened: ImageFile.ImageFile) -> bool:
+    """Whether another frame follows the first, once that is loaded and copied: Pillow may lose it.
+
+    A damaged frame does not count, nor one of a GIF that is found only after too many reads.
+    """
+    with suppress(Exception):  # see `_reject_errors`
         return bool(getattr(opened, "is_animated", False))
-    return has_second_frame(data)  # Pillow would read on to find out, and may lose the first frame
+    return False
 
 
 def count_encoded_channels(opened: ImageFile.ImageFile) -> int:

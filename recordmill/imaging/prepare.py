@@ -206,12 +206,12 @@ class _Preparation:
             return self._copy_with_pillow(data, file_format, opened)
         channels = count_encoded_channels(opened)
         loaded = load_image(opened, file_format)
-        pixels = digest_pixels(loaded.image, loaded.orientation)
+        source, pixels = loaded.source, digest_pixels(loaded.image, loaded.orientation)
         image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
         size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
         image, more_changes = self._transform(image, loaded.orientation, target_size(size, settings.resize))
         changes |= loaded.changes | more_changes
-        if has_more_frames(data, opened):
+        if has_more_frames(opened):
             changes.add("first_frame")
         raster = to_raster(image)
         passes = settings.reencoding == "when_needed" and stored_format(settings) == file_format == "PNG"
@@ -224,7 +224,7 @@ class _Preparation:
             prepared = self._measure(copied, raster, raster, pixels)
         else:
             prepared = self._encode(raster, changes, header, pixels)
-        prepared.source = loaded.source
+        prepared.source = source
         return prepared
 
     def _copy_with_pillow(self, data: bytes, file_format: str, opened: ImageFile.ImageFile) -> PreparedImage:

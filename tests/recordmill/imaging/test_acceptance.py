@@ -32,7 +32,7 @@ def test_other_beginnings_are_not(start):
 @pytest.mark.parametrize(
     ("start", "name"),
     [
-        (b"8BPS\0\1", "Photoshop"),
+        (b"8BPS\0\1", "PSD"),
         (b"\0\0\2" + bytes(13) + b"\x18\0", "TGA"),
         (b"%PDF-1.7", "PDF"),
         (b"\0\0\2\0\1\0\x20\x20", "CUR"),
@@ -40,9 +40,9 @@ def test_other_beginnings_are_not(start):
         (b"\1\xda\1\1", "SGI"),
         (b"\n\5\1\x08", "PCX"),
         (b"LinS", "MSP"),
-        (b"GRIB", "GRIB"),
+        (b"GRIB\0\0\2\1", "GRIB"),
         (b"\xb1\x68\xde\x3a", "DCX"),
-        (b"\x59\xa6\x6a\x95", "Sun raster"),
+        (b"\x59\xa6\x6a\x95", "SUN"),
         (b"\xd7\xcd\xc6\x9a", "WMF"),
         (b"/* XPM */\n", "XPM"),
         (b"#define im_width 16\n", "XBM"),

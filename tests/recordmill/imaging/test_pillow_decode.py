@@ -50,9 +50,17 @@ def test_a_broken_header():
 @pytest.mark.parametrize("file_format", ["GIF", "PNG", "WEBP", "TIFF"])
 def test_frames(photo, save, file_format):
     several = save(photo, file_format, save_all=True, append_images=[photo.rotate(90)])
-    assert has_more_frames(several, open_image(several, file_format))
+    assert has_more_frames(open_image(several, file_format))
     one = save(photo, file_format)
-    assert not has_more_frames(one, open_image(one, file_format))
+    assert not has_more_frames(open_image(one, file_format))
+
+
+@pytest.mark.parametrize("after", [b"", b";", b"junk;", b"!\xfe\1a\0" * 20_000])
+def test_a_damaged_frame_of_a_gif_does_not_count(save, after):
+    whole = save(Image.new("L", (3, 3)), "GIF")
+    opened = open_image(whole.removesuffix(b";") + after, "GIF")
+    load_image(opened, "GIF")
+    assert not has_more_frames(opened)
 
 
 @pytest.mark.parametrize(

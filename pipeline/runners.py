@@ -108,7 +108,7 @@ def _workers_for(job: Job, options: LaunchOptions) -> AbstractContextManager[Non
         return nullcontext()
     places = [job.run.output, job.run.outcome_file, *(each.path for each in job.inputs)]
     has_no_threads = options.owns_process and not job.settings.user_functions  # whose modules may have started some
-    return workers_allowed(fork=has_no_threads and all(map(storage.is_local, places)))
+    return workers_allowed(job.run.processes - 1 if has_no_threads and all(map(storage.is_local, places)) else 0)
 
 
 def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pipeline, bool]:

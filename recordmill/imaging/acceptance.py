@@ -215,7 +215,6 @@ _PNG_HEADER = struct.Struct(">IIBBBBB")  # width, height, depth, colour type, co
 _PNG_CRITICAL = re.compile(rb"IHDR(PLTE)?(IDAT)+IEND")
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by colour type
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
-_PIECE = 2**20
 
 
 def is_sound_png(data: bytes) -> bool:
@@ -233,8 +232,13 @@ def is_sound_png(data: bytes) -> bool:
     width, height, depth, colour, compression, filtering, interlace = _PNG_HEADER.unpack(chunks[0][1])
     if compression or filtering or interlace > 1 or colour not in _PNG_CHANNELS:
         return False
-    unpacked = _unpacked_size([body for kind, body in chunks if kind == b"IDAT"])
-    return unpacked == _size_of_rows(width, height, depth * _PNG_CHANNELS[colour], bool(interlace))
+    expected = _size_of_rows(width, height, depth * _PNG_CHANNELS[colour], bool(interlace))
+    unpacking = zlib.decompressobj()
+    try:
+        found = unpacking.decompress(b"".join(body for kind, body in chunks if kind == b"IDAT"), expected + 1)
+    except zlib.error:
+        return False
+    return unpacking.eof and len(found) == expected
 
 
 def find_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
@@ -257,22 +261,6 @@ def _read_chunks(data: bytes) -> list[tuple[bytes, memoryview]]:
         if kind == b"IEND":
             return chunks
     return []
-
-
-def _unpacked_size(parts: list[memoryview]) -> int:
-    """The number of bytes the parts unpack to; -1 if they are damaged or end early."""
-    unpacking, size = zlib.decompressobj(), 0
-    try:
-        for part in parts:
-            rest = bytes(part)
-            while rest and not unpacking.eof:
-                size += len(unpacking.decompress(rest, _PIECE))
-                rest = unpacking.unconsumed_tail
-        while not unpacking.eof and (more := unpacking.decompress(b"", _PIECE)):
-            size += len(more)
-    except zlib.error:
-        return -1
-    return size if unpacking.eof else -1
 
 
 def _size_of_rows(width: int, height: int, bits: int, interlaced: bool) -> int:

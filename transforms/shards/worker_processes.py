@@ -1,25 +1,23 @@
 """Worker processes: they write shards, or convert images of a shard that this process writes.
 
-A server forks them. The server is itself forked from the launcher, before the launcher has threads or clients of a
-store. Elsewhere it is a new interpreter: a fork of a process with threads may wait forever for a lock that one of them
-held. Workers get what they need by pickle, and open their own clients. If the launcher ends for any reason, the server
-ends itself and the workers.
+They are forked from the launcher before it has threads or clients of a store. Elsewhere they are new interpreters: a
+fork of a process with threads may wait forever for a lock that one of them held. Workers get what they need by pickle,
+and open their own clients. They end with the launcher, for whatever reason it ends.
 """
 
 import os
 import pickle
+import select
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from io import BufferedRWPair, FileIO
 from operator import attrgetter
 from typing import Any, NoReturn
@@ -67,47 +65,6 @@ class Advance:
     cpu_seconds: float
 
 
-class ForkServer:
-    """Forks workers on request; started with the first of them, or at once if it is forked from this process."""
-
-    def __init__(self, fork: bool) -> None:
-        self._control: socket.socket | None = None
-        if fork and threading.active_count() == 1:
-            self._start(fork=True)
-
-    def start_worker(self) -> BufferedRWPair:
-        """Starts a worker; it ends when the stream to it is closed."""
-        if self._control is None:
-            self._start(fork=False)
-        assert self._control is not None
-        ours, theirs = socket.socketpair()
-        with theirs:
-            socket.send_fds(self._control, [b"."], [theirs.fileno()])
-        return _open_stream(ours.detach())
-
-    def close(self) -> None:
-        """Ends the server and all of its workers."""
-        if self._control is not None:
-            self._control.close()
-            self._wait()
-            PROGRESS.cpu_of_workers = 0.0  # the system counts their time now
-
-    def _start(self, fork: bool) -> None:
-        self._control, theirs = socket.socketpair()
-        with theirs:
-            if not fork:
-                serving = f"from {__name__} import serve; serve({theirs.fileno()})"
-                command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {serving}"]
-                server = subprocess.Popen(command, pass_fds=[theirs.fileno()], start_new_session=True)
-                self._wait: Callable[[], object] = server.wait
-            elif pid := os.fork():
-                self._wait = partial(os.waitpid, pid, 0)
-            else:
-                self._control.close()
-                os.setsid()
-                serve(theirs.detach())
-
-
 def _open_stream(end: int) -> BufferedRWPair:
     """Opens an end of a socket for both directions.
 
@@ -123,47 +80,71 @@ def _send(stream: BufferedRWPair, message: object) -> None:
     stream.flush()
 
 
-_servers: list[ForkServer] = []
+_processes: list[int] = []
+"""The ids of all workers, busy or idle."""
+
+_unused: list[BufferedRWPair] = []
+"""The streams to workers that were forked in advance."""
 
 
 @contextmanager
-def workers_allowed(fork: bool) -> Iterator[None]:
+def workers_allowed(forks: int) -> Iterator[None]:
     """Allows this process to have workers within the block; ends them afterwards.
 
     Args:
-        fork: whether this process may be forked: it is our own, and has no clients.
+        forks: how many to fork at once; 0 if this process is not our own, or has threads or clients.
     """
-    _servers.append(ForkServer(fork))
+    for _ in range(forks if threading.active_count() == 1 else 0):
+        _unused.append(_start_worker(fork=True))
     try:
         yield
     finally:
-        _servers.pop().close()
+        for process in _processes:
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)  # so that its processor time is counted
+        _processes.clear()
+        _unused.clear()
+        PROGRESS.cpu_of_workers = 0.0  # the system counts their time now
 
 
-def serve(control: int) -> NoReturn:
-    """Runs in the server: forks a worker for each socket that arrives, until the launcher closes its end."""
-    workers = []
+def _start_worker(fork: bool) -> BufferedRWPair:
+    """Starts a worker, as a fork or in a new interpreter; returns the stream to it."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        if not fork:
+            os.set_inheritable(theirs.fileno(), True)
+            serving = f"from {__name__} import serve; serve({theirs.fileno()})"
+            command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {serving}"]
+            process = os.posix_spawn(sys.executable, command, os.environ)
+        elif not (process := os.fork()):
+            ours.close()
+            serve(theirs.detach())
+    _processes.append(process)
+    return _open_stream(ours.detach())
+
+
+def serve(end: int) -> NoReturn:
+    """Runs in a worker: does one task after another, until the launcher's end of the socket is closed."""
     try:
+        os.setsid()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher decides what an interrupt means
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.dup2(2, 1)  # standard output belongs to the launcher's summary
-        with socket.socket(fileno=control) as launcher:
-            launcher.settimeout(None)
-            while sockets := socket.recv_fds(launcher, 1, 1)[1]:
-                if not (worker := os.fork()):
-                    launcher.close()
-                    _run_worker(_open_stream(sockets[0]))
-                os.close(sockets[0])
-                workers.append(worker)
-        for worker in workers:  # most have ended, but their ids are not reused before they are waited for
-            os.kill(worker, signal.SIGKILL)
-            os.waitpid(worker, 0)  # so that its processor time is counted
+        threading.Thread(target=_end_with_launcher, args=(end,), daemon=True).start()
+        _work_for(_open_stream(end))
     finally:
-        os._exit(0)
+        os._exit(1)
 
 
-def _run_worker(launcher: BufferedRWPair) -> NoReturn:
-    """Runs in a worker: does one task after another."""
+def _end_with_launcher(end: int) -> NoReturn:
+    """Ends this process as soon as the other end of a socket is closed, also in the middle of a task."""
+    poll = select.poll()
+    poll.register(end, 0)  # only for a hang-up
+    poll.poll()
+    os._exit(0)
+
+
+def _work_for(launcher: BufferedRWPair) -> None:
     done, counted = 0, 0.0
 
     def count(things: int) -> None:
@@ -186,11 +167,9 @@ def _run_worker(launcher: BufferedRWPair) -> NoReturn:
             report_progress()
             _send(launcher, answer)
     except (EOFError, ConnectionError):  # the launcher has closed its end
-        os._exit(0)
+        return
     except Exception as error:  # noqa: BLE001  # it is raised in the launcher
         _send(launcher, _make_picklable(error))
-    finally:
-        os._exit(1)
 
 
 def _do_task(task: Task, writer: ShardWriter) -> list[ConvertedImage] | ShardReport | Exception:
@@ -262,11 +241,7 @@ class WorkerProcesses:
                     return self._here.convert_run(some, split)
                 return self._ask(worker, Task(split, None, _encode(some)))
 
-        at = 0
-        while at < len(refs) and (self._waiting or not self._idle):
-            yield from self._here.convert(refs[at : at + RUN_ITEMS], split)
-            at += RUN_ITEMS
-        yield from self._ahead.map_runs(run, refs[at:], attrgetter("expected_bytes"), ConvertedImage.size)
+        yield from self._ahead.map_runs(run, refs, attrgetter("expected_bytes"), ConvertedImage.size)
 
     def close(self) -> None:
         """Ends the workers when they have written their shards."""
@@ -276,7 +251,7 @@ class WorkerProcesses:
             worker.close()
 
     def _start_worker(self) -> BufferedRWPair:
-        worker = _servers[-1].start_worker()
+        worker = _unused.pop() if _unused else _start_worker(fork=False)
         _send(worker, self._start)
         return worker
 

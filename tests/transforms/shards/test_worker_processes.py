@@ -33,7 +33,7 @@ def writer(tmp_path):
 @contextmanager
 def begin(writer, count=1, references=1000, fork=True):
     """Workers for `writer`, forked with everything that the test has patched."""
-    with workers_allowed(fork):
+    with workers_allowed(count if fork else 0):
         workers = WorkerProcesses(writer, writer, count, references)
         try:
             yield workers
@@ -210,7 +210,7 @@ def sleep(*_):
 
 shard_writer.ShardWriter.write = sleep
 writer = shard_writer.ShardWriter(None, None, None, 1, True)
-with worker_processes.workers_allowed(fork=True):
+with worker_processes.workers_allowed(1):
     worker_processes.WorkerProcesses(writer, writer, 1, 1000).submit("train", 0, [])
     while not os.path.exists(sys.argv[1]):
         time.sleep(0.01)

@@ -103,13 +103,13 @@ class _ConvertShard(beam.DoFn):
 
     def _is_help_worthwhile(self, plan: Plan) -> bool:
         """Whether workers may convert images of a shard written here: images merely copied cost more to hand over."""
-        copies = self._settings.decodes_nothing or plan.reuse
-        return not copies or plan.shard_count < self._run.processes
+        return not plan.reuse and (not self._settings.decodes_nothing or plan.shard_count < self._run.processes)
 
     def _start(self, plan: Plan, refs: list[ImageRef]) -> ShardWriter:
         """Makes the writer of this process; starts workers if they save more time than they take."""
         run, references = self._run, plan.summary.references
-        with_workers = run.processes > 1 and references >= run.fewest_for_processes and not needs_unpacking(refs)
+        is_large = references >= run.fewest_for_processes and not (plan.reuse and plan.shard_count < run.processes)
+        with_workers = run.processes > 1 and is_large and not needs_unpacking(refs)
         # Chosen here, because the launcher may have another number of processors than the worker.
         threads = run.threads or (1 if self._settings.decodes_nothing else available_processors())
         in_line = run.threads < 2 if with_workers else self._settings.decodes_nothing and not run.threads

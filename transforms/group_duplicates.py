@@ -29,7 +29,7 @@ from recordmill.schemas.rejection import Exclusions, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.publishing.duplicates import are_distinctive, find_near_pairs
-from recordmill.transforms.records.earlier_datasets import find_known_digests
+from recordmill.transforms.records.earlier_datasets import find_known_digest
 from recordmill.transforms.records.image_functions import FunctionError, make_hooks
 from recordmill.transforms.shards.resources import available_processors
 
@@ -199,7 +199,7 @@ class GroupDuplicates(beam.PTransform):
         settings, exclusions = self.settings, self.exclusions
         digest = ref.sha256.lower()
         if not digest and self.reuse and decoding is None:
-            digest = find_known_digests(self.reuse, settings.seed).find(ref)
+            digest = find_known_digest(ref, self.reuse, settings.seed)
         if exclusions.find(ref.key, digest):
             return ""
         if digest and decoding is None:

@@ -134,10 +134,6 @@ class GzipBytes:
             self._unpacked, self._start = b"".join(pieces), offset
         return memoryview(self._unpacked)[offset - self._start :]
 
-    def resume(self, stored: StoredFile) -> None:
-        """Continues with the same file after it was opened again."""
-        self._stored = stored
-
     @property
     def packed_bytes(self) -> int:
         """The number of stored bytes unpacked so far."""

@@ -654,19 +654,6 @@ def test_an_update_leaves_out_what_exclude_names(dataset, photos, convert, decod
     assert len(decoded) == 2  # those that are back
 
 
-def test_parts_of_a_compressed_shard_are_unpacked_one_after_the_other(photos, convert):
-    settings = SETTINGS | {"compression": "gzip", "shards.count": 1, "splits.fractions": {"train": 1.0}}
-    done = convert(photos, settings=settings)
-    reuse = (ReusableDataset(str(done.output), done.marker["run"]["id"], True, True),)
-    (sidecar,) = (done.output / "sidecars").iterdir()
-    rows = [json.loads(line) for line in sidecar.read_text().splitlines()]
-    refs = [(ImageRef(row["key"], str(photos / row["key"]), row["bytes"]), UNKNOWN) for row in rows]
-    parts = [list(join_earlier(reuse, refs[start:end], 0)) for start, end in ((0, 7), (7, 15), (3, 5), (15, 20))]
-    found = [hashlib.sha256(each.earlier.encoded).hexdigest() for part in parts for each in part]
-    whole = [hashlib.sha256(each.earlier.encoded).hexdigest() for each in join_earlier(reuse, refs, 0)]
-    assert found == [*whole[:15], *whole[3:5], *whole[15:]]
-
-
 @pytest.mark.runner
 def test_an_update_on_direct_runner(dataset, photos, convert, picture, tmp_path):
     grown(photos, picture)

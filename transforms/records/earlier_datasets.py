@@ -6,7 +6,6 @@ overlapping hashes are read, and their records in the order of the file.
 
 import hashlib
 import struct
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -16,7 +15,6 @@ from itertools import repeat
 from threading import Lock
 from typing import Any, NamedTuple, cast
 
-import numpy as np
 import orjson
 from google.protobuf.message import DecodeError
 
@@ -57,7 +55,7 @@ _PLACING = frozenset({
 _DECISIVE = ("images", "decode", "keep", "features", "versions", "plan_version")
 """Parts of a recipe that decide whether and how an image is stored, and what its row says about its pixels."""
 
-_BLOCK, _MOST_UNPACKING = 2**20, 2
+_BLOCK = 2**20
 _MOST_HASH = 2**64 - 1
 
 
@@ -283,40 +281,25 @@ def find_untouched(
     return None
 
 
-class KnownDigests:
-    """The SHA-256 of the sources of earlier datasets; each takes 48 bytes."""
-
-    def __init__(self, datasets: Iterable[ReusableDataset], seed: int) -> None:
-        self._seed = seed
-        numbers, digests = array("Q"), bytearray()
-        for shard in (shard for each in datasets if each.same_source for shard in _open_dataset(each)[0]):
-            for row, origin in _OpenShard(shard, []).rows(0, _MOST_HASH, seed):
-                if row.sha256 and origin.source:
-                    numbers.extend((origin.source, order_of(seed, row.key)))
-                    digests += bytes.fromhex(row.sha256)
-        found = np.array(numbers).reshape(-1, 2)
-        order = np.argsort(found[:, 0], kind="stable")
-        self._sources, self._hashes = found[order].T
-        self._digests = np.frombuffer(digests, "V32")[order]
-
-    def find(self, ref: ImageRef) -> str:
-        """The hex digest of a reference's source if that is known to be unchanged; otherwise the empty string."""
-        if not (source := source_digest_of(ref)):
-            return ""
-        place = int(np.searchsorted(self._sources, np.uint64(source)))
-        if place == len(self._sources) or int(self._sources[place]) != source:
-            return ""
-        is_same = int(self._hashes[place]) == order_of(self._seed, ref.key)
-        return self._digests[place].tobytes().hex() if is_same else ""
+_reading = Lock()
 
 
-_read_known_digests, _reading = lru_cache(1)(KnownDigests), Lock()
+@lru_cache(1)
+def _read_known_digests(datasets: tuple[ReusableDataset, ...], seed: int) -> dict[tuple[int, int], str]:
+    shards = (shard for each in datasets if each.same_source for shard in _open_dataset(each)[0])
+    rows = (row for shard in shards for row in _OpenShard(shard, []).rows(0, _MOST_HASH, seed))
+    found = ((origin.source, order_of(seed, row.key), row.sha256) for row, origin in rows)
+    return {(source, order): sha256 for source, order, sha256 in found if source and sha256}
 
 
-def find_known_digests(datasets: tuple[ReusableDataset, ...], seed: int) -> KnownDigests:
-    """The known digests of datasets with this seed; they are read once for all threads of a process."""
+def find_known_digest(ref: ImageRef, datasets: tuple[ReusableDataset, ...], seed: int) -> str:
+    """The SHA-256 of a reference's source, in hex, if it is known to be unchanged; otherwise the empty string.
+
+    The digests in the rows of earlier datasets with this seed are read once for all threads of a process.
+    """
     with _reading:
-        return _read_known_digests(datasets, seed)
+        known = _read_known_digests(datasets, seed)
+    return known.get((source_digest_of(ref), order_of(seed, ref.key)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,10 +391,6 @@ def _find_line(lines: Sequence[bytes], first: int, seed: int) -> int:
     return bisect_left(range(len(lines)), first, key=order)
 
 
-_unpacking: dict[str, tuple[GzipBytes, int]] = {}
-"""Partly unpacked shards, and how far they were read, by the SHA-256 of the file: parts are read one by one."""
-
-
 class _OpenShard:
     """Reads the records of a shard in order, in blocks."""
 
@@ -467,25 +446,15 @@ class _OpenShard:
     def _read(self, path: str, offset: int, length: int) -> bytes:
         at = offset - self._start
         if at < 0 or at + length > len(self._block):
-            source = self._source = self._source or self._open(path, offset)
+            source = self._source = self._source or self._open(path)
             self._block, self._start, at = source.read(offset, max(length, _BLOCK)), offset, 0
         return bytes(self._block[at : at + length])
 
-    def _open(self, path: str, offset: int) -> StoredFile | GzipBytes:
+    def _open(self, path: str) -> StoredFile | GzipBytes:
         self._stored = StoredFile(path)
-        if self._shard.compression == "none":
-            return self._stored
-        source, done = _unpacking.pop(self._shard.entry.sha256, (None, 0))
-        if source is None or done > offset:
-            return GzipBytes(self._stored)
-        source.resume(self._stored)
-        return source
+        return self._stored if self._shard.compression == "none" else GzipBytes(self._stored)
 
     def close(self) -> None:
-        """Closes the shard's file, but remembers where its next part begins."""
+        """Closes the shard's file."""
         if self._stored:
             self._stored.__exit__()
-        if isinstance(self._source, GzipBytes):
-            _unpacking[self._shard.entry.sha256] = (self._source, self._start)
-            while len(_unpacking) > _MOST_UNPACKING:  # other threads do the same
-                _unpacking.pop(next(iter(tuple(_unpacking)), ""), None)

@@ -37,7 +37,9 @@ def test_two_images_with_one_key(convert, photos, picture):
     assert sentence.startswith("two images have the key 'cat/é.jpg': ")
     for form in ("NFC", "NFD"):
         assert ascii(str(photos / "cat" / unicodedata.normalize(form, "é.jpg"))) in sentence
-    assert ", which differ only in how Unicode spells a letter; rename one; finished shards are in " in sentence
+    assert (
+        "; remove or rename one, or give inputs names and rows keys of their own; finished shards are in " in sentence
+    )
     assert not (done.output / "recordmill.json").exists()
 
 

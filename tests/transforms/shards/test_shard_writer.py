@@ -12,9 +12,12 @@ def test_the_order_does_not_depend_on_the_listing(refs):
     assert order_references(refs, 3) == expected
 
 
+REMEDY = "remove or rename one, or give inputs names and rows keys of their own"
+
+
 def test_two_references_with_one_key_are_found_and_named():
     refs = [ImageRef("a", "/x/a"), ImageRef("b", "/x/b"), ImageRef("a", "/y/a")]
-    expected = "two images have the key 'a': /x/a and /y/a; rename one, or give inputs names"
+    expected = f"two images have the key 'a': /x/a and /y/a; {REMEDY}"
     assert find_duplicate_key(order_references(refs, 0), "image") == expected
     assert find_duplicate_key(order_references(refs, 0), "row") == expected.replace("images", "rows")
     assert find_duplicate_key(order_references(refs[:2], 0), "image") == ""
@@ -22,17 +25,12 @@ def test_two_references_with_one_key_are_found_and_named():
 
 def test_names_that_look_the_same_are_distinguished():
     refs = [ImageRef("M\u00f6bel/4.jpg", f"/x/{name}/4.jpg") for name in ("M\u00f6bel", "Mo\u0308bel")]
-    assert find_duplicate_key(refs, "image") == (
-        "two images have the key 'M\u00f6bel/4.jpg': '/x/M\\xf6bel/4.jpg' and '/x/Mo\\u0308bel/4.jpg', "
-        "which differ only in how Unicode spells a letter; rename one"
-    )
+    places = "'/x/M\\xf6bel/4.jpg' and '/x/Mo\\u0308bel/4.jpg'"
+    assert find_duplicate_key(refs, "image") == f"two images have the key 'M\u00f6bel/4.jpg': {places}; {REMEDY}"
 
 
 def test_ranges_of_one_file_with_one_key_are_duplicates():
     inside = find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)], "row")
-    assert inside == "two rows in /x/a have the key 'a': give each a key of its own"
-    twice = find_duplicate_key([ImageRef("a", "/x/a"), ImageRef("a", "/x/a")], "file")
-    by = "by two rows, annotation files or inputs"
-    assert twice == f"the file 'a' is listed twice (/x/a), {by}: remove one, or give each row a key of its own"
+    assert inside == f"two rows have the key 'a': '/x/a' and '/x/a'; {REMEDY}"
     apart = [ImageRef("a/0", "/x/a", offset=0), ImageRef("a/1", "/x/a", offset=9)]
     assert find_duplicate_key(apart, "image") == ""

@@ -165,9 +165,7 @@ def test_damaged_records_are_rejected_with_their_position(tmp_path, picture, con
     assert {each["image/encoded"][0] for each in found["train"]} == {picture(number) for number in (0, 1, 3)}
 
 
-@pytest.mark.parametrize(
-    "form", ["labels.txt", "plain labels.txt", "label_map.pbtxt", "label.labels.txt", "class_names_file"]
-)
+@pytest.mark.parametrize("form", ["labels.txt", "plain labels.txt", "label.labels.txt", "class_names_file"])
 def test_classes_that_are_only_numbered_have_the_names_of_a_file(form, tmp_path, picture, convert):
     """The writer's own ids are kept: an emu is 0, though a cat would come before it."""
     old, names = tmp_path / "old", ["emu", "cat", "dog"]
@@ -176,8 +174,6 @@ def test_classes_that_are_only_numbered_have_the_names_of_a_file(form, tmp_path,
     more = ()
     if form == "labels.txt":
         (old / form).write_text("".join(f"{number}:{name}\n" for number, name in enumerate(names)))
-    elif form == "label_map.pbtxt":
-        (old / form).write_text("".join(f"item {{ id: {n} display_name: '{name}' }}\n" for n, name in enumerate(names)))
     elif form == "class_names_file":
         (tmp_path / "names").write_text(lines)
         more = ("--set", f"source.class_names_file={tmp_path / 'names'}")

@@ -5,17 +5,14 @@ import pytest
 
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.label_map import LabelMap
 from recordmill.transforms.inputs.class_names import (
-    MAX_TEXT_BYTES,
     ClassNamesError,
     LabelFiles,
-    number_class_names,
     number_classes,
-    parse_label_file,
+    parse_class_names,
     read_class_names,
 )
-from recordmill.transforms.inputs.named_files import DataFile
+from recordmill.transforms.inputs.named_files import MAX_BYTES, DataFile
 
 
 @pytest.fixture
@@ -26,19 +23,20 @@ def batch(tmp_path):
 
 
 def read(batch, name="names.txt"):
-    return read_class_names(DataFile("batches/data.bin", ImageRef("", str(batch))), name)
+    file = DataFile("batches/data.bin", ImageRef("", str(batch)))
+    return read_class_names(file, file.folder, name)
 
 
 def test_a_line_is_a_class(batch):
     (batch.parent / "names.txt").write_bytes("\ufeffcat\r\n dög \nbird\n\n".encode())
-    assert read(batch) == {"cat": 0, "dög": 1, "bird": 2}
+    assert read(batch) == {0: "cat", 1: "dög", 2: "bird"}
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (None, r"^there is no names.txt to name the classes \(source.class_names_file\)$"),
-        (b"\n \n", "names.txt names no classes: it is empty"),
+        (b"\n \n", "names.txt names no classes: it has no names"),
         (b"cat\ndog\ncat\n", "names.txt names no classes: two classes are named 'cat'"),
         (b"\xff\xfe", "names.txt names no classes: it is not UTF-8, from byte 0 on"),
         (b"cat\n\ndog\n", "line 2 is blank, and a name follows: remove the line, or name the class"),
@@ -55,22 +53,25 @@ def test_the_folder_is_named_as_the_store_spells_it(tmp_path):
     folder = tmp_path / unicodedata.normalize("NFD", "é")
     folder.mkdir()
     (folder / "names.txt").write_text("cat\n", encoding="utf-8")
-    assert read_class_names(DataFile("é/data.bin", ImageRef("", str(folder / "data.bin"))), "names.txt") == {"cat": 0}
+    file = DataFile("é/data.bin", ImageRef("", str(folder / "data.bin")))
+    assert read_class_names(file, file.folder, "names.txt") == {0: "cat"}
 
 
 def test_a_file_that_is_too_long_is_not_cut(batch):
-    (batch.parent / "names.txt").write_bytes(b"a" * (MAX_TEXT_BYTES + 1))
-    with pytest.raises(ClassNamesError, match=r"^names.txt names no classes: it has more than 16,777,216 bytes$"):
+    (batch.parent / "names.txt").write_bytes(b"a" * (MAX_BYTES + 1))
+    with pytest.raises(
+        ClassNamesError, match=r"^names.txt names no classes: names.txt: it is longer than 16,777,216 bytes$"
+    ):
         read(batch)
 
 
 def test_a_pipe_or_a_folder_is_reported_without_its_path(batch):
     os.mkfifo(batch.parent / "names.txt")
-    with pytest.raises(ClassNamesError, match=r"^names.txt names no classes: it is a pipe, not a file$"):
+    with pytest.raises(ClassNamesError, match=r"^names.txt names no classes: names.txt: "):
         read(batch)
     os.remove(batch.parent / "names.txt")
     os.mkdir(batch.parent / "names.txt")
-    with pytest.raises(ClassNamesError, match=r"^names.txt names no classes: is a directory$"):
+    with pytest.raises(ClassNamesError, match=r"^names.txt names no classes: names.txt: "):
         read(batch)
 
 
@@ -85,7 +86,7 @@ def test_nothing_outside_the_input_is_read(batch, tmp_path):
 def test_names_and_a_number_of_classes():
     assert number_classes(["b", "a"]) == {"b": 0, "a": 1}
     assert list(number_classes(11).items())[9:] == [("9", 9), ("10", 10)]
-    assert number_class_names(()) == {}
+    assert number_classes(()) == {}
 
 
 @pytest.mark.parametrize(
@@ -101,53 +102,41 @@ def test_names_and_a_number_of_classes():
 )
 def test_names_that_cannot_be_raise_and_name_the_key(names, message):
     with pytest.raises(ValueError, match=message):
-        number_class_names(names)
+        number_classes(names, "source.class_names")
 
 
 SLIM = load_convention("slim")
 
-COCO = r"""
-item {
-  name: "/m/01g317"  # as models/research/object_detection/data/mscoco_label_map.pbtxt has it
-  id: 1
-  display_name: "person"
-}
-item { id: 90 name: 'gr\303\274n "x"' keypoints { id: 1 label: "nose" } }
-"""
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("daisy\nrose, red\n\n", {1: "daisy", 2: "rose, red"}),
+        ("0:daisy\r\n5:a:b\r\n", {0: "daisy", 5: "a:b"}),
+        ("0:daisy\nrose\n", {1: "0:daisy", 2: "rose"}),
+        ("3:4\n16:9\n", {3: "4", 16: "9"}),
+    ],
+)
+def test_each_form(text, names):
+    assert parse_class_names(text, 1) == names
+
+
+INVALID = "it has no names, or a class without a name, or a number twice"
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "names"),
+    ("text", "why"),
     [
-        ("labels.txt", "daisy\nrose, red\n\n", ["daisy", "rose, red"]),
-        ("labels.txt", "\ufeff0:daisy\r\n5:a:b\r\n", {0: "daisy", 5: "a:b"}),
-        ("labels.txt", "0:daisy\nrose\n", ["0:daisy", "rose"]),
-        ("label.labels.txt", "3:4\n16:9\n", {3: "4", 16: "9"}),
-        ("label_map.pbtxt", COCO, {1: "person", 90: 'grün "x"'}),
-        ("label_map.pbtxt", LabelMap({"a\\b": 1, "é": 2}).as_pbtxt(), {1: "a\\b", 2: "é"}),
+        (" \n", INVALID),
+        ("a\n\nb\n", "line 2 is blank"),
+        ("0:a\n1:\n", INVALID),
+        ("0:a\n0:b\n", INVALID),
+        ("a\nb\na\n", "two classes are named 'a'"),
     ],
 )
-def test_each_form(name, text, names):
-    assert parse_label_file(name, text.encode()) == names
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "why"),
-    [
-        ("labels.txt", b" \n", "it is empty"),
-        ("labels.txt", b"a\n\nb\n", "class 2 has no name"),
-        ("labels.txt", b"0:a\n1:\n", "class 1 has no name"),
-        ("labels.txt", b"0:a\n0:b\n", "it names class 0 twice"),
-        ("labels.txt", b"a\nb\na\n", "two classes are named 'a'"),
-        ("labels.txt", b"\xff\xfe", "'utf-8' codec can't decode"),
-        ("x.pbtxt", b"item { id: 1 ", "it is not a label map: "),
-        ("x.pbtxt", b"item { id: 1 }", "class 1 has no name"),
-        ("x.pbtxt", b"", "it is empty"),
-    ],
-)
-def test_what_names_no_classes(name, data, why):
+def test_what_names_no_classes(text, why):
     with pytest.raises(ValueError, match=f"^{why}"):
-        parse_label_file(name, data)
+        parse_class_names(text, 0)
 
 
 def files_of(folder, path="a/b/x.tfrecord", **more):
@@ -166,7 +155,8 @@ def test_files_are_found_next_to_it_and_above_but_not_outside_the_input(tmp_path
     put(tmp_path / "in/image.class.label.labels.txt", "tfds\n")
     assert files_of(tmp_path).names_for(SLIM, 3) == ("image.class.label.labels.txt", {3: "tfds"})
     put(tmp_path / "in/a/label_map.pbtxt", 'item { id: 7 name: "map" }')
-    assert files_of(tmp_path).names_for(SLIM, 0) == ("label_map.pbtxt", {7: "map"})
+    with pytest.raises(ClassNamesError, match=r"^label_map.pbtxt names no classes: write its classes to labels.txt"):
+        files_of(tmp_path).names_for(SLIM, 0)
     put(tmp_path / "in/a/b/labels.txt", "beside\n")
     assert files_of(tmp_path).names_for(SLIM, 0) == ("labels.txt", {0: "beside"})
 
@@ -184,11 +174,11 @@ def test_folders_are_named_as_the_store_spells_them(tmp_path):
 def test_the_settings_say_which_file_or_none(tmp_path):
     put(tmp_path / "in/a/b/labels.txt", "beside\n")
     put(tmp_path / "in/a/b/names/other.txt", "1:other\n")
-    put(tmp_path / "far.pbtxt", 'item { id: 7 name: "far" }')
+    put(tmp_path / "far.txt", "7:far\n")
     assert files_of(tmp_path, name="").names_for(SLIM, 0) == ("source.class_names", {})
     assert files_of(tmp_path, listed=("x", "y")).names_for(SLIM, 1) == ("source.class_names", {1: "x", 2: "y"})
     assert files_of(tmp_path, name="names/other.txt").names_for(SLIM, 0) == ("names/other.txt", {1: "other"})
-    far = str(tmp_path / "far.pbtxt")
+    far = str(tmp_path / "far.txt")
     assert files_of(tmp_path, name=far).names_for(SLIM, 0) == (far, {7: "far"})
 
 
@@ -198,7 +188,7 @@ def test_the_settings_say_which_file_or_none(tmp_path):
         ("gone.txt", r"^there is no gone\.txt to name the classes \(source\.class_names_file\)$"),
         ("../../../far.txt", r"^\.\./\.\./\.\./far\.txt names no classes: .* points outside "),
         ("link.txt", r"^link\.txt names no classes: .* is a link that points outside "),
-        ("auto", r"^labels\.txt names no classes: it is empty$"),
+        ("auto", r"^labels\.txt names no classes: it has no names"),
     ],
 )
 def test_a_file_that_cannot_be_used(name, sentence, tmp_path):

@@ -33,14 +33,14 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "data": {"train": "data_batch_*.bin", "test": "test_batch.bin"},
         "labels": ("label",),
         "class_names_file": "batches.meta.txt",
-        "classes": {"batches.meta.txt": 10},
+        "classes": {("label", "batches.meta.txt"): 10},
     },
     "cifar100": _CIFAR
     | {
         "data": {"train": "train.bin", "test": "test.bin"},
         "labels": ("coarse_label", "fine_label"),
         "class_names_file": "{label}_names.txt",
-        "classes": {"coarse_label_names.txt": 20, "fine_label_names.txt": 100},
+        "classes": {("coarse_label", "coarse_label_names.txt"): 20, ("fine_label", "fine_label_names.txt"): 100},
     },
 }
 
@@ -148,12 +148,12 @@ class FixedRecords(ArraySource):
             return
         count = self._count_records(file.size)
         if self.labels and self.class_names_file:
+            records = DataFile(path, file)
             try:
-                classes = read_class_names(DataFile(path, file), self.class_names_file)
+                names = read_class_names(records, records.folder, self.class_names_file)
+                classes = {name: number for number, name in names.items()}
             except ClassNamesError as error:
-                preset = PRESETS[self.preset]
-                is_usual = preset.get("class_names_file", "").replace("{label}", self.label) == self.class_names_file
-                known = preset.get("classes", {}).get(self.class_names_file, 0) if is_usual else 0
+                known = PRESETS[self.preset].get("classes", {}).get((self.label, self.class_names_file), 0)
                 if not known or not isinstance(error, NoClassNamesError):
                     yield file.notice("fatal", "class_names", f"{error}: correct that, or set source.class_names")
                     return

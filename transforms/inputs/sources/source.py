@@ -11,7 +11,7 @@ from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.storage.packed_files import read_image
-from recordmill.transforms.inputs.class_names import number_class_names
+from recordmill.transforms.inputs.class_names import number_classes
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised
 
 
@@ -45,7 +45,7 @@ class Source(SourceSettings, Protocol):
 
     def classes(self) -> Mapping[str, int]:
         """The classes in the setting `class_names`, if the source has it."""
-        return number_class_names(getattr(self, "class_names", ()))
+        return number_classes(getattr(self, "class_names", ()), "source.class_names")
 
     def features(self) -> tuple[Feature, ...]:
         """The features in the setting `features_from`, if the source has it."""

@@ -295,9 +295,9 @@ class Tfrecords(Source):
             that each record's keys fit. A convention without images, such as `feature_vector`, must be named.
         class_names: the class names in the order of their numbers, if Examples only have numbers; empty: the Examples'
             own names, those in `class_names_file`, or the numbers.
-        class_names_file: a file of class names: `labels.txt` (one name per line, or `id:name`) or `label_map.pbtxt`;
-            next to the Examples, or a full path; `auto`: either of them, or TensorFlow Datasets' `FEATURE.labels.txt`,
-            if it is next to the Examples or above them in the input; empty: none.
+        class_names_file: a file of class names: one name per line, or `id:name`; next to the Examples, or a full path;
+            `auto`: `labels.txt`, or TensorFlow Datasets' `FEATURE.labels.txt`, if it is next to the Examples or above
+            them in the input; empty: none.
         first_label: the number of the first class in the input; absent: the convention's (0, or 1 if 0 is background).
         keep_ids: whether classes keep their numbers: as ids with `labels.ids: integers`, otherwise as their order.
             Absent: classes named by a file keep them, classes named by Examples do not. If numbers are kept, all input

@@ -13,7 +13,7 @@ from recordmill.imaging.geometry import Box
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
-from recordmill.transforms.inputs.class_names import number_class_names, split_names, why_unread
+from recordmill.transforms.inputs.class_names import number_classes, split_names, why_unread
 from recordmill.transforms.inputs.folder_sketch import (
     IMAGE_PATTERNS,
     FolderSketch,
@@ -175,7 +175,7 @@ class Yolo(Source):
 
     def classes(self) -> Mapping[str, int]:
         """The classes in `names`."""
-        return number_class_names(self.names, "source.names")
+        return number_classes(self.names, "source.names")
 
     def _announce(self, path: str, file: ImageRef) -> Iterator[Listed]:
         try:

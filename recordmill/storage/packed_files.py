@@ -14,7 +14,6 @@ import time
 import zipfile
 import zlib
 from collections.abc import Generator, Iterator
-from contextlib import closing
 from functools import cache
 from typing import Any, BinaryIO, NamedTuple
 
@@ -196,7 +195,7 @@ _locks: dict[tuple[str, Packing, str], threading.Lock] = {}
 _unpacked: dict[tuple[str, Packing, str], Unpacked] = {}
 
 
-def unpack(uri: str, packing: Packing, version: str = "", max_ratio: int = MAX_RATIO, most: int = -1) -> Unpacked:
+def unpack(uri: str, packing: Packing, version: str = "", max_ratio: int = MAX_RATIO) -> Unpacked:
     """Unpacks a file, up to any damage, at its first use in this process.
 
     Args:
@@ -204,7 +203,6 @@ def unpack(uri: str, packing: Packing, version: str = "", max_ratio: int = MAX_R
         packing: a `Gzip` or a `NamedMember`.
         version: the file's version, so that a changed file is unpacked again.
         max_ratio: how many times its size it may unpack to, above 64 MiB.
-        most: how many bytes it may unpack to; -1: any number.
 
     Raises:
         OSError: it cannot be read, or there is no space to unpack it.
@@ -214,11 +212,11 @@ def unpack(uri: str, packing: Packing, version: str = "", max_ratio: int = MAX_R
         lock = _locks.setdefault(key, threading.Lock())
     with lock:
         if key not in _unpacked:
-            _unpacked[key] = _unpack(uri, packing, max_ratio, most)
+            _unpacked[key] = _unpack(uri, packing, max_ratio)
         return _unpacked[key]
 
 
-def _unpack(uri: str, packing: Packing, max_ratio: int, most: int) -> Unpacked:
+def _unpack(uri: str, packing: Packing, max_ratio: int) -> Unpacked:
     handle, path = tempfile.mkstemp(dir=_folder())
     size, fault, is_doubtful = 0, "", False
     try:
@@ -227,8 +225,6 @@ def _unpack(uri: str, packing: Packing, max_ratio: int, most: int) -> Unpacked:
                 for piece in _unpack_pieces(uri, packing, max_ratio):
                     unpacked.write(piece)
                     size += len(piece)
-                    if 0 <= most < size:
-                        raise TooLarge(f"it unpacks to more than the {most:,} bytes declared")
             except BadPacking as damage:
                 fault, is_doubtful = damage.detail, damage.is_doubtful
                 size = 0 if isinstance(damage, TooLarge) else size
@@ -260,17 +256,8 @@ def _unpack_pieces(uri: str, packing: Packing, max_ratio: int) -> Generator[byte
             raise ValueError(f"files are not unpacked as a whole for {packing}")
 
 
-def read_packed_start(uri: str, packing: Packing, length: int) -> bytes:
-    """Reads the start of a compressed file's content, unpacking little more; raises like `read_packed_range`."""
-    with closing(_unpack_pieces(uri, packing, MAX_RATIO)) as pieces:
-        start = b""
-        while len(start) < length and (piece := next(pieces, None)) is not None:
-            start += bytes(piece)
-        return start[:length]
-
-
 def read_packed_range(
-    uri: str, packing: Packing, offset: int, length: int, version: str = "", most: int = -1, max_ratio: int = MAX_RATIO
+    uri: str, packing: Packing, offset: int, length: int, version: str = "", max_ratio: int = MAX_RATIO
 ) -> bytes:
     """Reads `length` bytes (-1: to the end) from `offset` of a compressed file's content.
 
@@ -280,7 +267,6 @@ def read_packed_range(
         offset: in bytes of the unpacked content.
         length: in bytes of the unpacked content.
         version: the file's version, so that a changed file is unpacked again.
-        most: maximum size of the content in bytes; -1: any size.
         max_ratio: how many times its size it may unpack to, above 64 MiB.
 
     Raises:
@@ -290,7 +276,7 @@ def read_packed_range(
     if isinstance(packing, ZipMember):
         return read_zip_member(packing, storage.read_range(uri, packing.start, packing.packed))
     has_checksums = packing == Gzip(has_checksums=True)
-    unpacked = unpack(uri, Gzip() if has_checksums else packing, version, max_ratio, most)
+    unpacked = unpack(uri, Gzip() if has_checksums else packing, version, max_ratio)
     is_good = has_checksums or not unpacked.is_doubtful
     if unpacked.fault and not (is_good and 0 <= length <= unpacked.size - offset):
         raise BadPacking(unpacked.fault)

@@ -32,7 +32,7 @@ from recordmill.schemas.image_ref import (
     ZipMember,
 )
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.packed_files import read_image, read_packed_range, read_packed_start
+from recordmill.storage.packed_files import read_image, read_packed_range
 from recordmill.transforms.inputs.archive_members import Limits, zip_members
 from recordmill.transforms.inputs.named_files import DataFile, explain_os_error, locate
 
@@ -133,13 +133,8 @@ class Place:
     size: int = -1
     version: str = ""
 
-    def read(self, offset: int, length: int, expected: int | None = None) -> bytes:
-        """Reads a range of the place; fewer bytes if it ends before.
-
-        Args:
-            offset: the first byte, from the start of the place.
-            length: the number of bytes.
-            expected: bytes of the whole place, and the most to unpack; None: only those asked for.
+    def read(self, offset: int, length: int) -> bytes:
+        """Reads a range, from the start of the place; fewer bytes if it ends before.
 
         Raises:
             Rejected: `bad_packing`, `vanished` or `unreadable`.
@@ -150,9 +145,7 @@ class Place:
         try:
             if not self.packing:
                 return storage.read_range(self.uri, begin, length)
-            if expected is None:
-                return read_packed_start(self.uri, self.packing, begin + length)[begin:]
-            return read_packed_range(self.uri, self.packing, begin, length, self.version, self.offset + expected)
+            return read_packed_range(self.uri, self.packing, begin, length, self.version)
         except FileNotFoundError:
             raise Rejected("list", "vanished", "the file was listed, and was gone when its header was read") from None
         except PermissionError as error:
@@ -170,12 +163,9 @@ class Place:
             values: a description of its values, for the message.
         """
         expected = header.total_bytes
-        if self.size >= 0:
-            found, wrong = f"{self.size:,}", self.size != expected
-        else:  # the last byte must exist, and none after it
-            wrong = len(self.read(expected - 1, 2, expected)) != 1
-            found = "fewer"
-        if wrong:
+        found = f"{self.size:,}" if self.size >= 0 else "more or fewer"
+        # If the size is not known, the last byte must exist, and none after it.
+        if self.size != expected and (self.size >= 0 or len(self.read(expected - 1, 2)) != 1):
             described = f"{header.bytes:,} of header and {values} are {expected:,} bytes"
             raise Rejected("list", "wrong_length", f"{described}, and the file has {found}")
 
@@ -344,7 +334,7 @@ def read_labels(place: Place, parse: ParseHeader, name: str, count: int) -> Labe
         if header.shape not in ((count,), (count, 1)):
             raise bad_array(f"an array of {header.described} has no label for each of {count:,} images")
         place.check_size(header, f"{count:,} labels")
-        data = place.read(header.bytes, header.total_bytes - header.bytes, header.total_bytes)
+        data = place.read(header.bytes, header.total_bytes - header.bytes)
     except Rejected as error:
         raise Rejected("list", "bad_labels", f"{name}: {error.detail}") from None
     values = np.frombuffer(data, header.dtype)

@@ -11,7 +11,7 @@ import pytest
 from recordmill.schemas.image_ref import Gzip, ImageRef, NamedMember, ZipMember
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage import packed_files
-from recordmill.storage.packed_files import BadPacking, read_image, read_packed_range, read_packed_start, unpack
+from recordmill.storage.packed_files import BadPacking, read_image, read_packed_range, unpack
 
 TEXT = bytes(range(256)) * 40
 
@@ -105,7 +105,7 @@ def archive(tmp_path):
 def test_a_member_of_a_zip_archive_is_unpacked_by_its_name(archive):
     assert read_packed_range(str(archive), NamedMember("in/ä"), 300, 5) == TEXT[300:305]
     assert read_packed_range(str(archive), NamedMember("other"), 0, -1) == b"x"
-    assert read_packed_start(str(archive), NamedMember("in/ä"), 7) == TEXT[:7]
+    assert read_packed_range(str(archive), NamedMember("in/ä"), 0, 7) == TEXT[:7]
     with pytest.raises(BadPacking, match="there cannot be unpacked: There is no item named 'there'"):
         read_packed_range(str(archive), NamedMember("there"), 0, 1)
 
@@ -119,20 +119,6 @@ def test_a_member_whose_bytes_are_damaged(archive):
     archive.write_bytes(b"no archive")
     with pytest.raises(BadPacking, match="in/ä cannot be unpacked: File is not a zip file"):
         read_packed_range(str(archive), NamedMember("in/ä"), 0, 1, "2")
-
-
-def test_the_beginning_is_read_without_unpacking_the_rest(packed):
-    assert read_packed_start(packed, Gzip(), 9) == TEXT[:9]
-    Path(packed).write_bytes(Path(packed).read_bytes()[:3000])
-    assert read_packed_start(packed, Gzip(), 9) == TEXT[:9]
-
-
-def test_no_more_is_unpacked_than_there_should_be(tmp_path):
-    path = tmp_path / "bomb.gz"
-    path.write_bytes(gzip.compress(bytes(50 * 2**20)))
-    found = unpack(str(path), Gzip(), most=100)
-    assert found.fault == "it unpacks to more than the 100 bytes declared"
-    assert (found.size, os.path.getsize(found.path)) == (0, 0)
 
 
 def test_unpacked_files_go_with_the_process(packed):

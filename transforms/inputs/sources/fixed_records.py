@@ -101,21 +101,13 @@ class FixedRecords(ArraySource):
         return self._with_preset()
 
     def _check(self) -> None:
-        for key in ("height", "width"):
-            if getattr(self, key) < 1:
-                raise ValueError(f"source.{key} is {getattr(self, key)}: say how many pixels, or name a preset")
-        if self.channels not in (1, 3):
-            raise ValueError(f"source.channels is {self.channels}: give 1, or 3 for red, green, blue")
-        if len(set(self.labels or ())) < len(self.labels or ()):
-            raise ValueError("source.labels names one label byte twice: give each a name of its own")
-        if self.labels and self.label not in self.labels:
-            raise ValueError(f"source.label is {self.label!r}, which source.labels does not name: add it there")
-        if self.class_names and self.class_names_file:
-            raise ValueError("source.class_names and source.class_names_file contradict each other: remove one of them")
-        if self.labels and not self.class_names and not self.class_names_file:
-            raise ValueError("source.class_names is missing: give the names of the classes, or how many there are")
-        if "/" in self.class_names_file or self.class_names_file.startswith("."):
-            raise ValueError(f"source.class_names_file is {self.class_names_file!r}: name a file next to the records")
+        if self.height < 1 or self.width < 1 or self.channels not in (1, 3):
+            size = f"{self.height} x {self.width} x {self.channels}"
+            raise ValueError(f"source.height x width x channels is {size}: give 1 or 3 channels, or name a preset")
+        if self.labels and (self.label not in self.labels or len({*self.labels}) < len(self.labels)):
+            raise ValueError(f"source.labels must name source.label, which is {self.label!r}, and no label byte twice")
+        if self.labels and bool(self.class_names) == bool(self.class_names_file):
+            raise ValueError("give either source.class_names, the classes' names or number, or source.class_names_file")
         self.classes()
 
     @classmethod
@@ -171,13 +163,12 @@ class FixedRecords(ArraySource):
 
     def _count_records(self, size: int) -> int:
         """The number of records in a file of that many bytes; raises Rejected unless it holds whole ones."""
-        count, over = divmod(max(size - self.header, 0), self.record_bytes)
-        if count and not over:
-            return count
-        header = f" after a header of {self.header:,}" if self.header else ""
-        length = f"of {self.record_bytes:,} bytes{header}"
-        found = f"{count:,} records {length}, and {over:,} bytes over" if count else f"too few for a record {length}"
-        raise Rejected("list", "wrong_length", f"{size:,} bytes are {found}")
+        count, over = divmod(size - self.header, self.record_bytes)
+        if count < 1 or over:
+            header = f"a header of {self.header:,} bytes and " if self.header else ""
+            records = f"whole records of {self.record_bytes:,} bytes"
+            raise Rejected("list", "wrong_length", f"{size:,} bytes are not {header}{records}: the last has {over:,}")
+        return count
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """One record: its pixels, and the values of its label bytes."""

@@ -130,13 +130,13 @@ NONE = "no label for each of 5 images"
         ),
         (
             {"images": idx(IMAGES) + b"1", "name": "train-images-idx3-ubyte.gz"},
-            "bad_packing",
-            "it unpacks to more than the 76 bytes declared",
+            "wrong_length",
+            "16 of header and 5 x 4 x 3 are 76 bytes, and the file has more or fewer",
         ),
         (
             {"images": idx(IMAGES)[:-1], "name": "train-images-idx3-ubyte.gz"},
             "wrong_length",
-            "16 of header and 5 x 4 x 3 are 76 bytes, and the file has fewer",
+            "16 of header and 5 x 4 x 3 are 76 bytes, and the file has more or fewer",
         ),
         ({"labels": idx(LABELS[:4])}, "bad_labels", f"{BAD_LABELS}: an array of 4 has {NONE}"),
         (

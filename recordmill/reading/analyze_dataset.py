@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recordmill import storage
-from recordmill.reading.dataset import open_dataset
+from recordmill.reading.dataset import Dataset, Shard, open_dataset
 from recordmill.schemas.dataset.file_names import MARKER
-from recordmill.schemas.dataset.marker import PLAN_VERSION, Marker, Recipe, ShardEntry
+from recordmill.schemas.dataset.marker import PLAN_VERSION
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import parse_rows
@@ -36,27 +36,11 @@ COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g
 """Sides in pixels; sums and sums of squares of red, green and blue (0 to 255) over the image's pixels."""
 
 
-def choose_split(marker: Marker, asked: str | None, path: str) -> str:
-    """The split to analyse: the given one, otherwise `train`.
-
-    Raises:
-        LoadError: the dataset has no such split, or it has no images.
-    """
-    splits = marker.splits
-    name = asked or "train"
-    if name not in splits:
-        raise LoadError(f"{path} has no split {name}: name one of {', '.join(splits)} with --split")
-    if not splits[name].records:
-        raise LoadError(f"split {name} of {path} has no images: name another with --split")
-    return name
-
-
-def read_moments(path: str, marker: Marker, split: str) -> NDArray[np.int64]:
+def read_moments(dataset: Dataset, split: str) -> NDArray[np.int64]:
     """The moments and sides of every image of a split, in the order of its shards and records.
 
     Args:
-        path: the dataset's folder.
-        marker: its marker.
+        dataset: the dataset.
         split: the split's name.
 
     Returns:
@@ -64,43 +48,31 @@ def read_moments(path: str, marker: Marker, split: str) -> NDArray[np.int64]:
         `tf.io.decode_jpeg(channels=3)`.
 
     Raises:
-        LoadError: the sidecars have no moments, or do not match the marker.
+        LoadError: the split has no images, or the sidecars have no moments or do not match the marker.
     """
-    _check_recipe(path, marker.plan.settings)
+    recipe, folder = dataset.require_marker().plan.settings, dataset.folder
+    if split not in dataset.splits or not dataset.count(split):
+        names = ", ".join(dataset.splits)
+        raise LoadError(f"{folder} has no images in a split {split}: name one of {names} with --split")
+    is_decoded = recipe.images.check != "header" and not recipe.is_raw
+    if not (recipe.images.moments and is_decoded and recipe.plan_version >= PLAN_VERSION):
+        raise LoadError(
+            f"the sidecars of {folder} have no moments of the pixels that a model decodes: "
+            "convert it again with --set analyze=true --overwrite"
+        )
     numbers = array("q")
-    for shard in marker.splits[split].shards:
-        for row in _read_rows(path, shard):
-            numbers.extend(_numbers_of(row, path))
+    for shard in dataset.shards_of(split):
+        for row in _read_rows(shard):
+            numbers.extend(_numbers_of(row, folder))
     return np.frombuffer(numbers, np.int64).reshape(-1, len(COLUMNS))
 
 
-def _check_recipe(path: str, recipe: Recipe) -> None:
-    images = recipe.images
-    if images.check == "header":
-        raise LoadError(
-            f"{path} was made with images.check: header, without its pixels being seen: "
-            "convert it again with images.check: decode and analyze: true, and --overwrite"
-        )
-    if recipe.is_raw:
-        raise LoadError(
-            f"{path} holds raw pixels, and the model decodes images: convert it with images.store: png or jpeg"
-        )
-    if not images.moments:
-        raise LoadError(f"the sidecars of {path} have no moments: convert it again with --set analyze=true --overwrite")
-    if recipe.plan_version < PLAN_VERSION:
-        raise LoadError(
-            f"{path} was made by an older version, whose moments are of other pixels: convert it again with --overwrite"
-        )
-
-
-def _read_rows(path: str, shard: ShardEntry) -> Iterator[SidecarRow]:
-    try:
-        content = storage.read_range(storage.join(path, shard.sidecar))
-    except FileNotFoundError:
-        raise LoadError(f"{path} lacks {shard.sidecar}: convert the images again with --overwrite") from None
+def _read_rows(shard: Shard) -> Iterator[SidecarRow]:
+    content = b"" if storage.size_of(shard.sidecar) is None else storage.read_range(shard.sidecar)
     if hashlib.sha256(content).hexdigest() != shard.sidecar_sha256:
         raise LoadError(
-            f"{path}/{shard.sidecar} is not the file that {MARKER} lists: convert the images again with --overwrite"
+            f"{shard.sidecar} is missing, or not the file that {MARKER} lists: "
+            "convert the images again with --overwrite"
         )
     return (row for row in parse_rows(content.splitlines()) if isinstance(row, SidecarRow))
 
@@ -352,12 +324,12 @@ def analyze_dataset(
         OSError: something cannot be read or written.
     """
     started = time.monotonic()
-    marker = open_dataset(path).require_marker()
-    note = read_note(path)
+    dataset = open_dataset(path)
+    marker, note = dataset.require_marker(), read_note(path)
     if note is not None and fits(note, marker, split, size):
         return Analysis(False, note, {"imports": 0.0, "analysis": time.monotonic() - started})
-    split = choose_split(marker, split, path)
-    numbers = read_moments(path, marker, split)
+    split = split or "train"
+    numbers = read_moments(dataset, split)
     check_tensorflow()
     read = time.monotonic()
     with importing or nullcontext():

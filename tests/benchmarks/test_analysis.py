@@ -5,14 +5,13 @@ import sys
 import pytest
 
 from benchmarks import analysis
-from recordmill.reading.analyze_dataset import choose_split, read_moments
+from recordmill.reading.analyze_dataset import read_moments
 from recordmill.reading.dataset import open_dataset
 
 
 def test_the_rows_are_those_of_photographs(tmp_path):
     analysis.write_dataset(tmp_path, 100)
-    marker = open_dataset(str(tmp_path)).require_marker()
-    numbers = read_moments(str(tmp_path), marker, choose_split(marker, None, str(tmp_path)))
+    numbers = read_moments(open_dataset(str(tmp_path)), "train")
     assert numbers.shape == (100, 8)
     pixels = numbers[:, 0] * numbers[:, 1]
     for colour in range(3):

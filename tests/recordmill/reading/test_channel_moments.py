@@ -1,17 +1,16 @@
 import io
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from make_marker import make_marker
 from PIL import Image
 
-from recordmill.reading.analyze_dataset import COLUMNS, choose_split, read_moments
+from recordmill.reading.analyze_dataset import COLUMNS, read_moments
+from recordmill.reading.dataset import open_dataset
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import read_marker
-
-REBUILD = "convert the images again with --overwrite"
 
 
 def gradient(width, height, mode="RGB", turned=False):
@@ -37,11 +36,6 @@ def dataset(tmp_path_factory, convert_images):
     return convert_images(root / "photos", root / "out", settings)
 
 
-@pytest.fixture
-def marker(dataset):
-    return read_marker(str(dataset))
-
-
 def stored_images(dataset):
     """The pixels of every record, in order, as Pillow decodes what is stored."""
     from recordmill import load_convention, parse_example
@@ -57,8 +51,8 @@ def stored_images(dataset):
                 yield np.asarray(Image.open(io.BytesIO(encoded)).convert("RGB")).astype(np.int64)
 
 
-def test_rows_say_what_is_stored_however_it_came_about(dataset, marker):
-    numbers = read_moments(str(dataset), marker, "train")
+def test_rows_say_what_is_stored_however_it_came_about(dataset):
+    numbers = read_moments(open_dataset(str(dataset)), "train")
     expected = [[*pixels.shape[:2], *pixels.sum((0, 1)), *(pixels**2).sum((0, 1))] for pixels in stored_images(dataset)]
     assert numbers.tolist() == [list(map(int, row)) for row in expected]
     assert numbers.dtype == np.int64
@@ -66,46 +60,43 @@ def test_rows_say_what_is_stored_however_it_came_about(dataset, marker):
     assert sorted(map(tuple, numbers[:, :2])) == [(7, 9), (12, 20), (16, 10)]
 
 
-def test_a_split_is_named_or_train(marker):
-    assert choose_split(marker, None, "x") == choose_split(marker, "train", "x") == "train"
-    with pytest.raises(LoadError, match=r"^x has no split test: name one of train with --split$"):
-        choose_split(marker, "test", "x")
-    empty = make_marker(splits={"train": {}, "test": {"classes": {"cat": 1}}})
-    assert choose_split(empty, "test", "x") == "test"
-    with pytest.raises(LoadError, match=r"^split train of x has no images: name another with --split$"):
-        choose_split(empty, None, "x")
+@pytest.mark.parametrize("split", ["test", "train+test"])
+def test_a_split_without_images_is_one_sentence(dataset, split):
+    sentence = f"{dataset} has no images in a split {split}: name one of train with --split"
+    with pytest.raises(LoadError, match=f"^{re.escape(sentence)}$"):
+        read_moments(open_dataset(str(dataset)), split)
 
 
 @pytest.mark.parametrize(
-    ("change", "problem"),
+    "change",
     [
-        ({"images": {"check": "header", "moments": True}}, "D was made with images.check: header, without its pixels"),
-        ({"images": {"check": "decode", "moments": False}}, "the sidecars of D have no moments: convert it again with"),
-        ({"images": {"store": "raw", "moments": True}}, "D holds raw pixels, and the model decodes images: convert it"),
-        ({"images": {}}, "the sidecars of D have no moments: convert it again with --set analyze=true --overwrite"),
-        ({"plan_version": 1}, "D was made by an older version, whose moments are of other pixels: convert it again"),
+        {"images": {"check": "header", "moments": True}},
+        {"images": {"store": "raw", "moments": True}},
+        {"images": {}},
+        {"plan_version": 1},
     ],
 )
-def test_a_dataset_without_fitting_moments_is_refused(marker, change, problem):
-    changed = replace(marker, plan=replace(marker.plan, recipe={**marker.plan.recipe, **change}))
+def test_a_dataset_without_fitting_moments_is_refused(dataset, change):
+    opened = open_dataset(str(dataset))
+    plan = replace(opened.marker.plan, recipe={**opened.marker.plan.recipe, **change})
     with pytest.raises(LoadError) as error:
-        read_moments("D", changed, "train")
-    assert str(error.value).startswith(problem)
+        read_moments(replace(opened, marker=replace(opened.marker, plan=plan)), "train")
+    assert str(error.value) == (
+        f"the sidecars of {dataset} have no moments of the pixels that a model decodes: convert it again with "
+        "--set analyze=true --overwrite"
+    )
 
 
-def with_sidecar(marker, **changes):
-    train = marker.splits["train"]
-    return replace(marker, splits={"train": replace(train, shards=(replace(train.shards[0], **changes),))})
-
-
-def test_sidecars_that_the_marker_does_not_list_are_refused(dataset, marker):
-    name = marker.splits["train"].shards[0].sidecar
-    with pytest.raises(LoadError) as error:
-        read_moments(str(dataset), with_sidecar(marker, sidecar_sha256="0" * 64), "train")
-    assert str(error.value) == f"{dataset}/{name} is not the file that recordmill.json lists: {REBUILD}"
-    with pytest.raises(LoadError) as error:
-        read_moments(str(dataset), with_sidecar(marker, sidecar="sidecars/gone.jsonl"), "train")
-    assert str(error.value) == f"{dataset} lacks sidecars/gone.jsonl: {REBUILD}"
+def test_sidecars_that_the_marker_does_not_list_are_refused(dataset):
+    opened = open_dataset(str(dataset))
+    for changes in ({"sidecar_sha256": "0" * 64}, {"sidecar": f"{dataset}/sidecars/gone.jsonl"}):
+        shard = replace(opened.shards[0], **changes)
+        with pytest.raises(LoadError) as error:
+            read_moments(replace(opened, shards=(shard, *opened.shards[1:])), "train")
+        assert str(error.value) == (
+            f"{shard.sidecar} is missing, or not the file that recordmill.json lists: convert the images again with "
+            "--overwrite"
+        )
 
 
 def test_an_image_that_tensorflow_would_see_otherwise_is_named(tmp_path, convert_images):
@@ -114,7 +105,7 @@ def test_an_image_that_tensorflow_would_see_otherwise_is_named(tmp_path, convert
     settings = {"images.reencode": "never", "images.moments": True, "splits.fractions": {"train": 1.0}}
     output = str(convert_images(tmp_path / "photos", tmp_path / "out", settings))
     with pytest.raises(LoadError) as error:
-        read_moments(output, read_marker(output), "train")
+        read_moments(open_dataset(output), "train")
     assert str(error.value) == (
         f"cat/clear.png is stored in {output} as TensorFlow does not read it, or not alike: "
         "convert it again with images.reencode: when_needed, and --overwrite"

@@ -129,7 +129,7 @@ def test_the_processes_of_large_datasets_and_of_the_analysis(run, project, datas
         "dataset = open_dataset('dataset')\n"
         "with ShardWorkers(1) as workers:\n"
         "    for shard in dataset.shards:\n"
-        "        print(workers.verify(shard, expect(dataset), 'frames', lambda records: None).findings)\n"
+        "        print(workers.verify(shard, expect(dataset), 'frames', False, lambda records: None).findings)\n"
         "print(_run_analysis('dataset', False)['sentence'])\n"
     )
     done = run(project, "python", "processes.py")

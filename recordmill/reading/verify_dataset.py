@@ -19,11 +19,9 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.imaging.acceptance import sniff, sniff_other
-from recordmill.imaging.strip_metadata import UnstrippableError, find_metadata
-from recordmill.reading.dataset import FORGED, SHARD_NUMBER, Dataset, Shard, find_shards
-from recordmill.reading.example import UNMISTAKABLE, Expectations, ParsedExample, expect
-from recordmill.reading.verify_processes import ImageDecoders, ShardWorkers, check_pixels
+from recordmill.reading.dataset import FORGED, SHARD_NUMBER, Dataset, find_shards
+from recordmill.reading.example import expect
+from recordmill.reading.verify_processes import ShardWorkers
 from recordmill.reading.verify_shard import Finding, Level, ShardCheck, verify_shard
 from recordmill.schemas.dataset.file_names import DUPLICATES, FOR_PEOPLE, LABELS, MARKER, SIDE_FILES, SIDECARS
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
@@ -39,7 +37,6 @@ from recordmill.schemas.dataset.marker import (
 from recordmill.schemas.dataset.totals import RowTotals, count_dropped
 from recordmill.schemas.label_map import LabelMap, tfds_names
 from recordmill.schemas.rejection import WHILE_CONVERTED
-from recordmill.schemas.settings.images import STRIPPABLE
 from recordmill.storage.dataset_files import read_rows
 from recordmill.storage.stores.store import in_parallel
 
@@ -190,45 +187,6 @@ def _find_duplicates(dataset: Dataset, unit: str) -> Iterator[Finding]:
         yield Finding("duplicate", f"{crossing - _MOST_REPORTED:,} further {unit}s in several splits", DUPLICATES)
 
 
-class MetadataCheck:
-    """Looks for metadata in all features that hold encoded images.
-
-    Attributes:
-        images: number of images that were read, by any thread.
-    """
-
-    def __init__(self, expected: Expectations) -> None:
-        """Checks the image features of a dataset, and all others whose values begin like an image."""
-        self._keys = expected.image_keys if expected.images_are_declared else ()
-        self._raw = not expected.image_keys
-        self.images = 0
-
-    def __call__(self, example: ParsedExample) -> Iterator[tuple[str, str]]:
-        """Yields the kind and the text of each problem with a record's images."""
-        for key, kind, values in example.items():
-            for data in values if kind == "bytes" else ():
-                file_format = sniff(data) or sniff_other(data)
-                if file_format in UNMISTAKABLE or (key in self._keys and data):
-                    self.images += 1
-                    if problem := _find_problem(data, file_format):
-                        yield "metadata", f"the image in {key} {problem}"
-
-    def conclude(self) -> Iterator[Finding]:
-        """Yields a finding if no record has an image, so that nothing was proved."""
-        if not self.images and not self._raw:
-            yield Finding("metadata", "no record has an encoded image, so metadata cannot be ruled out")
-
-
-def _find_problem(data: bytes, file_format: str | None) -> str:
-    if file_format not in STRIPPABLE:
-        return f"is {file_format or 'of an unknown format'}: metadata in this format cannot be ruled out"
-    try:
-        found = find_metadata(data, file_format)
-    except UnstrippableError as error:
-        return f"cannot be read to its end: {error}"
-    return f"has metadata: {', '.join(found)}" if found else ""
-
-
 def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
     """The problems with the marker's companion files, in its order.
 
@@ -269,7 +227,7 @@ def _label_maps(name: str, labels: Mapping[str, int]) -> list[str]:
     return []
 
 
-_WORTH_PROCESSES = 2**28  # bytes; less is read in the time that processes take to start
+_WORTH_PROCESSES = 2**28  # bytes of local files; less is read in the time that processes take to start
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,30 +300,14 @@ def verify_dataset(
     """
     expected = expect(dataset)
     count = min(threads or os.cpu_count() or 1, max(len(dataset.shards), 1))
-    metadata = MetadataCheck(expected) if no_metadata else None
-    size = sum(storage.size_of(shard.path) or 0 for shard in dataset.shards if _suits_process(shard, level))
-    use_processes = count > 1 and size >= _WORTH_PROCESSES and not metadata
-    with (
-        ShardWorkers(count) as workers,
-        ImageDecoders(expected.max_pixels, count) as decoders,
-        ThreadPoolExecutor(count) as pool,
-    ):
-
-        def check_images(example: ParsedExample) -> Iterator[tuple[str, str]]:
-            if level == "pixels":
-                yield check_pixels(expected, decoders, example)
-            if metadata:
-                yield from metadata(example)
-
-        def check(shard: Shard) -> ShardCheck:
-            if use_processes and _suits_process(shard, level):
-                return workers.verify(shard, expected, level, progress)
-            has_checks = level == "pixels" or metadata
-            return verify_shard(shard, expected, level, check_images if has_checks else None, progress)
-
-        checks = tuple(pool.map(check, dataset.shards))
+    is_local = storage.is_local(dataset.folder)
+    size = sum(storage.size_of(shard.path) or 0 for shard in dataset.shards) if is_local else 0
+    with ShardWorkers(count) as workers, ThreadPoolExecutor(count) as pool:
+        verify = workers.verify if level == "pixels" or size >= _WORTH_PROCESSES else verify_shard
+        checks = tuple(pool.map(lambda shard: verify(shard, expected, level, no_metadata, progress), dataset.shards))
     findings = [finding for each in checks for finding in each.findings]
-    findings += metadata.conclude() if metadata else ()
+    if no_metadata and expected.image_keys and not any(check.images for check in checks):
+        findings.append(Finding("metadata", "no record has an encoded image, so metadata cannot be ruled out"))
     findings += _compare_kinds(checks)
     if level != "frames" and dataset.whole:
         findings += [*_find_missing(dataset), *_find_unlisted(dataset)]
@@ -373,11 +315,6 @@ def verify_dataset(
             findings += [*check_marker(dataset, marker, checks), *check_side_files(dataset, marker)]
             findings += _find_duplicates(dataset, marker.unit)
     return Verification(dataset, level, checks, tuple(findings))
-
-
-def _suits_process(shard: Shard, level: Level) -> bool:
-    """Whether a process saves time: for local files whose records are checked one by one, without decoding images."""
-    return storage.is_local(shard.path) and (level == "frames" or (level == "files" and not shard.sha256))
 
 
 def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:

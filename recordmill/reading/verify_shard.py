@@ -97,9 +97,6 @@ MOST_FINDINGS = 1_000
 
 _REPORTED_EVERY = 256  # records
 
-ImageCheck = Callable[[ParsedExample], Iterable[tuple[str, str]]]
-"""Yields the kind and the text of each problem with a record's images."""
-
 
 @dataclass(slots=True)
 class ShardCheck:
@@ -115,6 +112,7 @@ class ShardCheck:
             unknown.
         findings: the problems, in the file's order.
         hidden: number of findings beyond `MOST_FINDINGS`.
+        images: number of images in which metadata was looked for.
         totals: totals of the sidecar's rows, for Recordmill's shards above level `frames`; None if the sidecar does not
             have the digest in the marker.
     """
@@ -127,6 +125,7 @@ class ShardCheck:
     kinds: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     hidden: int = 0
+    images: int = 0
     totals: RowTotals | None = None
 
     def add(
@@ -193,13 +192,19 @@ class _Reader:
             return False
         return not any(map(self._expected.judge_row, rows))
 
-    def check_records(self, check_images: ImageCheck | None, progress: Callable[[int], None]) -> None:
+    def check_records(self, no_metadata: bool, progress: Callable[[int], None]) -> None:
         """Checks every record, then the whole file against the metadata."""
         check, expected = self._check, self._expected
+        images = None
+        if check.level == "pixels" or no_metadata:
+            from recordmill.reading.verify_images import ImageChecks  # other checks do without Pillow
+
+            images = ImageChecks(expected, check.level == "pixels", no_metadata)
         classes = expected if check.level != "frames" else replace(expected, label_ids=frozenset(), class_ids={})
         judged: dict[Profile, str] = {}
         offsets: list[int] = []
         end = 0
+        reported_every = 1 if images else _REPORTED_EVERY  # if an image crashes the process, it is known which one
 
         for number, (offset, data) in enumerate(self._records):
             if isinstance(data, Damage):
@@ -219,13 +224,14 @@ class _Reader:
                 judged[profile] = expected.judge(profile)
                 self._note_kinds(profile, number, offset)
             self._report([("feature", judged[profile]), ("label", classes.judge_labels(example))], number, offset)
-            if check_images:
-                self._report(check_images(example), number, offset)
+            if images:
+                self._report(images.check(example), number, offset)
+                check.images = images.images
             for problem in classes.judge_names(example):
                 self._report_name(problem, number, offset)
-            if not len(offsets) % _REPORTED_EVERY:
-                progress(_REPORTED_EVERY)
-        progress(len(offsets) % _REPORTED_EVERY)
+            if not len(offsets) % reported_every:
+                progress(reported_every)
+        progress(len(offsets) % reported_every)
         check.records = len(offsets)
         self.judge_file()
         self._compare_count(end)
@@ -315,7 +321,7 @@ def verify_shard(
     shard: Shard,
     expected: Expectations,
     level: Level,
-    check_images: ImageCheck | None = None,
+    no_metadata: bool = False,
     progress: Callable[[int], None] = lambda records: None,
 ) -> ShardCheck:
     """Reads one file from its first byte to its last.
@@ -328,7 +334,7 @@ def verify_shard(
         shard: the file and its metadata.
         expected: the expectations for its records.
         level: how thoroughly to check; see `verify_dataset`.
-        check_images: decodes images (at level `pixels`) or looks for metadata. If given, all records are read.
+        no_metadata: whether images must have no metadata; if so, all records are read.
         progress: called repeatedly with the number of records since the last call.
 
     Returns:
@@ -339,12 +345,12 @@ def verify_shard(
         with StoredFile(shard.path, digest=level != "frames" and bool(shard.sha256)) as stored:
             check.bytes = stored.size
             reader = _Reader(stored, check, expected)
-            if level == "files" and check_images is None and reader.is_as_written():
+            if level == "files" and not no_metadata and reader.is_as_written():
                 check.records = len(reader.rows)
                 progress(check.records)
                 reader.judge_file()
             else:
-                reader.check_records(check_images, progress)
+                reader.check_records(no_metadata, progress)
             if level != "frames" and reader.sidecar_sha256 and reader.sidecar_sha256 == shard.sidecar_sha256:
                 check.totals = reader.totals
                 if check.totals is None:

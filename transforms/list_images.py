@@ -7,12 +7,12 @@ import errno
 import os
 import re
 import shlex
-from collections.abc import Collection, Generator, Iterable, Iterator, Set
+from collections.abc import Collection, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate, chain, islice, pairwise
+from itertools import islice, pairwise
 from typing import Any, TypeVar
 
 import apache_beam as beam
@@ -54,22 +54,27 @@ T = TypeVar("T")
 class Part:
     """A part of an input; by default, all of it. Parts are listed in parallel, and together are exactly the input.
 
-    On a store, a part is a range of names, cut where folders begin. On this machine, a part is some folders, or
-    everything else. An ignored folder is never cut, because it counts as one entry.
+    A part is a range of paths, cut where folders begin. An ignored folder is never cut, because it counts as one entry.
 
     Attributes:
         input: the input.
-        start: on a store, the first path of its range.
+        start: the first path of its range.
         end: the first path after its range; empty: it has no end.
-        folders: on this machine, the folders to walk.
-        without: folders below them that belong to other parts.
     """
 
     input: Input
     start: str = ""
     end: str = ""
-    folders: tuple[str, ...] = ("",)
-    without: frozenset[str] = frozenset()
+
+    def contains(self, path: str) -> bool:
+        """Whether a path below the input, which ends with a slash for a folder, belongs to the part."""
+        return self.start <= path and (not self.end or path < self.end)
+
+    def meets(self, path: str, is_folder: bool) -> bool:
+        """Whether a file, or anything in a folder, belongs to the part."""
+        if not is_folder:
+            return self.contains(path)
+        return self.contains(f"{path}/") or self.start.startswith(f"{path}/")
 
 
 coders.registry.register_coder(Part, coders.PickleCoder)
@@ -217,9 +222,7 @@ def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Ite
     if storage.is_local(root):
         tally.exists = True  # if it is not, the walk gives a notice
         if not os.path.isfile(root):
-            ignore = partial(why_ignored, settings)
-            walks = (walk_folder(root, ignore, folder, part.without - {folder}) for folder in part.folders)
-            return root, chain.from_iterable(walks)
+            return root, walk_folder(part, partial(why_ignored, settings))
         folder, name = os.path.split(root)
         status = os.stat(root)
         return folder or ".", [ImageRef(name, "", status.st_size, str(status.st_mtime_ns))]
@@ -269,10 +272,10 @@ def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:
     return path, why_ignored(settings, path, False)
 
 
-def walk_folder(root: str, ignore: Ignore, below: str = "", without: Set[str] = frozenset()) -> Iterator[ImageRef]:
-    """Yields every file below a folder, and a notice of everything that is not a plain, readable file.
+def walk_folder(part: Part, ignore: Ignore) -> Iterator[ImageRef]:
+    """Yields every file in a part of a folder, and a notice of everything that is not a plain, readable file.
 
-    The key of each is its path below the root, `/`-separated, as the file system spells it; its URI is not set.
+    The key of each is its path below the input, `/`-separated, as the file system spells it; its URI is not set.
 
     An ignored folder counts as one entry and is not entered. Links are followed. A link back to a folder on its own
     path is a `fatal` entry, because following it would never end. So is a folder that cannot be read, because the
@@ -280,63 +283,62 @@ def walk_folder(root: str, ignore: Ignore, below: str = "", without: Set[str] = 
 
     Beam's own match silently skips unreadable files, linked folders and names with `[`, and fails on a name that is not
     UTF-8.
-
-    Args:
-        root: the folder; keys are paths below it.
-        ignore: decides what to ignore.
-        below: the folder below the root to walk; empty: the root itself.
-        without: folders below the root that are not entered.
     """
-    ancestors = []
     try:
-        for path in accumulate(["", *below.split("/")] if below else [""], os.path.join):
-            status = os.stat(os.path.join(root, path) if path else root)
-            ancestors.append((status.st_dev, status.st_ino))
+        status = os.stat(part.input.path)
     except OSError as error:
-        if not below:
-            detail = f"the input cannot be read ({explain_os_error(error)})"
-            yield ImageRef("", "").notice("fatal", "missing_input", detail)
-            return
-    yield from _walk(root, below, ignore, tuple(ancestors), without)
+        detail = f"the input cannot be read ({explain_os_error(error)})"
+        yield ImageRef("", "").notice("fatal", "missing_input", detail)
+        return
+    yield from _walk(part, "", ignore, ((status.st_dev, status.st_ino),))
 
 
-def _walk(
-    root: str, below: str, ignore: Ignore, ancestors: tuple[tuple[int, int], ...], without: Set[str]
-) -> Iterator[ImageRef]:
-    try:
-        with os.scandir(os.path.join(root, below) if below else root) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
-    except FileNotFoundError:
-        yield ImageRef(below, "").notice("fatal", "folder_vanished", "the folder vanished while being listed")
-        return
-    except OSError as error:
-        detail = f"the folder cannot be read ({explain_os_error(error)}): make it readable{_or_leave_out(below, True)}"
-        yield ImageRef(below, "").notice("fatal", "unreadable_folder", detail)
-        return
-    if not found:
-        what = "folder" if below else "input"
-        yield ImageRef(below, "").notice("warning", "empty_folder", f"the {what} is empty")
+def _walk(part: Part, below: str, ignore: Ignore, ancestors: tuple[tuple[int, int], ...]) -> Iterator[ImageRef]:
+    prefix = f"{below}/" if below else ""
+    found, fault = _read_folder(part.input.path, below)
+    if fault and part.contains(prefix):
+        yield fault
     for entry in found:
-        path = f"{below}/{entry.name}" if below else entry.name
+        path = prefix + entry.name
         try:
             is_folder = entry.is_dir()
+            if not part.meets(path, is_folder):
+                continue
             if reason := ignore(path, is_folder):
                 yield ImageRef(path, "").notice("ignored", reason)
                 continue
             status = entry.stat()
             identity = (status.st_dev, status.st_ino)
-            if is_folder and identity in ancestors:
+            if not is_folder:
+                yield _describe_file(path, entry, status)
+            elif identity not in ancestors:
+                yield from _walk(part, path, ignore, (*ancestors, identity))
+            else:
                 detail = f"the link points back to a folder that contains it: remove it{_or_leave_out(path, True)}"
                 yield ImageRef(path, "").notice("fatal", "link_loop", detail)
-            elif is_folder:
-                yield from () if path in without else _walk(root, path, ignore, (*ancestors, identity), without)
-            elif entry.is_file():
-                yield ImageRef(path, "", status.st_size, str(status.st_mtime_ns))
-            else:
-                detail = "a device, socket or pipe is not an image"
-                yield ImageRef(path, "").notice("rejected", "not_a_file", detail)
         except OSError as error:
             yield _describe_broken(path, entry, ignore, error)
+
+
+def _read_folder(root: str, below: str) -> tuple[list[os.DirEntry[str]], ImageRef | None]:
+    """The entries of a folder, sorted; or none, and the notice of that."""
+    folder = ImageRef(below, "")
+    try:
+        with os.scandir(os.path.join(root, below) if below else root) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return [], folder.notice("fatal", "folder_vanished", "the folder vanished while being listed")
+    except OSError as error:
+        detail = f"the folder cannot be read ({explain_os_error(error)}): make it readable{_or_leave_out(below, True)}"
+        return [], folder.notice("fatal", "unreadable_folder", detail)
+    what = "folder" if below else "input"
+    return found, None if found else folder.notice("warning", "empty_folder", f"the {what} is empty")
+
+
+def _describe_file(path: str, entry: os.DirEntry[str], status: os.stat_result) -> ImageRef:
+    if entry.is_file():
+        return ImageRef(path, "", status.st_size, str(status.st_mtime_ns))
+    return ImageRef(path, "").notice("rejected", "not_a_file", "a device, socket or pipe is not an image")
 
 
 def _describe_broken(path: str, entry: os.DirEntry[str], ignore: Ignore, error: OSError) -> ImageRef:
@@ -364,19 +366,12 @@ def _or_leave_out(path: str, is_folder: bool) -> str:
 
 def cut_input(source_input: Input, settings: ListingSettings) -> list[Part]:
     """Cuts an input into parts, in the order of its paths; one part if it cannot be cut."""
-    root = source_input.path
-    if not storage.is_local(root):
-        prefix = root.rstrip("/") + "/"
-        cuts: list[str] = []
-        with suppress(OSError):  # the listing reports it
-            cuts = normalize_cuts(_find_cuts(prefix), settings) if storage.starts_anywhere(prefix) else []
-        return [Part(source_input, *each) for each in pairwise(["", *cuts, ""])]
-    folders = _find_folders(root, settings)
-    if len(folders) < 2:
-        return [Part(source_input)]
-    groups = min(len(folders), MOST_PARTS)
-    shares = (tuple(folders[number::groups]) for number in range(groups))
-    return [Part(source_input, without=frozenset(folders)), *(Part(source_input, folders=each) for each in shares)]
+    prefix = source_input.path.rstrip("/") + "/"
+    cuts: list[str] = []
+    with suppress(OSError):  # the listing reports it
+        if storage.is_local(prefix) or storage.starts_anywhere(prefix):
+            cuts = normalize_cuts(_find_cuts(prefix), settings)
+    return [Part(source_input, *each) for each in pairwise(["", *cuts, ""])]
 
 
 def normalize_cuts(cuts: Iterable[str], settings: ListingSettings) -> list[str]:
@@ -391,13 +386,13 @@ def normalize_cuts(cuts: Iterable[str], settings: ListingSettings) -> list[str]:
 
 
 def _find_cuts(prefix: str) -> list[str]:
-    """Finds where folders of a store begin, level by level, until there are enough."""
+    """Finds where folders begin, level by level, until there are enough."""
     cuts: list[str] = []
     level = [""]
     for _ in range(_DEPTH):
         entries = in_parallel(lambda below: _names_in(prefix + below), level)
         found = [below + name for below, names in zip(level, entries, strict=True) for name in names]
-        level = [path for path in found if path.endswith("/")]
+        level = [path for path in found if path.endswith("/") and not os.path.islink(f"{prefix}{path[:-1]}")]
         cuts += level
         if len(cuts) >= LISTINGS or not level:
             break
@@ -410,35 +405,14 @@ def _names_in(folder: str) -> list[str]:
     return storage.folder_entries(folder, _MOST_FOLDERS) if has_more_folders else names
 
 
-def _find_folders(root: str, settings: ListingSettings) -> list[str]:
-    """Finds disjoint folders, level by level, until there are enough; links are left to the remaining part."""
-    level, kept = [""], list[str]()
-    for _ in range(_DEPTH):
-        deeper = []
-        for below in level:
-            found = []
-            folder = os.path.join(root, below) if below else root
-            with suppress(OSError), os.scandir(folder) as entries:  # the walk reports it
-                for entry in entries:
-                    path = f"{below}/{entry.name}" if below else entry.name
-                    if entry.is_dir(follow_symlinks=False) and _ignored_at(f"{path}/", settings)[0] != path:
-                        found.append(path)
-            deeper += found
-            kept += [below] if below and not found else []
-        level = deeper
-        if not level or len(level) + len(kept) >= LISTINGS:
-            break
-    return sorted([*kept, *level])
-
-
 def merge_listings(listings: Iterable[Iterator[T]]) -> Iterator[T]:
     """Reads up to `LISTINGS` listings at a time, and yields what they yield in the order of arrival.
 
     They are read in chunks of up to 1,000 items. Of a listing that fails, the chunk in which it does is not yielded.
 
     Raises:
-        Exception: the first error of a listing, after all chunks that arrived before it or together with it. No
-            listing is read any further, and chunks that are being read are dropped.
+        Exception: the first error of a listing. No listing is read any further, and chunks that are being read are
+            dropped.
     """
     left = iter(listings)
     with ThreadPoolExecutor(LISTINGS, thread_name_prefix="recordmill-list") as pool:
@@ -449,7 +423,7 @@ def merge_listings(listings: Iterable[Iterator[T]]) -> Iterator[T]:
         reading = {read_on(listing) for listing in islice(left, LISTINGS)}
         while reading:
             done, reading = wait(reading, return_when=FIRST_COMPLETED)
-            for each in sorted(done, key=lambda each: each.exception() is not None):
+            for each in done:
                 chunk, listing = each.result()
                 reading |= {read_on(one) for one in ([listing] if chunk else islice(left, 1))}
                 yield from chunk

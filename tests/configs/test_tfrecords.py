@@ -243,9 +243,9 @@ def test_vectors_are_relabelled_and_go_to_a_mapping_of_ones_own(tmp_path, conver
     assert {key for each in found["train"] for key in each} == {"v", "c"}
 
 
-def test_vectors_without_a_convention_get_an_error_that_names_it(tmp_path, capsys):
+def test_vectors_without_a_convention_get_an_error_that_names_the_setting(tmp_path, capsys):
     write_vectors(tmp_path / "old" / "a.tfrecord", VECTORS[:3])
     arguments = ("--config=configs/tfrecords.yaml", f"--input={tmp_path / 'old'}", f"--output={tmp_path / 'new'}")
     assert launch([*arguments, *WHOLE], build) == 3
     error = capsys.readouterr().err.splitlines()[-1]
-    assert "(feature, label, sha256): set source.convention: feature_vector)" in error
+    assert "(feature, label, sha256): set source.convention)" in error

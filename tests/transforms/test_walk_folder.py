@@ -6,15 +6,15 @@ import pytest
 
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.settings.source import ListingSettings
+from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.transforms.inputs.patterns import why_ignored
-from recordmill.transforms.list_images import walk_folder
+from recordmill.transforms.list_images import Part, walk_folder
 
 NO_JPEG = b"no jpeg"
 
 
 def walk(folder, ignore=lambda path, is_folder: ""):
-    return list(walk_folder(str(folder), ignore))
+    return list(walk_folder(Part(Input(str(folder))), ignore))
 
 
 def entry_of(folder, path):

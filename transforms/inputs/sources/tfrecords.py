@@ -4,7 +4,7 @@ import base64
 import binascii
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal
@@ -112,37 +112,32 @@ def find_convention(entries: Mapping[str, Any]) -> Convention:
     Raises:
         Rejected: no convention fits.
     """
-    kinds = frozenset((key, entry.WhichOneof("kind")) for key, entry in entries.items())
-    name = _find_name(kinds)
-    if not name:
+    convention = _find_convention(frozenset((key, entry.WhichOneof("kind")) for key, entry in entries.items()))
+    if convention is None:
         keys = ", ".join(sorted(entries))
-        others = [each for each in convention_names() if _fits_without_image(load_convention(each), kinds)]
-        hint = f": {others[0]}" if others else ""
-        raise bad_example(f"its keys do not match any known convention ({keys:.200}): set source.convention{hint}")
-    return load_convention(name)
-
-
-def _fits_without_image(convention: Convention, kinds: Collection[tuple[str, str | None]]) -> bool:
-    declared = {(feature.key, f"{feature.kind}_list") for feature in convention.example_features}
-    return bool(own_features(convention)) and declared <= set(kinds)
+        raise bad_example(f"its keys do not fit any known convention of images ({keys:.200}): set source.convention")
+    return convention
 
 
 @lru_cache(maxsize=1024)
-def _find_name(kinds: frozenset[tuple[str, str | None]]) -> str:
+def _find_convention(kinds: frozenset[tuple[str, str | None]]) -> Convention | None:
     found = dict(kinds)
-    fits: list[tuple[int, int, str]] = []
-    for name in sorted(convention_names()):  # of the best, the first is used
-        convention = load_convention(name)
-        known = {feature.key: f"{feature.kind}_list" for feature in convention.example_features}
-        images = [feature for feature in convention.example_features if feature.field in STORED_IMAGE]
-        scalars = [feature for feature in convention.example_features if not feature.many and feature.constant is None]
-        needed = {feature.key for feature in scalars if feature.default is None}
+
+    def fits(convention: Convention) -> bool:
+        features = convention.example_features
+        images = [feature for feature in features if feature.field in STORED_IMAGE]
         is_raw = convention.stores == "raw" and any(feature.field == "encoded" for feature in images)
-        contradicted = any(found.get(key) not in (None, kind) for key, kind in known.items())
-        if images and needed <= found.keys() and not is_raw and not contradicted:
-            present = len(known.keys() & found.keys())
-            fits.append((present, present - len(known), name))
-    return max(fits, default=(0, 0, ""), key=lambda fit: fit[:2])[2]
+        scalars = [feature for feature in features if not feature.many and feature.constant is None]
+        needed = {feature.key for feature in scalars if feature.default is None}
+        contradicted = any(found.get(each.key) not in (None, f"{each.kind}_list") for each in features)
+        return bool(images) and needed <= found.keys() and not is_raw and not contradicted
+
+    def rank(convention: Convention) -> tuple[int, int]:
+        keys = {feature.key for feature in convention.example_features}
+        return len(keys & found.keys()), -len(keys - found.keys())
+
+    conventions = map(load_convention, sorted(convention_names()))  # of the best, the first is used
+    return max(filter(fits, conventions), default=None, key=rank)
 
 
 def read_kept(entries: Mapping[str, Any], keep: Mapping[str, KeptType]) -> dict[str, Any]:
@@ -195,24 +190,6 @@ def text_of(value: bytes | None, what: str) -> str:
         raise bad_example(f"{what} is not UTF-8") from None
 
 
-def class_of(number: int, names: Mapping[int, str], where: str) -> str:
-    """The class of a number: its name, or the number in decimal if there are no names.
-
-    Args:
-        number: in the Example.
-        names: the classes' names by number.
-        where: where the names come from, for messages.
-
-    Raises:
-        Rejected: there are names, but none for the number.
-    """
-    if not names:
-        return str(number)
-    if number not in names:
-        raise bad_example(f"its label is {number}, where {where} names those of {min(names)} to {max(names)}")
-    return names[number]
-
-
 def read_boxes(fields: Mapping[str, Any], name_of: Callable[[str, int | None], str]) -> dict[str, Any]:
     """The result of `schemas.image_ref.boxes_of` for an Example's boxes; empty if it has none.
 
@@ -223,33 +200,24 @@ def read_boxes(fields: Mapping[str, Any], name_of: Callable[[str, int | None], s
     Raises:
         Rejected: the lists do not fit together.
     """
-    boxes = _boxes(fields)
-    if boxes is None:
+    if "bbox" in fields:
+        sides = [fields["bbox"][side::4] for side in (1, 0, 3, 2)]
+    elif fields.keys().isdisjoint(_SIDES):
         return {}
+    else:
+        sides = [fields.get(side, ()) for side in _SIDES]
+    count = len(sides[0])
     texts = [text_of(text, "the class of a box") for text in fields.get("box_label_texts", ())]
     numbers = list(fields.get("box_labels", ()))
-    for what, each in (("classes' names", texts), ("labels", numbers)):
-        if each and len(each) != len(boxes):
-            raise bad_example(f"it has {len(boxes)} boxes and {len(each)} {what} of boxes")
-    if boxes and not texts and not numbers:
-        raise bad_example(f"it has {len(boxes)} boxes without labels")
-    labels = list(map(name_of, texts or [""] * len(boxes), numbers or [None] * len(boxes)))
-    values = {key: fields[key] for key in ("is_crowd", "area") if key in fields and len(fields[key]) == len(boxes)}
+    if count and not texts and not numbers:
+        raise bad_example("it has boxes without labels")
+    texts, numbers = texts or [""] * count, numbers or [None] * count
+    if {*map(len, sides), len(texts), len(numbers)} != {count}:
+        raise bad_example("its lists of boxes' sides, of their labels or of their classes' names differ in length")
+    boxes = list(map(list, zip(*sides, strict=True)))
+    labels = list(map(name_of, texts, numbers))
+    values = {key: fields[key] for key in ("is_crowd", "area") if key in fields and len(fields[key]) == count}
     return boxes_of(boxes, labels, values=values, fractions=True)
-
-
-def _boxes(fields: Mapping[str, Any]) -> list[list[float]] | None:
-    if "bbox" in fields:
-        flat = fields["bbox"]
-        if len(flat) % 4:
-            raise bad_example(f"its boxes have {len(flat)} sides, which is not a multiple of 4")
-        return [[flat[at + 1], flat[at], flat[at + 3], flat[at + 2]] for at in range(0, len(flat), 4)]
-    if fields.keys().isdisjoint(_SIDES):
-        return None
-    sides = [fields.get(side, ()) for side in _SIDES]
-    if len(set(map(len, sides))) > 1:
-        raise bad_example("its lists of boxes' sides differ in length")
-    return [list(box) for box in zip(*sides, strict=True)]
 
 
 def read_image_of(fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int]) -> tuple[bytes, bytes | Pixels]:
@@ -272,14 +240,13 @@ def read_image_of(fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int])
         data = fields["encoded"]
         if not is_raw:
             return data, data
-    declared = [fields.get(side) for side in ("height", "width", "channels")]
-    height, width, channels = declared if None not in declared else (tuple(shape) or (None, None, None))
+    given = [fields.get(side) for side in ("height", "width", "channels")]
+    height, width, channels = given if None not in given else (tuple(shape) or (None, None, None))
     if height is None or width is None or channels is None:
         raise bad_example("its image is raw pixels of unknown height, width and channels: set source.shape")
-    if channels not in (1, 3):
-        raise bad_example(f"its image has {channels} channels, where 1 or 3 can be stored")
-    if min(height, width) < 1 or height * width * channels != len(data):
-        raise bad_example(f"its image has {len(data)} bytes, where {height} x {width} x {channels} are declared")
+    if min(height, width) < 1 or channels not in (1, 3) or height * width * channels != len(data):
+        declared = f"{height} x {width} x {channels} are declared, and 1 or 3 channels can be stored"
+        raise bad_example(f"its image has {len(data)} bytes, where {declared}")
     return data, np.frombuffer(data, np.uint8).reshape(height, width, channels)
 
 
@@ -419,7 +386,8 @@ class Tfrecords(Source):
             for index, (offset, record) in enumerate(read_bounded(records, stored, self.max_ratio)):
                 ref = file.replace(key=f"{file.key}/{index:06}", spelling="")
                 if isinstance(record, Damage):
-                    yield ref.notice("rejected", "bad_record", _explain(index, offset, record))
+                    where = f"record {index} at byte {offset}" if offset >= 0 else f"record {index}"
+                    yield ref.notice("rejected", "bad_record", f"{where}: {record.detail}")
                     continue
                 packing = str(Gzip(has_checksums=True)) if records.compression == "gzip" else ""
                 ref = ref.replace(offset=offset + _DATA_AT, length=len(record), packing=packing)
@@ -506,7 +474,10 @@ class _ExamplesOfFile:
                 self.numbers[text] = number
             return text
         where, names = self.labels.names_for(convention, self.source._first_label(convention))
-        name = class_of(number, names, where)
+        if names and number not in names:
+            known = f"{min(names)} to {max(names)}"
+            raise bad_example(f"its label is {number}, where {where} names those of {known}")
+        name = names.get(number, str(number))
         if not names:
             self.numbers[name] = number
         elif not self.source.class_names and name not in self.numbers:
@@ -519,13 +490,6 @@ class _ExamplesOfFile:
         name = self._name_of(convention, text, number)
         self.numbers.setdefault(name, None)
         return name
-
-
-def _explain(index: int, offset: int, damage: Damage) -> str:
-    """Describes a damaged place; how much is lost is not known, because lengths cannot be read."""
-    where = f"record {index}{f' at byte {offset}' if offset >= 0 else ''}: {damage.detail}"
-    goes_on = "reading went on with the next frame whose length fits its checksum, if there was one"
-    return f"{where}; {'no more of the file can be read' if damage.kind == 'gzip' else goes_on}"
 
 
 SOURCE = Tfrecords

@@ -18,7 +18,6 @@ from recordmill.storage.tfrecord_file import masked
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.tfrecords import (
     Tfrecords,
-    class_of,
     find_convention,
     kind_of,
     own_features,
@@ -230,10 +229,8 @@ def test_damage_is_one_rejected_reference_and_reading_goes_on(refer):
     assert [ref.status for ref in (one, data, two, length, last)] == ["", "rejected", "", "rejected", ""]
     assert (data.reason, length.reason) == ("bad_record", "bad_record")
     place = len(frames[0])
-    assert data.detail.startswith(f"record 1 at byte {place}: the data do not match their checksum; ")
-    assert length.detail.startswith(
-        f"record 3 at byte {3 * place}: the length does not match its checksum; reading went on"
-    )
+    assert data.detail.startswith(f"record 1 at byte {place}: the data do not match their checksum")
+    assert length.detail.startswith(f"record 3 at byte {3 * place}: the length does not match its checksum")
     assert (last.key, last.offset, last.label) == (f"in/{PATH}/000004", 4 * place + 12, "4")
 
 
@@ -256,16 +253,14 @@ def test_a_file_without_records_is_never_nothing(refer, content, reason):
 def test_a_gzip_file_of_nothing_but_empty_records_is_one_rejected_reference(refer):
     _, (ref,) = refer(gzip.compress(frame(b"") * 300_000))
     assert (ref.status, ref.reason) == ("rejected", "bad_record")
-    assert ref.detail == (
-        "record 0 at byte 0: the gzip file unpacks to more than 100 times its size; no more of the file can be read"
-    )
+    assert ref.detail == ("record 0 at byte 0: the gzip file unpacks to more than 100 times its size")
 
 
 def test_a_gzip_file_that_was_cut_says_no_place_where_there_is_none(refer):
     content = b"".join(frame(encode("default", label=number, label_text=b"x")) for number in range(3))
     _, refs = refer(gzip.compress(content)[:-6])
     assert [ref.detail for ref in refs if ref.status == "rejected"][-1].endswith(
-        "the gzip stream ends early: the file was truncated; no more of the file can be read"
+        "the gzip stream ends early: the file was truncated"
     )
     assert not [ref.detail for ref in refs if "-1" in ref.detail]
 
@@ -373,9 +368,9 @@ def test_further_keys_and_missing_ones_with_defaults_do_not_matter(make_example)
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"a": b"x", "b": 1}, r"its keys do not match any known convention \(a, b\): set source\.convention"),
-        ({"image": 1, "label": 1}, "do not match any known convention"),
-        ({"image": b"x", "label": b"cat"}, "do not match any known convention"),
+        ({"a": b"x", "b": 1}, r"its keys do not fit any known convention of images \(a, b\): set source\.convention"),
+        ({"image": 1, "label": 1}, "do not fit any known convention of images"),
+        ({"image": b"x", "label": b"cat"}, "do not fit any known convention of images"),
     ],
 )
 def test_other_records_are_of_no_known_convention(make_example, values, message):
@@ -456,17 +451,6 @@ def test_a_key_is_a_text_or_an_integer(make_example):
     assert (text_of(None, "it"), text_of(b"a", "it")) == ("", "a")
 
 
-def test_a_class_is_a_name_or_a_number():
-    assert (class_of(3, {}, ""), class_of(-1, {}, "")) == ("3", "-1")
-    assert class_of(2, {1: "a", 2: "b"}, "labels.txt") == "b"
-
-
-@pytest.mark.parametrize("number", [0, 3])
-def test_a_number_without_a_name_is_reported(number):
-    with pytest.raises(Rejected, match=rf"^\w+: its label is {number}, where labels\.txt names those of 1 to 2$"):
-        class_of(number, {1: "a", 2: "b"}, "labels.txt")
-
-
 def test_examples_without_images(make_example):
     convention = load_convention("feature_vector")
     entries = parse_entries(make_example({"sha256": b"abc", "feature": [0.5, 2.0], "label": 3}))
@@ -475,7 +459,7 @@ def test_examples_without_images(make_example):
     assert own_features(load_convention("default")) == own_features(load_convention("plain")) == ()
     with pytest.raises(Rejected, match=r"^\w+: there is no feature feature$"):
         read_fields(parse_entries(make_example({"label": 3})), convention)
-    with pytest.raises(Rejected, match=r"\(feature, label, sha256\): set source\.convention: feature_vector$"):
+    with pytest.raises(Rejected, match=r"\(feature, label, sha256\): set source\.convention$"):
         find_convention(entries)
 
 
@@ -507,12 +491,12 @@ def test_no_boxes_are_boxes_and_no_features_are_none():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"bbox": [0.0] * 5}, "its boxes have 5 sides, which is not a multiple of 4"),
-        ({**SIDES, "xmax": [0.5]}, "its lists of boxes' sides differ in length"),
-        ({**SIDES, "xmax": None}, "differ in length"),
-        ({**SIDES, "box_labels": [1]}, "it has 2 boxes and 1 labels of boxes"),
-        ({**SIDES, "box_label_texts": [b"a"] * 3}, "it has 2 boxes and 3 classes' names of boxes"),
-        (SIDES, "it has 2 boxes without labels"),
+        ({"bbox": [0.0] * 5, "box_labels": [1]}, "differ in length"),
+        ({**SIDES, "xmax": [0.5], "box_labels": [1, 2]}, "differ in length"),
+        ({**SIDES, "xmax": None, "box_labels": [1, 2]}, "differ in length"),
+        ({**SIDES, "box_labels": [1]}, "differ in length"),
+        ({**SIDES, "box_label_texts": [b"a"] * 3}, "differ in length"),
+        (SIDES, "it has boxes without labels"),
         ({**SIDES, "box_label_texts": [b"a", b"\xff"]}, "the class of a box is not UTF-8"),
     ],
 )
@@ -555,7 +539,7 @@ def test_gray_pixels_have_one_channel():
         ({"encoded": b"x" * 36}, r"raw pixels of unknown height, width and channels: set source\.shape"),
         ({"encoded": b"x" * 35, **SIZE}, "its image has 35 bytes, where 3 x 4 x 3 are declared"),
         ({"encoded": b"x" * 36, **SIZE, "height": -3}, "36 bytes, where -3 x 4 x 3"),
-        ({"encoded": b"x" * 48, **SIZE, "channels": 4}, "its image has 4 channels, where 1 or 3 can be stored"),
+        ({"encoded": b"x" * 48, **SIZE, "channels": 4}, "48 bytes, where 3 x 4 x 4 are declared, and 1 or 3 channels"),
         ({"pixels_base64": b"a", **SIZE}, "not url-safe base64"),
         ({"pixels_base64": b"!!!!", **SIZE}, "not url-safe base64"),
     ],

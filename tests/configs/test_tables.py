@@ -157,7 +157,7 @@ def test_lists_labels_and_lacking_values(tmp_path, convert):
     assert marker["ledger"]["rejected"] == {"bad_row": 1}
     assert marker["labels"] == {"iris": 0, "rose": 1}
     rejected = (tmp_path / "dataset-of-observations.yaml" / "rejected.jsonl").read_text(encoding="utf-8")
-    assert json.loads(rejected)["detail"] == "observations.jsonl, row 4, column 'n': 'x' is not of type int"
+    assert json.loads(rejected)["detail"] == "observations.jsonl, row 4: column 'n': 'x' is not of type int"
     tfds = json.loads((tmp_path / "dataset-of-observations.yaml" / "features.json").read_text(encoding="utf-8"))
     assert set(tfds["featuresDict"]["features"]) == {"name", "class", "v"}  # some row has no n
 

@@ -8,12 +8,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import orjson
-import pyarrow as pa
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.class_names import LONGEST_NAME
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import (
     TYPES,
@@ -28,10 +26,14 @@ from recordmill.transforms.inputs.tables.cells import (
     read_cell,
     to_json,
 )
+from recordmill.transforms.inputs.tables.manifest_columns import name_of
 from recordmill.transforms.inputs.tables.read_table import TABLE_FILES, TableFormat, read_table
 from recordmill.transforms.inputs.tables.read_table import Table as OpenTable
 
 _ZEROS: dict[str, int | float | str] = {"int64": 0, "float": 0.0, "bytes": ""}
+
+
+_WORDS = {bool: "bool", int: "int", float: "float", str: "string", bytes: "bytes"}
 
 
 @dataclass
@@ -42,13 +44,11 @@ class _Column:
         first: where each type was first seen, for messages.
         values: the number of rows with a value.
         as_text: whether all values are strings.
-        blank: a number that is text only because of a space before it.
     """
 
     first: dict[str, str] = field(default_factory=dict)
     values: int = 0
     as_text: bool = True
-    blank: str = ""
 
 
 class ColumnTypes:
@@ -66,38 +66,26 @@ class ColumnTypes:
         Raises:
             UnreadableTableError: it cannot be read to its end.
         """
-        as_text = table.as_text
-        schema = table.schema
-        declared = {name: parquet_type(schema.field(name).type) for name in schema.names} if schema is not None else {}
         for row in table.rows:
             if row.cells is not None:
-                self._add_row(row.cells, declared, as_text, f"{path}, {row.place}")
+                self._rows += 1
+                self._add_cells(row.cells, table.as_text, f"{path}, {row.place}")
 
-    def _add_row(self, cells: Mapping[str, Any], declared: Mapping[str, str], as_text: bool, place: str) -> None:
-        self._rows += 1
+    def _add_cells(self, cells: Mapping[str, Any], as_text: bool, place: str) -> None:
         for name, cell in cells.items():
             if name in self._without:
                 continue
             column = self._columns[name]
             column.as_text &= as_text
-            if not (seen := _type_of(cell, as_text)):
-                continue
-            column.values += 1
-            if seen == "string" and as_text and cell[0] == " " and infer_type(cell.strip(" ")) in ("int", "float"):
-                column.blank = column.blank or f"{cell!r:.40} ({place})"
-            seen = declared.get(name) or seen
-            if seen not in column.first:
-                column.first[seen] = f"{place}: {cell!r:.40}"
+            if seen := _type_of(cell, as_text):
+                column.values += 1
+                if seen not in column.first:
+                    column.first[seen] = f"{place}: {cell!r:.40}"
 
     @property
     def empty(self) -> list[str]:
         """The columns without a single value, sorted."""
         return sorted(name for name, column in self._columns.items() if not column.first)
-
-    @property
-    def blanks(self) -> dict[str, str]:
-        """The columns with numbers that are text only because of spaces before them, each with an example."""
-        return {name: column.blank for name, column in sorted(self._columns.items()) if column.blank}
 
     def settled(self) -> dict[str, ColumnSettings]:
         """The columns' settings by name; columns without a single value are left out.
@@ -123,59 +111,23 @@ def _type_of(cell: Any, as_text: bool) -> str:
     if as_text:
         return infer_type(cell)
     if isinstance(cell, list):
-        types = {_type_of(each, False) for each in cell}
-        if not types:
-            return "[]"
+        types = {_type_of(each, False) for each in cell} or {""}
         return f"{types.pop()}[]" if len(types) == 1 else "list of several types"
-    return _WORDS.get(type(cell), f"JSON {type(cell).__name__}")
+    return _WORDS.get(type(cell), type(cell).__name__)
 
 
-_WORDS = {bool: "bool", int: "int", float: "float", str: "string", bytes: "bytes"}
-
-
-def _merge(name: str, seen: dict[str, str], as_text: bool) -> str:
+def _merge(name: str, seen: Mapping[str, str], as_text: bool) -> str:
+    """The type of all values of a column; empty lists are of any type."""
     types = set(seen)
     if as_text and len(types) > 1:
         return "float" if types == {"int", "float"} else "string"
-    if len(types) > 1:
-        types.discard("[]")
-    if types == {"int", "uint"}:
-        return "int"
-    if len(types) == 1 and (word := types.pop()).removesuffix("[]") in TYPES:
+    (word, *others) = types - {"[]"} or types
+    if not others and word.removesuffix("[]") in TYPES:
         return word
-    if len(seen) == 1:
-        (word, place), *_ = seen.items()
-        hint = "it holds only empty lists" if word == "[]" else f"it holds a {word}, which a feature cannot hold"
-        raise ValueError(f"source: column {name!r}: {hint} ({place}): name the columns that you want in source.columns")
-    (one, where), (other, place), *_ = seen.items()
-    word = "number" if set(seen) == {"int", "float"} else "string"
+    found = " and ".join(f"{kind} ({place})" for kind, place in seen.items())
     raise ValueError(
-        f"source: column {name!r} holds a value of type {one} ({where}) and one of type {other} ({place}): "
-        f"declare source.columns.{name}, such as {word}"
+        f"source: column {name!r} holds {found}: declare its type in source.columns, or name only others there"
     )
-
-
-def parquet_type(kind: pa.DataType) -> str:
-    """The type of a Parquet column as a `ColumnSettings.type`; pyarrow's name for any other type, such as dates."""
-    types = pa.types
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return f"{parquet_type(kind.value_type)}[]"
-    if types.is_dictionary(kind):
-        return parquet_type(kind.value_type)
-    return next((word for word, is_one in _PARQUET if is_one(kind)), str(kind))
-
-
-_PARQUET = (
-    ("bool", pa.types.is_boolean),
-    ("uint", pa.types.is_unsigned_integer),
-    ("int", pa.types.is_signed_integer),
-    ("float", pa.types.is_floating),
-    ("string", pa.types.is_string),
-    ("string", pa.types.is_large_string),
-    ("bytes", pa.types.is_binary),
-    ("bytes", pa.types.is_large_binary),
-    ("bytes", pa.types.is_fixed_size_binary),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,8 +189,6 @@ class Table(TableFormat, Source):
             except UnreadableTableError as error:
                 raise ValueError(f"source: {file.key} cannot be read: {error}") from None
         found = types.settled()
-        for name, cell in types.blanks.items():
-            note(f"column {name!r} has numbers after blanks, such as {cell}, which are text: set source.blanks=skip")
         for name in types.empty:
             note(f"column {name!r} has no value in any row and is left out: declare source.columns.{name} to keep it")
         return replace(self, columns={**self.columns, **found}, infer="no")
@@ -263,41 +213,36 @@ class Table(TableFormat, Source):
                     try:
                         yield self._make_reference(ref, below, row, table.as_text, rounded)
                     except Rejected as error:
-                        yield ref.notice("rejected", "bad_row", f"{path}, {row.place}{error.detail}")
+                        yield ref.notice("rejected", "bad_row", f"{path}, {row.place}: {error.detail}")
         except UnreadableTableError as error:
             yield file.notice("fatal", "bad_table", f"the table {file.key} cannot be used: {error}")
             return
         for name, where in rounded.items():
-            yield file.notice("warning", "rounded", f"column {name!r} {where}")
+            what = f"column {name!r} holds whole numbers that lose digits in 32 bits: {where}"
+            advice = f"declare source.columns.{name} as int, and write integers if the table is not CSV"
+            yield file.notice("warning", "rounded", f"{what}: {advice}")
         if not has_rows:
             raise Rejected("list", "no_rows", "the table has no rows")
-
-    def _describe_rounded(self, name: str, value: float, row: Row, as_text: bool) -> str:
-        whole = f"{value:.0f} ({row.place}), which a 32-bit float turns into {np.float32(value):.0f}"
-        advice = "int" if self.columns[name].default is None else "{type: int, default: 0}"
-        write = "" if as_text else "write whole numbers, and "
-        return f"holds whole numbers that lose digits, such as {whole}: {write}declare source.columns.{name}: {advice}"
 
     def _make_reference(self, ref: ImageRef, below: str, row: Row, as_text: bool, rounded: dict[str, str]) -> ImageRef:
         """The reference of a row; columns whose values lose digits are added to `rounded`."""
         if row.cells is None:
-            raise bad_row(f": {row.fault}")
-        names = {what: _as_name(row.cells.get(column), column) for what, column in self._named.items()}
+            raise bad_row(row.fault)
+        names = {what: _name_in(row.cells, column) for what, column in self._named.items()}
         if "key" in names:
             names["key"] = below + names["key"]
-        values, lossy = {}, {}
+        values = {}
         for name, column in self.columns.items():
             try:
                 value = read_cell(row.cells.get(name), column, as_text)
             except CellError as error:
-                raise bad_row(f", column {name!r}: {error}") from None
+                raise bad_row(f"column {name!r}: {error}") from None
             if value is not None:
                 values[column.feature or name] = to_json(value)
                 if name not in rounded and is_rounded(value):
-                    lossy[name] = self._describe_rounded(name, value, row, as_text)
+                    rounded[name] = f"{value:.0f} ({row.place}) becomes {np.float32(value):.0f}"
             elif column.default is None and not column.many:
-                raise bad_row(f", column {name!r}: there is no value; source.columns.{name}.default allows it")
-        rounded |= lossy  # only now: the row is not rejected
+                raise bad_row(f"column {name!r}: there is no value; source.columns.{name}.default allows it")
         features = orjson.dumps(values)
         return ref.replace(features=features.decode(), length=len(features), **names)
 
@@ -309,17 +254,9 @@ class Table(TableFormat, Source):
         return Content(ref.features.encode(), None, fields=fields)
 
 
-def _as_name(cell: Any, column: str) -> str:
-    """A label, split, group or key as text."""
-    if isinstance(cell, str) and len(cell) > LONGEST_NAME:
-        count = f"{len(cell):,} characters, but a name has at most {LONGEST_NAME:,}"
-        raise bad_row(f", column {column!r}: {cell!r:.60} has {count}")
-    if isinstance(cell, str) and cell.strip():
-        return unicodedata.normalize("NFC", cell.strip())
-    if isinstance(cell, int):
-        return str(cell)
-    shown = "there is no value" if cell is None or cell == "" else f"{cell!r:.60} is not text"
-    raise bad_row(f", column {column!r}: {shown}")
+def _name_in(cells: Mapping[str, Any], column: str) -> str:
+    """The label, split, group or key in a row."""
+    return unicodedata.normalize("NFC", name_of(cells.get(column), column, is_required=True).strip())
 
 
 SOURCE = Table

@@ -223,7 +223,7 @@ def _read_value(cell: Any, column: ColumnSettings, parse: Callable[[str], Any] |
 
 
 def _shown(cell: Any) -> str:
-    return repr(cell) if len(repr(cell)) <= 60 else f"{cell!r:.57}..."
+    return f"{cell!r:.60}"
 
 
 def infer_type(text: str) -> str:

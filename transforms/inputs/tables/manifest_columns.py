@@ -57,6 +57,17 @@ def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
     return value
 
 
+def name_of(value: Any, column: str, names: Sequence[str] = (), is_required: bool = False) -> str:
+    """A value as a short text, which nothing but blanks is not."""
+    text = text_of(value, column, names)
+    if len(text) > LONGEST_NAME:
+        count = f"{len(text):,} characters, but a name has at most {LONGEST_NAME:,}"
+        raise bad_row(f"column {column!r}: {text!r:.60} has {count}")
+    if is_required and not text.strip():
+        raise refuse(column, "", "")
+    return text if text.strip() else ""
+
+
 def list_of(value: Any, column: str, separator: str) -> list[Any]:
     """A value as a list: text is JSON if it begins with `[`, else split at the separator; no value is an empty list."""
     if isinstance(value, str):
@@ -490,13 +501,7 @@ class CellReader:
         return texts_of(cells.get(column), column, self.separator, self.class_names.get(column, ()))
 
     def _name(self, cells: Mapping[str, Any], column: str, is_required: bool = False) -> str:
-        text = text_of(cells.get(column), column, self.class_names.get(column, ()))
-        if len(text) > LONGEST_NAME:
-            count = f"{len(text):,} characters, but a name has at most {LONGEST_NAME:,}"
-            raise bad_row(f"column {column!r}: {text!r:.60} has {count}")
-        if is_required and not text.strip():
-            raise refuse(column, "", "")
-        return text if text.strip() else ""
+        return name_of(cells.get(column), column, self.class_names.get(column, ()), is_required)
 
 
 @cache

@@ -4,12 +4,7 @@ The marker does not list the folder, so it can be made, replaced and deleted wit
 `analysis.json`, says which shards were analysed. Publishing another dataset removes the folder.
 """
 
-import errno
-import os
-import shutil
-import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +21,6 @@ DEFAULT_SIZE = (224, 224)
 
 NOTE = "analysis.json"
 _MODEL = "saved_model.pb"
-
-_HOUR = 3600.0
 
 
 def contents_digest(marker: Marker, split: str) -> str:
@@ -72,15 +65,15 @@ def fits(
 
 def remove_stale(output: str, marker: Marker) -> None:
     """Removes a `transform_fn/` that does not belong to the marker's dataset; other programs' folders stay."""
-    if storage.exists(storage.join(output, TRANSFORM_FN, NOTE)) and not fits(read_note(output), marker):
-        _remove(output)
+    folder = storage.join(output, TRANSFORM_FN)
+    if storage.exists(storage.join(folder, NOTE)) and not fits(read_note(output), marker):
+        _remove(folder)
 
 
 def publish_transform_fn(built: Path, note: Mapping[str, Any], output: str) -> None:
     """Installs a finished SavedModel with its note, replacing any earlier `transform_fn/`.
 
-    On a file system, readers see the old folder, briefly none, and then the new one. An object store cannot rename
-    folders: there the model itself is deleted first and written last. If two run at once, the later one wins.
+    The model itself is deleted first and written last, so readers see the old one, then none, and then the new one.
 
     Args:
         built: a local folder with the SavedModel.
@@ -94,54 +87,13 @@ def publish_transform_fn(built: Path, note: Mapping[str, Any], output: str) -> N
     target = storage.join(output, TRANSFORM_FN)
     if storage.exists(storage.join(target, _MODEL)) and not storage.exists(storage.join(target, NOTE)):
         raise RecordmillError(f"{target} was not written by Recordmill: move it elsewhere")
-    (built / NOTE).write_bytes(as_json(note))
-    if storage.is_local(output):
-        _publish_locally(built, output)
-    else:
-        _remove(output)
-        # The model comes last: without it the folder is incomplete, and without a note it is not recognised as ours.
-        for path in sorted(built.rglob("*"), key=lambda path: (path.name == _MODEL, path.name == NOTE)):
-            if path.is_file():
-                storage.write_file(storage.join(target, *path.relative_to(built).parts), path.read_bytes())
+    _remove(target)
+    storage.write_file(storage.join(target, NOTE), as_json(note))
+    files = [path for path in built.rglob("*") if path.is_file()]
+    for path in sorted(files, key=lambda path: path.name == _MODEL):
+        storage.write_file(storage.join(target, *path.relative_to(built).parts), path.read_bytes())
 
 
-def _publish_locally(built: Path, output: str) -> None:
-    target = os.path.join(output, TRANSFORM_FN)
-    _remove_leftovers(output)
-    hidden = storage.temporary_name(target)
-    try:
-        shutil.copytree(built, hidden)
-        for _ in range(100):
-            _remove(output)
-            try:
-                os.rename(hidden, target)
-            except OSError as error:  # another run was slightly faster
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                    raise
-            else:
-                return
-        raise FileExistsError(errno.EEXIST, "other runs keep writing it", target)
-    finally:
-        shutil.rmtree(hidden, ignore_errors=True)
-
-
-def _remove(output: str) -> None:
-    """Removes the folder; an interruption leaves a note without a model, which counts as ours, or a hidden folder."""
-    target = storage.join(output, TRANSFORM_FN)
-    if storage.is_local(output):
-        away = storage.temporary_name(target)
-        with suppress(FileNotFoundError):
-            os.rename(target, away)
-            storage.remove_folder(away)
-    else:
-        model, note = storage.join(target, _MODEL), storage.join(target, NOTE)
-        others = [file.path for file in storage.list_below(target)]
-        storage.remove_files([model, *(path for path in others if path not in (model, note)), note])
-
-
-def _remove_leftovers(output: str) -> None:
-    """Deletes the remains of killed runs; younger folders may belong to a run in progress."""
-    for path in Path(output).glob(f".{TRANSFORM_FN}.*.tmp"):
-        with suppress(FileNotFoundError):
-            if time.time() - path.stat().st_mtime > _HOUR:
-                storage.remove_folder(str(path))
+def _remove(folder: str) -> None:
+    storage.remove_files([storage.join(folder, _MODEL)])
+    storage.remove_folder(folder)

@@ -1,6 +1,5 @@
 import json
 import os
-import time
 from dataclasses import replace
 
 import pytest
@@ -123,44 +122,22 @@ def test_a_strangers_folder_is_neither_removed_nor_replaced(built, output, tree)
     assert tree(output) == before
 
 
-def test_a_failure_leaves_no_files(built, output, tree, monkeypatch):
+def test_a_failure_leaves_no_model(built, output, monkeypatch):
     publish_transform_fn(built("old"), note_of(marker_of()), str(output))
-    before = tree(output)
+    real = transform_fn.storage.write_file
 
-    def fail(*_):
-        raise OSError("no space left")
+    def fail(path, content):
+        if path.endswith("saved_model.pb"):
+            raise OSError("no space left")
+        real(path, content)
 
-    monkeypatch.setattr(transform_fn.shutil, "copytree", fail)
+    monkeypatch.setattr(transform_fn.storage, "write_file", fail)
     with pytest.raises(OSError, match="no space"):
         publish_transform_fn(built("new"), note_of(marker_of()), str(output))
-    assert tree(output) == before
-
-
-def test_of_two_at_once_the_later_one_stays(built, output, tree, monkeypatch):
-    real = os.rename
-    others = []
-
-    def rename(source, target):
-        if str(target).endswith("/transform_fn") and not others:
-            others.append(source)
-            publish_transform_fn(built("faster"), note_of(marker_of()), str(output))
-        real(source, target)
-
-    monkeypatch.setattr(transform_fn.os, "rename", rename)
-    publish_transform_fn(built("later"), note_of(marker_of()), str(output))
-    files = tree(output)
-    assert len(others) == 1
-    assert files == expected("later", files["transform_fn/analysis.json"])
-
-
-def test_what_a_killed_run_left_goes_after_an_hour(built, output):
-    old, young = output / ".transform_fn.0123.tmp", output / ".transform_fn.4567.tmp"
-    for folder in (old, young):
-        folder.mkdir()
-        (folder / "saved_model.pb").write_text("")
-    os.utime(old, (time.time() - 4000,) * 2)
-    publish_transform_fn(built(), note_of(marker_of()), str(output))
-    assert sorted(os.listdir(output)) == [young.name, "train.tfrecord", "transform_fn"]
+    assert read_note(str(output)) is None
+    monkeypatch.undo()
+    publish_transform_fn(built("newer"), note_of(marker_of()), str(output))
+    assert read_note(str(output))
 
 
 class Store:

@@ -13,7 +13,8 @@ import threading
 import time
 import zipfile
 import zlib
-from collections.abc import Generator, Iterator
+from collections import deque
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, BinaryIO, NamedTuple
 
@@ -68,22 +69,20 @@ def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | Non
         TooLarge: it unpacks to more.
         BadPacking: the stream is damaged or truncated; raised after the bytes before it.
     """
-    content, total, is_counted = GzipBytes(stored), 0, False
     most = most_unpacked(stored.size, max_ratio, free_bytes)
 
-    def read_piece(source: GzipBytes, offset: int) -> memoryview:
-        piece = source.read(offset, PIECE_BYTES)
-        if offset + len(piece) > most:
-            raise TooLarge(f"the gzip file unpacks to more than {max_ratio} times its size")
-        return piece
+    def unpack_all(content: GzipBytes) -> Iterator[memoryview]:
+        total = 0
+        while piece := content.read(total, PIECE_BYTES):
+            total += len(piece)
+            if total > most:
+                raise TooLarge(f"the gzip file unpacks to more than {max_ratio} times its size")
+            yield piece
 
-    while piece := read_piece(content, total):
-        total += len(piece)
-        if not is_counted and total > max_ratio * content.packed_bytes:
-            is_counted, ahead, counted = True, content.ahead(), total
-            while more := read_piece(ahead, counted):
-                counted += len(more)
-        yield piece
+    content = GzipBytes(stored)
+    if len(content.read(0, PIECE_BYTES)) > max_ratio * content.packed_bytes:  # it begins like a bomb
+        deque(unpack_all(GzipBytes(stored)), maxlen=0)
+    yield from unpack_all(content)
     if content.fault:
         raise BadPacking(f"the gzip file is damaged: {content.fault}", content.is_checksum_fault)
 
@@ -104,17 +103,15 @@ def read_bounded(records: RecordFile, stored: StoredFile, max_ratio: int) -> Ite
         max_ratio: a gzip file may unpack to `FREE_BYTES_OF_RECORDS` plus this multiple of its size.
     """
     too_large = Damage("gzip", f"the gzip file unpacks to more than {max_ratio} times its size")
-    if records.compression == "none":
-        yield from records
-        return
-    try:
-        next(gunzip(stored, max_ratio, FREE_BYTES_OF_RECORDS), None)
-    except TooLarge:
-        yield 0, too_large
-        return
-    except BadPacking:
-        pass  # `records` finds the place
     most = most_unpacked(stored.size, max_ratio, FREE_BYTES_OF_RECORDS)
+    if records.compression == "gzip":
+        try:
+            next(gunzip(stored, max_ratio, FREE_BYTES_OF_RECORDS), None)
+        except TooLarge:
+            yield 0, too_large
+            return
+        except BadPacking:
+            pass  # `records` finds the place
     for offset, record in records:
         if offset > most:
             yield offset, too_large
@@ -143,10 +140,9 @@ def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[
                 if total > most_unpacked(packed, max_ratio):
                     raise TooLarge(f"{name} unpacks to more than {max_ratio} times its size")
                 yield piece
-    except (EOFError, zlib.error) as error:
-        raise BadPacking(f"the zip archive is damaged: {error}", is_doubtful=True) from None
-    except (KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile) as error:
-        raise BadPacking(f"{name} cannot be unpacked: {error.args[0]}", is_doubtful=True) from None
+    except (EOFError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        why = error.args[0] if error.args else "the archive was truncated"
+        raise BadPacking(f"{name} cannot be unpacked: {why}", is_doubtful=True) from None
 
 
 def read_zip_member(member: ZipMember, data: bytes) -> bytes:
@@ -159,18 +155,13 @@ def read_zip_member(member: ZipMember, data: bytes) -> bytes:
     Raises:
         BadPacking: the bytes do not match the archive's directory.
     """
-    if len(data) != member.packed:
-        raise BadPacking("the archive ends inside the member")
     if member.method == DEFLATED:
         try:
             data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, member.size + 1)
         except zlib.error as error:
             raise BadPacking(f"the member is damaged: {error}") from None
-    if len(data) != member.size:
-        more = "more" if len(data) > member.size else "less"
-        raise BadPacking(f"the member unpacks to {more} than the {member.size} bytes declared")
-    if zlib.crc32(data) != member.crc:
-        raise BadPacking("the member does not match its checksum")
+    if len(data) != member.size or zlib.crc32(data) != member.crc:
+        raise BadPacking("the member does not match its size and checksum in the archive's directory")
     return data
 
 
@@ -191,8 +182,6 @@ class Unpacked(NamedTuple):
 
 
 _lock = threading.Lock()
-_locks: dict[tuple[str, Packing, str], threading.Lock] = {}
-_unpacked: dict[tuple[str, Packing, str], Unpacked] = {}
 
 
 def unpack(uri: str, packing: Packing, version: str = "", max_ratio: int = MAX_RATIO) -> Unpacked:
@@ -207,16 +196,12 @@ def unpack(uri: str, packing: Packing, version: str = "", max_ratio: int = MAX_R
     Raises:
         OSError: it cannot be read, or there is no space to unpack it.
     """
-    key = (uri, packing, version)
     with _lock:
-        lock = _locks.setdefault(key, threading.Lock())
-    with lock:
-        if key not in _unpacked:
-            _unpacked[key] = _unpack(uri, packing, max_ratio)
-        return _unpacked[key]
+        return _unpack(uri, packing, version, max_ratio)
 
 
-def _unpack(uri: str, packing: Packing, max_ratio: int) -> Unpacked:
+@cache
+def _unpack(uri: str, packing: Packing, version: str, max_ratio: int) -> Unpacked:
     handle, path = tempfile.mkstemp(dir=_folder())
     size, fault, is_doubtful = 0, "", False
     try:
@@ -243,7 +228,7 @@ def _folder() -> str:
     return folder.name
 
 
-def _unpack_pieces(uri: str, packing: Packing, max_ratio: int) -> Generator[bytes | memoryview, None, None]:
+def _unpack_pieces(uri: str, packing: Packing, max_ratio: int) -> Iterator[bytes | memoryview]:
     """Yields the unpacked content piece by piece; raises BadPacking after the intact part."""
     match packing:
         case Gzip():
@@ -323,7 +308,7 @@ def _read(ref: ImageRef, length: int, max_ratio: int) -> bytes:
     for wait in (*RETRY_SECONDS, None):
         try:
             if packing:
-                return read_packed_range(ref.uri, packing, ref.offset, length, ref.version, max_ratio=max_ratio)
+                return read_packed_range(ref.uri, packing, ref.offset, length, ref.version, max_ratio)
             return storage.read_range(ref.uri, ref.offset, length)
         except OSError as error:
             if error.errno in _VANISHED:

@@ -2,9 +2,8 @@
 
 A file yields each record with its position, and a `Damage` for each damaged part.
 
-Lengths are not trusted: a frame's length is compared with the bytes that remain before anything is read, and the
-checksum of large records is computed in pieces before they are held in memory. The bytes of a file decide whether it is
-gzip, not its name.
+Lengths are not trusted: a frame's length is compared with the bytes that remain before anything is read. The bytes of a
+file decide whether it is gzip, not its name.
 
 A record is a little-endian uint64 length, the masked CRC-32C of those 8 bytes, the data, and the data's masked CRC-32C
 (tensorflow/core/lib/io/record_writer.h).
@@ -19,7 +18,6 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,6 +30,9 @@ BLOCK_BYTES = 2**20
 
 _MOST_UNPACKED = 1032
 """Maximum number of bytes to which one byte of a deflate stream can unpack (zlib's technical notes)."""
+
+_PACKED_BYTES = 2**16
+"""How much of a gzip file is unpacked at a time, or less if that gives `BLOCK_BYTES`."""
 
 
 class StoredFile:
@@ -81,10 +82,6 @@ class StoredFile:
         """The number of bytes from `offset` to the end."""
         return self.size - offset
 
-    def ahead(self) -> "StoredFile":
-        """A reader for reading ahead: the file itself, which can be read anywhere."""
-        return self
-
     def sha256(self) -> str:
         """The file's hex digest; reads the rest of the file. Only with `digest=True`."""
         assert self._digest is not None
@@ -105,6 +102,7 @@ class GzipBytes:
     `read` only goes forward: bytes before the last `offset` cannot be read again.
 
     Attributes:
+        packed_bytes: number of stored bytes unpacked so far.
         members: number of members so far.
         fault: why reading ended, if the gzip file itself is damaged; otherwise the empty string.
         is_checksum_fault: whether the fault is a trailer that does not match the unpacked bytes.
@@ -112,8 +110,7 @@ class GzipBytes:
 
     def __init__(self, stored: StoredFile) -> None:
         self._stored = stored
-        self._packed_at = 0  # in the stored file
-        self._tail = b""  # read, and not unpacked yet
+        self.packed_bytes = 0
         self._unpacked = b""
         self._start = 0  # position of `_unpacked` in the unpacked file
         self._inflate: Any = zlib.decompressobj(wbits=31)
@@ -134,60 +131,39 @@ class GzipBytes:
             self._unpacked, self._start = b"".join(pieces), offset
         return memoryview(self._unpacked)[offset - self._start :]
 
-    @property
-    def packed_bytes(self) -> int:
-        """The number of stored bytes unpacked so far."""
-        return self._packed_at - len(self._tail)
-
     def max_remaining(self, offset: int) -> int:
         """The maximum number of bytes from `offset` to the end, at the highest compression."""
         held = self._start + len(self._unpacked) - offset
         if self._ended:
             return held
-        packed = self._stored.size - self._packed_at + len(self._tail)
-        return held + (packed + 64) * _MOST_UNPACKED
-
-    def ahead(self) -> "GzipBytes":
-        """A copy for reading ahead; this one keeps its position."""
-        other = copy(self)
-        if not self._ended:
-            other._inflate = self._inflate.copy()
-        return other
+        return held + (self._stored.size - self.packed_bytes + 64) * _MOST_UNPACKED
 
     def _unpack(self) -> bytes:
-        """The next unpacked bytes; empty at the end, and `_ended` is set."""
-        while True:
-            if not self._tail:
-                self._tail = self._stored.read_at(self._packed_at, BLOCK_BYTES // 4)
-                self._packed_at += len(self._tail)
-            if not self._tail:
-                return self._end("the gzip stream ends early: the file was truncated")
-            before, tail = self._inflate.copy(), self._tail
-            try:
-                piece: bytes = self._inflate.decompress(tail, BLOCK_BYTES)
-            except zlib.error as error:
-                reason = re.sub(r"Error -?\d+ while decompressing data: ", "", str(error))
-                self._end(f"the gzip stream is damaged ({reason})")
-                self.is_checksum_fault = "incorrect" in str(error) and "header" not in str(error)
-                return _unpack_before_damage(before, tail)
-            self._tail = self._inflate.unconsumed_tail
-            if self._inflate.eof:
-                self._begin_member()
-            if piece or self._ended:
-                return piece
+        """The next unpacked bytes, perhaps none; `_ended` is set at the end."""
+        packed = self._stored.read_at(self.packed_bytes, _PACKED_BYTES)
+        if not packed:
+            return self._end("the gzip stream ends early: the file was truncated")
+        before = self._inflate.copy()
+        try:
+            piece: bytes = self._inflate.decompress(packed, BLOCK_BYTES)
+        except zlib.error as error:
+            reason = re.sub(r"Error -?\d+ while decompressing data: ", "", str(error))
+            self._end(f"the gzip stream is damaged ({reason})")
+            self.is_checksum_fault = "incorrect" in str(error) and "header" not in str(error)
+            return _unpack_before_damage(before, packed)
+        self.packed_bytes += len(packed) - len(self._inflate.unused_data) - len(self._inflate.unconsumed_tail)
+        if self._inflate.eof:
+            self._begin_member()
+        return piece
 
     def _begin_member(self) -> None:
         """Continues after a complete member, with the next one or to the end."""
-        self._tail = self._inflate.unused_data
-        if len(self._tail) < 2:
-            more = self._stored.read_at(self._packed_at, BLOCK_BYTES // 4)
-            self._packed_at += len(more)
-            self._tail += more
-        if self._tail.startswith(b"\x1f\x8b"):
+        following = self._stored.read_at(self.packed_bytes, _PACKED_BYTES)
+        if following.startswith(b"\x1f\x8b"):
             self.members += 1
             self._inflate = zlib.decompressobj(wbits=31)
-        elif self._tail:
-            what = "zeros" if not self._tail.strip(b"\0") else "bytes that are not gzip"
+        elif following:
+            what = "bytes that are not gzip" if following.strip(b"\0") else "zeros"
             self._end(f"{what} after the end of the gzip stream")
         else:
             self._ended = True
@@ -214,7 +190,6 @@ HEADER_BYTES = _HEADER.size
 """Bytes of a frame before the data."""
 
 _CHECKSUM = struct.Struct("<I")
-_HELD_UNCHECKED = 4 * BLOCK_BYTES
 _NOT_ZERO = re.compile(rb"[^\0]")
 _HIGH_BYTES = bytes(4)  # of the length of any record below 4 GiB
 
@@ -242,6 +217,7 @@ class Damage:
     detail: str
 
 
+_BAD_LENGTH = Damage("length", "the length does not match its checksum")
 _BAD_DATA = Damage("data", "the data do not match their checksum")
 
 
@@ -264,89 +240,56 @@ class RecordFile:
         The view stays valid. After damage, reading continues with the next frame whose length, below 4 GiB, matches its
         checksum. Records in between are lost, so later records cannot be numbered by counting.
         """
-        source, offset = self._bytes, 0
+        source, offset, damaged = self._bytes, 0, False
         block, at = source.read(0, BLOCK_BYTES), 0
-        lost = damaged = False
-        while True:
+        while offset >= 0:
             if len(block) - at < _HEADER.size:
                 block, at = source.read(offset, _HEADER.size), 0
                 if len(block) < _HEADER.size:
                     break
             length, checksum = _HEADER.unpack_from(block, at)
-            damage: Damage | None = None
+            framed, left = length + FRAMING_BYTES, len(block) - at
             if masked(crc32c(block[at : at + 8])) != checksum:
-                damage = self._bad_length(offset)
+                damage = _BAD_LENGTH
             else:
-                if len(block) - at < length + FRAMING_BYTES:
-                    block, damage = self._read_frame(offset, length)
-                    at = 0
-                if damage is None:
-                    end = at + _HEADER.size + length
-                    data = block[at + _HEADER.size : end]
-                    if masked(crc32c(data)) == _CHECKSUM.unpack_from(block, end)[0]:
+                if left < framed and framed <= (left := source.max_remaining(offset)):
+                    block, at = source.read(offset, framed), 0
+                    left = len(block)
+                if left >= framed:
+                    data = block[at + _HEADER.size : at + _HEADER.size + length]
+                    if masked(crc32c(data)) == _CHECKSUM.unpack_from(block, at + _HEADER.size + length)[0]:
                         yield offset, data
-                        at, offset = end + _CHECKSUM.size, offset + length + FRAMING_BYTES
+                        at, offset = at + framed, offset + framed
                         continue
                     damage = _BAD_DATA
-            damaged = True
-            yield offset, damage
-            offset = self._find_frame(offset + 1)
-            if lost := offset < 0:
-                break
-            block, at = source.read(offset, _HEADER.size), 0
-        if (damage := self._damage_at_end(offset, len(block) - at, lost, damaged)) is not None:
-            yield offset, damage
+                else:
+                    damage = _cut(length, left)
+            damaged, start = True, offset
+            offset, zeros = self._find_frame(start)
+            yield start, _zeros(zeros) if zeros else damage
+            block, at = source.read(offset, _HEADER.size) if offset >= 0 else block, 0
+        if source.fault and not (damaged and source.is_checksum_fault):
+            yield offset, Damage("gzip", source.fault)
+        elif offset >= 0 and block:
+            is_padding = not _NOT_ZERO.search(block)
+            ends = f"the file ends inside the record's length: {len(block)} bytes of its 12"
+            yield offset, _zeros(len(block)) if is_padding else Damage("cut", ends)
 
-    def _bad_length(self, offset: int) -> Damage:
-        """The damage if a length does not match its checksum; the rest of the file may be zeros."""
-        source, at = self._bytes.ahead(), offset
-        while (block := source.read(at, BLOCK_BYTES)) and not _NOT_ZERO.search(block):
-            at += len(block)
-        return Damage("length", "the length does not match its checksum") if block else _zeros(at - offset)
+    def _find_frame(self, offset: int) -> tuple[int, int]:
+        """Finds the next frame after `offset` whose length matches its checksum and fits the file.
 
-    def _read_frame(self, offset: int, length: int) -> tuple[memoryview, Damage | None]:
-        """Reads a block that begins with a record, or finds its damage."""
-        most, framed = self._bytes.max_remaining(offset), length + FRAMING_BYTES
-        if framed > most:
-            return memoryview(b""), _cut(length, most)
-        if length > _HELD_UNCHECKED and (damage := self._check_large(offset, length)):
-            return memoryview(b""), damage
-        block = self._bytes.read(offset, framed)
-        return block, _ended_inside(self._bytes.fault, length, len(block)) if len(block) < framed else None
-
-    def _check_large(self, offset: int, length: int) -> Damage | None:
-        """Checks a large record in pieces, before holding all of it in memory."""
-        source, checksum, done, end = self._bytes.ahead(), 0, _HEADER.size, _HEADER.size + length
-        while done < end:
-            piece = source.read(offset + done, 1)[: end - done]
-            if not piece:
-                return _ended_inside(source.fault, length, done)
-            checksum = crc32c(piece, checksum)
-            done += len(piece)
-        stored = source.read(offset + end, _CHECKSUM.size)[: _CHECKSUM.size]
-        if len(stored) < _CHECKSUM.size:
-            return _ended_inside(source.fault, length, end + len(stored))
-        return None if masked(checksum) == _CHECKSUM.unpack(stored)[0] else _BAD_DATA
-
-    def _find_frame(self, offset: int) -> int:
-        """The start of the next frame from `offset` whose length matches its checksum and fits the file; -1: none."""
-        while len(block := self._bytes.read(offset, BLOCK_BYTES)) >= FRAMING_BYTES:
+        Returns:
+            Its start, -1 if there is none; and how many bytes are left if all of them are zeros, otherwise 0.
+        """
+        start, only_zeros = offset, True
+        while block := self._bytes.read(offset, BLOCK_BYTES):
+            only_zeros = only_zeros and not _NOT_ZERO.search(block)
             for at in _frame_starts(block):
-                if _HEADER.unpack_from(block, at)[0] + FRAMING_BYTES <= self._bytes.max_remaining(offset + at):
-                    return offset + at
-            offset += len(block) - _HEADER.size + 1
-        return -1
-
-    def _damage_at_end(self, offset: int, left: int, lost: bool, damaged: bool) -> Damage | None:
-        """The damage at the end, if it has not been reported yet."""
-        fault = self._bytes.fault
-        if fault and not (damaged and self._bytes.is_checksum_fault):
-            return Damage("gzip", fault)
-        if lost or not left:
-            return None
-        if not _NOT_ZERO.search(self._bytes.read(offset, left)):
-            return _zeros(left)
-        return Damage("cut", f"the file ends inside the record's length: {left} bytes of its 12")
+                fits = _HEADER.unpack_from(block, at)[0] + FRAMING_BYTES <= self._bytes.max_remaining(offset + at)
+                if fits and offset + at > start:
+                    return offset + at, 0
+            offset += max(len(block) - _HEADER.size + 1, 1)
+        return -1, offset - start if only_zeros else 0
 
 
 def _is_gzip(start: bytes) -> bool:
@@ -370,11 +313,6 @@ def _frame_starts(block: memoryview) -> Iterator[int]:
                 yield at
             place += 1
         place = text.find(_HIGH_BYTES, place)
-
-
-def _ended_inside(fault: str, length: int, there: int) -> Damage:
-    """The damage if the file, or its part that can be unpacked, ends inside a record."""
-    return Damage("gzip", fault) if fault else _cut(length, there)
 
 
 def _cut(length: int, left: int) -> Damage:

@@ -62,13 +62,6 @@ def test_unpacked_bytes_are_read_by_place_going_forward(store, kind):
     assert source.fault == ""
 
 
-def test_after_looking_ahead_reading_goes_on_where_it_was(store):
-    source = GzipBytes(store(gzip.compress(CONTENT, 1)))
-    source.read(100, 10)
-    assert source.ahead().read(2_999_000, 10)[:10] == CONTENT[2_999_000:2_999_010]
-    assert source.read(100, 2_000_000)[:2_000_000] == CONTENT[100:2_000_100]
-
-
 def test_all_that_comes_before_a_fault_is_unpacked(store):
     text = b"".join(b"line %d\n" % number for number in range(50_000))
     packer = zlib.compressobj(wbits=31)

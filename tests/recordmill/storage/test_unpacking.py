@@ -107,23 +107,16 @@ def test_a_member_unpacks(data, method):
 
 
 @pytest.mark.parametrize("method", [STORED, DEFLATED])
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"size": 10_239}, "unpacks to more than the 10239 bytes declared"),
-        ({"size": 10_241}, "unpacks to less than the 10241 bytes declared"),
-        ({"crc": 1}, "does not match its checksum"),
-    ],
-)
-def test_a_member_that_does_not_match_its_header_is_damaged(method, changes, message):
+@pytest.mark.parametrize("changes", [{"size": 10_239}, {"size": 10_241}, {"crc": 1}])
+def test_a_member_that_does_not_match_its_header_is_damaged(method, changes):
     archive, member = place(TEXT, method, **changes)
-    with pytest.raises(BadPacking, match=message):
+    with pytest.raises(BadPacking, match="does not match its size and checksum"):
         read_zip_member(member, archive[3 : 3 + member.packed])
 
 
 def test_a_cut_or_garbled_member_is_damaged():
     archive, member = place(TEXT, DEFLATED)
-    with pytest.raises(BadPacking, match="the archive ends inside the member"):
+    with pytest.raises(BadPacking, match="does not match its size and checksum"):
         read_zip_member(member, archive[3:9])
     with pytest.raises(BadPacking, match="the member is damaged"):
         read_zip_member(member, b"\xff" * member.packed)

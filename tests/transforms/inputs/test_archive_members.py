@@ -68,7 +68,7 @@ def test_a_damaged_member_is_found_when_it_is_read(make_zip, written):
     file = written(content)
     one, other = list_members(file, LIMITS)
     assert read_member(file, other) == b"b"
-    with pytest.raises(BadPacking, match="does not match its checksum"):
+    with pytest.raises(BadPacking, match="does not match its size and checksum"):
         read_member(file, one)
 
 

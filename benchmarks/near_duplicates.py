@@ -69,7 +69,7 @@ def count_found(hashes: Mapping[tuple[str, int], tuple[str, int]]) -> dict[str, 
     keys = sorted(hashes)
     values = np.array([hashes[key][1] for key in keys], np.uint64)
     telling = np.flatnonzero(are_distinctive(values))
-    pairs = telling[find_near_pairs(values[telling], len(keys) ** 2).pairs].tolist()
+    pairs = telling[find_near_pairs(values[telling], len(keys) ** 2)[0]].tolist()
     groups = link_groups([*pairs, *([place, place] for place in range(len(keys)))])
     group_of = {key: groups[place] for place, key in enumerate(keys)}
     originals = Counter(group_of[key] for key in keys if key[0] == "original")

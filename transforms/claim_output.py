@@ -16,26 +16,10 @@ from recordmill.schemas.dataset.marker import About, Marker
 from recordmill.schemas.errors import NOT_AS_EXPECTED, TOO_MANY_REJECTED, LoadError
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.rejection import TRANSIENT
-from recordmill.storage.dataset_files import (
-    DamagedMarkerError,
-    current_folder,
-    find_fault,
-    find_marker,
-    read_marker,
-    split_version,
-    staging_folder,
-    version_name,
-    version_names,
-)
+from recordmill.storage import dataset_files
 from recordmill.storage.tfrecord_file import looks_like_shard
+from recordmill.transforms.planning import runs
 from recordmill.transforms.planning.plan import Action, Plan
-from recordmill.transforms.planning.runs import (
-    RunSettings,
-    claim_output,
-    find_busy,
-    read_object,
-    release_claim,
-)
 from recordmill.transforms.publishing.staged_dataset import publish_staged
 from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_writer import UNSURE_NANOSECONDS
@@ -102,12 +86,12 @@ def read_output(output: str, plan_id: str, file_names: Sequence[str] = ()) -> Ou
 
 def _read_state(output: str, plan_id: str, names: list[str], file_names: Sequence[str]) -> OutputState:
     others = [name for name in staging_names(names) if name != f"{STAGING_PREFIX}{plan_id}"]
-    pending = storage.exists(storage.join(staging_folder(output, plan_id), MARKER))
-    busy = find_busy(output, others, elsewhere=True)
+    pending = storage.exists(storage.join(dataset_files.staging_folder(output, plan_id), MARKER))
+    busy = runs.find_busy(output, others, elsewhere=True)
     marker = None
     try:
-        marker = read_marker(output)  # even if it was not listed: another run may have published since
-    except DamagedMarkerError:
+        marker = dataset_files.read_marker(output)  # even if it was not listed: another run may have published since
+    except dataset_files.DamagedMarkerError:
         names = sorted({*names, MARKER})  # `decide_action` refuses a marker that is listed but was not read
     except FileNotFoundError:
         if MARKER in names:
@@ -119,13 +103,13 @@ def _read_state(output: str, plan_id: str, names: list[str], file_names: Sequenc
 def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftover:
     staging = storage.join(output, name)
     names = storage.folder_names(staging)
-    if marker and staging == staging_folder(output, marker.plan.id):  # its dataset was already in place
+    if marker and staging == dataset_files.staging_folder(output, marker.plan.id):  # its dataset was already in place
         return Leftover(name)
     if MARKER in names:
         return Leftover(name, complete=True)
-    if read_object(storage.join(staging, OUTCOME)).get("exit_code") in (TOO_MANY_REJECTED, NOT_AS_EXPECTED):
+    if runs.read_object(storage.join(staging, OUTCOME)).get("exit_code") in (TOO_MANY_REJECTED, NOT_AS_EXPECTED):
         return Leftover(name)
-    done = [read_object(storage.join(staging, each)) for each in names if each.endswith(".done.json")]
+    done = [runs.read_object(storage.join(staging, each)) for each in names if each.endswith(".done.json")]
     has_records = any(each.get("report", {}).get("records") for each in done)
     return Leftover(name, shards=len(done) if has_records else 0)
 
@@ -139,7 +123,7 @@ def find_obstacle_to_versions(output: str) -> str:
     names = storage.folder_names(output)
     strangers = [*staging_names(names), *_find_strangers(OutputState(output, names))]
     try:
-        current = current_folder(output)
+        current = dataset_files.current_folder(output)
     except LoadError as error:
         return str(error)
     if strangers and current == output:
@@ -158,13 +142,9 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
     output = state.output
     if state.busy:
         return "refuse", state.busy
-    if state.cut:
-        if overwrite:
-            return "convert", ""
-        return "refuse", (
-            f"{output} holds {state.cut[0].name}, a complete dataset of another configuration or input whose "
-            "publishing was cut: a run puts it in place first; choose another output, or replace it with --overwrite"
-        )
+    if state.cut:  # only `--plan` comes here with it
+        what = f"{output} holds {state.cut[0].name}, a complete dataset whose publishing was cut"
+        return ("convert", "") if overwrite else ("refuse", f"{what}: a run puts it in place first")
     if state.pending:
         return "finish", "an earlier run was interrupted while publishing: its dataset is now in place"
     if (marker := state.marker) is None or (overwrite and marker.plan.id != plan_id):
@@ -174,7 +154,7 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
         changed = [each for each in changed if not each.startswith(_DERIVED)] or changed
         advice = "choose another output, or replace it with --overwrite"
         return "refuse", f"{output} holds another dataset ({', '.join(changed)}): {advice}"
-    fault = find_fault(output, marker)
+    fault = dataset_files.find_fault(output, marker)
     unread = {reason: count for reason, count in marker.ledger.rejected.items() if reason in TRANSIENT}
     if overwrite and (fault or unread):
         return decide_to_convert(state)
@@ -207,7 +187,7 @@ def clear_leftovers(state: OutputState) -> list[str]:
 
 def decide_to_convert(state: OutputState) -> tuple[Action, str]:
     """`convert`, unless the output holds a file that publishing might replace or readers would take for a shard."""
-    if state.marker is None and any(map(split_version, state.names)):
+    if state.marker is None and any(map(dataset_files.split_version, state.names)):
         return "refuse", f"{state.output} has versions: add --versions, or choose another output"
     if state.marker is None and MARKER in state.names:
         return "refuse", f"{state.output}/{MARKER} cannot be read: choose another output, or delete that folder"
@@ -230,7 +210,7 @@ def _find_strangers(state: OutputState) -> list[str]:
     return [name for name in state.names if looks_like_shard(name) or name.endswith("labels.txt") or name in ours]
 
 
-def settle_action(plan: Plan, run: RunSettings) -> Plan:
+def settle_action(plan: Plan, run: runs.RunSettings) -> Plan:
     """Returns the plan with its action; if that is `convert`, the run has claimed the output."""
     plan = replace(plan, output=run.output, previous=run.output)
     if plan.action == "convert":
@@ -241,7 +221,7 @@ def settle_action(plan: Plan, run: RunSettings) -> Plan:
     return plan
 
 
-def _settle_in_output(plan: Plan, run: RunSettings) -> Plan:
+def _settle_in_output(plan: Plan, run: runs.RunSettings) -> Plan:
     try:
         if run.versions and (why := find_obstacle_to_versions(run.output)):
             return replace(plan, action="refuse", sentence=why)
@@ -249,7 +229,7 @@ def _settle_in_output(plan: Plan, run: RunSettings) -> Plan:
         state, action, sentence = _claim_and_decide(plan, run)
     except (OSError, ValueError) as error:
         with suppress(OSError):
-            release_claim(plan.output, plan.plan_id, run.run_id)
+            runs.release_claim(plan.output, plan.plan_id, run.run_id)
         if isinstance(error, OSError):
             return replace(plan, action="fail", sentence=storage.describe_output_error(error, plan.output))
         what = f"{plan.output} holds a dataset whose publishing was cut and cannot be completed"
@@ -265,23 +245,23 @@ def _settle_in_output(plan: Plan, run: RunSettings) -> Plan:
     return replace(plan, action=action, sentence=sentence, found_run=state.marker.run.id if state.marker else "")
 
 
-def _choose_version(plan: Plan, run: RunSettings) -> Plan:
+def _choose_version(plan: Plan, run: runs.RunSettings) -> Plan:
     """Returns the plan with the folder of its version: the last complete one, or a new one to convert it again.
 
     A complete version is never changed, so the same plan may have several. Leftovers of other plans in their versions
     are finished or deleted.
     """
     complete = [(0, "")]
-    for name in version_names(run.output):
-        plan_id, number = split_version(name) or ("", 0)
+    for name in dataset_files.version_names(run.output):
+        plan_id, number = dataset_files.split_version(name) or ("", 0)
         if plan_id != plan.plan_id:
             plan.run_notes.extend(_tidy(storage.join(run.output, name)) if not run.preview else ())
-        elif find_marker(storage.join(run.output, name)) is not None:
+        elif dataset_files.find_marker(storage.join(run.output, name)) is not None:
             complete.append((number, name))
     number, name = complete[-1]
-    plan = replace(plan, previous=current_folder(run.output)).at(run.output, name)
+    plan = replace(plan, previous=dataset_files.current_folder(run.output)).at(run.output, name)
     if not name or _decide(plan, run)[1] == "convert":
-        plan = plan.at(run.output, version_name(plan.plan_id, number + 1))
+        plan = plan.at(run.output, dataset_files.version_name(plan.plan_id, number + 1))
     return plan
 
 
@@ -297,7 +277,7 @@ def _tidy(folder: str) -> Iterator[str]:
         yield f"{folder} cannot be finished ({' '.join(str(error).split())}): recordmill versions --drop deletes it"
 
 
-def _claim_and_decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
+def _claim_and_decide(plan: Plan, run: runs.RunSettings) -> tuple[OutputState, Action, str]:
     """Reads the output and decides what to do there; keeps a claim on it if that is `convert`.
 
     A run that may convert claims the output before reading it: of two that begin at once, at least one sees the other.
@@ -305,10 +285,10 @@ def _claim_and_decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action
     """
     if run.preview:
         return _decide(plan, run)
-    marker = find_marker(plan.output)
+    marker = dataset_files.find_marker(plan.output)
     claimed = run.overwrite or marker is None or marker.plan.id != plan.plan_id
     if claimed:
-        claim_output(plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
+        runs.claim_output(plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
     state, action, sentence = _decide(plan, run)
     if state.cut and not state.busy:  # files of an interrupted publication may be half in the output
         plan.run_notes.extend(_finish_cut(state))
@@ -318,7 +298,7 @@ def _claim_and_decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action
     if claimed and action in ("convert", "keep"):
         plan.run_notes.extend(clear_leftovers(state))
     if claimed and action != "convert":
-        release_claim(plan.output, plan.plan_id, run.run_id)
+        runs.release_claim(plan.output, plan.plan_id, run.run_id)
     return state, action, sentence
 
 
@@ -328,7 +308,7 @@ def _finish_cut(state: OutputState) -> Iterator[str]:
         yield f"{each.name} held a complete dataset, whose publishing had been cut: it is now in place"
 
 
-def _decide(plan: Plan, run: RunSettings) -> tuple[OutputState, Action, str]:
+def _decide(plan: Plan, run: runs.RunSettings) -> tuple[OutputState, Action, str]:
     """Reads the output and decides what to do there."""
     state = read_output(plan.output, plan.plan_id, plan.recipe["file_names"])
     action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
@@ -363,7 +343,7 @@ class ClaimOutput(beam.PTransform):
         run: where and how this run works.
     """
 
-    run: RunSettings
+    run: runs.RunSettings
 
     def expand(self, plans: beam.PCollection[Plan]) -> beam.PCollection[Plan]:
         """PCollection[Plan] -> PCollection[Plan] of exactly one element."""

@@ -21,7 +21,7 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage.tfrecord_file import read_back
-from recordmill.transforms.convert_shards import GatherReports
+from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.plan_shards import ShuffleReferences
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.records import convert_image
@@ -190,4 +190,4 @@ def convert_with_beam(
         named = once | f"Name {split}" >> beam.FlatMap(lambda _, names: names, AsIter(files))
         spread = named | f"Spread {split}" >> beam.Reshuffle()
         counted.append(spread | f"Read {split}" >> beam.Map(read_written, "gzip" if is_packed else "none"))
-    return counted | beam.Flatten() | beam.CombineGlobally(GatherReports())
+    return counted | beam.Flatten() | beam.CombineGlobally(gather_reports)

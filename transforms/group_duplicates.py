@@ -109,9 +109,10 @@ def link_looks(band: tuple[int, int], looks: Iterable[Look]) -> Iterator[tuple[L
     if band[0] == 0:
         yield from ((look, look) for look in ordered if look.images > 1 and look.group.startswith(_LOOK))
     hashes = np.array([look.hash for look in ordered], np.uint64)
-    near = find_near_pairs(hashes, len(hashes) ** 2, MOST_COMPARISONS)
-    pairs = near.pairs if near.complete else np.arange(len(hashes)).repeat(2)[1:-1].reshape(-1, 2)
-    for number in range(band[0]) if near.complete else ():
+    pairs, complete = find_near_pairs(hashes, len(hashes) ** 2, MOST_COMPARISONS)
+    if not complete:
+        pairs = np.arange(len(hashes)).repeat(2)[1:-1].reshape(-1, 2)
+    for number in range(band[0]) if complete else ():
         pairs = pairs[_band_of(hashes[pairs[:, 0]] ^ hashes[pairs[:, 1]], number) != 0]
     apart = (pair for pair in pairs.tolist() if ordered[pair[0]].group != ordered[pair[1]].group)
     yield from ((ordered[first], ordered[place]) for place, first in link_groups(apart).items() if place != first)

@@ -52,11 +52,8 @@ ShardId = tuple[str, int]
 PRICED_FROM = 1_000
 """The fewest references for which a run predicts its price; `--plan` always does."""
 
-HELD_REFERENCES = (16_384, 131_072)
-"""The fewest and the most references that a worker's thread sorts by shard at once: 8 and 64 MB."""
-
-HELD_PER_SHARD = 64
-"""How many of these references there are per shard, so that batches do not shrink when there are many shards."""
+HELD_REFERENCES = 131_072
+"""The references that a worker's thread sorts by shard at once: 64 MB."""
 
 _WRITTEN_BYTES, _MOST_TIMES = 4 * 2**20, 8
 """Bytes of the sample that are written to measure the cost, and how often it is repeated at most."""
@@ -241,12 +238,6 @@ def plan_dataset(
     return replace(plan, reuse=reuse, run_notes=notes, price=price)
 
 
-def count_held(shards: int) -> int:
-    """The number of references to sort at once for this number of shards."""
-    least, most = HELD_REFERENCES
-    return min(max(least, HELD_PER_SHARD * shards), most)
-
-
 def assign_shard(ref: ImageRef, plan: Plan, splitter: ImageSplitter) -> ShardId | None:
     """The shard of a reference; None if it is ignored or left out.
 
@@ -326,7 +317,7 @@ class _AssignShards(beam.DoFn):
             if shard is not None:
                 self._by_shard[shard].append(ref)
         self._held += len(batch)
-        if self._held >= count_held(plan.shard_count):
+        if self._held >= HELD_REFERENCES:
             yield from self._flush()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:

@@ -18,25 +18,10 @@ from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals
 from recordmill.schemas.errors import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, Outcome, Status
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.storage.dataset_files import (
-    find_fault,
-    find_marker,
-    find_pointer,
-    holds_report,
-    point_to,
-    read_marker,
-    split_version,
-    version_name,
-)
-from recordmill.transforms.convert_shards import GatherReports
+from recordmill.storage import dataset_files
+from recordmill.transforms.convert_shards import gather_reports
+from recordmill.transforms.planning import runs
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.planning.runs import (
-    RunSettings,
-    claim_output,
-    release_claim,
-    release_claims,
-    remove_staging,
-)
 from recordmill.transforms.publishing import verdicts
 from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset, note_background
 from recordmill.transforms.publishing.duplicates import Copies, FindCopies, compare_splits, list_duplicates
@@ -62,7 +47,7 @@ def publish(
     finished: FinishedShards,
     plan: Plan,
     settings: DatasetSettings,
-    run: RunSettings,
+    run: runs.RunSettings,
     write_report: WriteReport,
     copies: Iterable[Copies],
 ) -> Outcome:
@@ -90,7 +75,7 @@ def publish(
         if version:
             outcome = _make_current(outcome, run.output, version)
             with suppress(OSError):  # the next run deletes it
-                remove_staging(folder, plan.plan_id, run.run_id)
+                runs.remove_staging(folder, plan.plan_id, run.run_id)
     outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
     storage.write_file(run.outcome_file, as_json({**to_json(outcome), "run_id": run.run_id}))
     return outcome
@@ -99,7 +84,7 @@ def publish(
 def _add_report(outcome: Outcome, folder: str, write_report: WriteReport) -> Outcome:
     """Makes the report of the dataset in place if that is new or has none; a failure becomes a note."""
     try:
-        if outcome.status == "published" or not holds_report(folder):
+        if outcome.status == "published" or not dataset_files.holds_report(folder):
             write_report(folder)
     except Exception as error:  # noqa: BLE001  # the dataset is complete without it
         problem = storage.explain_output_error(error, folder) if isinstance(error, OSError) else str(error)
@@ -112,7 +97,7 @@ def _add_report(outcome: Outcome, folder: str, write_report: WriteReport) -> Out
 def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
     """Makes the version that is now complete the current one."""
     try:
-        pointed = point_to(output, version)
+        pointed = dataset_files.point_to(output, version)
     except OSError as error:
         problem = storage.explain_output_error(error, output)
         sentence = f"{problem}; {output}/{version} is complete, and not the current version"
@@ -129,7 +114,7 @@ class _Publication:
     copies: Iterable[Copies]
     plan: Plan
     settings: DatasetSettings
-    run: RunSettings
+    run: runs.RunSettings
 
     def carry_out(self) -> Outcome:
         """Carries out the plan, and cleans up; problems that users can fix, and a wrong ledger, fail the outcome."""
@@ -153,11 +138,11 @@ class _Publication:
             outcome = replace(outcome, numbers={**outcome.numbers, "price": {"predicted": to_json(plan.price)}})
         if plan.action == "convert" and outcome.status == "failed":
             with suppress(OSError):  # the disk may be full
-                release_claim(plan.output, plan.plan_id, run.run_id)
+                runs.release_claim(plan.output, plan.plan_id, run.run_id)
                 storage.make_folder(plan.staging)
                 storage.write_file(storage.join(plan.staging, OUTCOME), as_json(to_json(outcome)))
         if run.writer == "beam":
-            release_claims(plan.output, run.run_id)
+            runs.release_claims(plan.output, run.run_id)
             return replace(outcome, plan_id="")
         return outcome
 
@@ -176,9 +161,9 @@ class _Publication:
         plan, run = self.plan, self.run
         if not plan.version or run.preview or plan.action not in ("convert", "finish", "keep"):
             return
-        pointer = find_pointer(run.output)
+        pointer = dataset_files.find_pointer(run.output)
         if pointer is None or pointer.current != plan.version:
-            claim_output(plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
+            runs.claim_output(plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
 
     def _publish_staged(self) -> Marker:
         """Publishes what is complete in staging; a claim on a version stays until that is the current one."""
@@ -225,7 +210,7 @@ class _Publication:
         if run.writer == "beam":
             return self._end("written", sentence, DONE, _move_written(finished, ledger, plan, settings))
         reports = sorted(finished.reports, key=attrgetter("place"))
-        replaced, notes = find_marker(plan.previous), list[str]()
+        replaced, notes = dataset_files.find_marker(plan.previous), list[str]()
         duplicates = list_duplicates(
             plan.staging, reports, self.copies, "images.near_duplicates" in settings.kept_together
         )
@@ -234,7 +219,7 @@ class _Publication:
             notes += note_renumbered(replaced.labels, plan.label_map.ids)
         shards = name_shards(reports, settings)
         marker = build_marker(plan, shards, ledger, settings, finished, duplicates)
-        before = find_marker(run.against) if run.against else replaced
+        before = dataset_files.find_marker(run.against) if run.against else replaced
         if failure := self._compare_with_contract(marker, before):
             return failure
         totals = ImageTotals.of(report.images for report in reports)
@@ -286,13 +271,13 @@ class _Publication:
     def _keep_same_version(self) -> Outcome | None:
         """Keeps the previous version of the same plan if the staged dataset is the same; None if they differ."""
         plan, run = self.plan, self.run
-        plan_id, number = split_version(plan.version) or ("", 1)
-        name = version_name(plan_id, number - 1) if number > 1 else ""
+        plan_id, number = dataset_files.split_version(plan.version) or ("", 1)
+        name = dataset_files.version_name(plan_id, number - 1) if number > 1 else ""
         folder = storage.join(run.output, name)
-        old, (new, _) = find_marker(folder) if name else None, read_pending(plan.output, plan.plan_id)
-        if old is None or replace(new, run=old.run) != old or find_fault(folder, old):
+        old, (new, _) = dataset_files.find_marker(folder) if name else None, read_pending(plan.output, plan.plan_id)
+        if old is None or replace(new, run=old.run) != old or dataset_files.find_fault(folder, old):
             return None
-        remove_staging(plan.output, plan.plan_id, run.run_id)
+        runs.remove_staging(plan.output, plan.plan_id, run.run_id)
         if not storage.folder_names(plan.output):  # else another run of the same plan is at work there
             storage.remove_folder(plan.output)
         sentence = f"{folder} already holds this dataset: converting it again made the same, so no version was added"
@@ -307,10 +292,10 @@ class _Publication:
         plan = self.plan
         with suppress(OSError, ValueError):  # if it cannot be published, the other run reports that
             self._publish_staged()
-        marker = find_marker(plan.output)
+        marker = dataset_files.find_marker(plan.output)
         if marker is None or marker.plan.id != plan.plan_id or marker.run.id == plan.found_run:
             return None
-        if find_fault(plan.output, marker):
+        if dataset_files.find_fault(plan.output, marker):
             return None
         return self._keep(f"in the meantime, another run has put this dataset in {plan.output}")
 
@@ -321,12 +306,14 @@ class _Publication:
         again.
         """
         plan, run = self.plan, self.run
-        marker, failure = read_marker(plan.output), None
+        marker, failure = dataset_files.read_marker(plan.output), None
         if problem := verdicts.check_limits(marker.ledger, [], self.settings, {}):
             failure = self._end("failed", problem, TOO_MANY_REJECTED, {"ledger": to_json(marker.ledger)})
-        failure = failure or self._compare_with_contract(marker, find_marker(run.against or plan.previous))
+        failure = failure or self._compare_with_contract(
+            marker, dataset_files.find_marker(run.against or plan.previous)
+        )
         if not run.preview:
-            remove_staging(plan.output, plan.plan_id, "" if plan.version and not failure else run.run_id)
+            runs.remove_staging(plan.output, plan.plan_id, "" if plan.version and not failure else run.run_id)
         return failure or self._end("kept", sentence, DONE, marker.numbers())
 
 
@@ -414,7 +401,7 @@ class PublishDataset(beam.PTransform):
     """
 
     settings: DatasetSettings
-    run: RunSettings
+    run: runs.RunSettings
     plan: Any
     write_report: WriteReport
 
@@ -424,6 +411,6 @@ class PublishDataset(beam.PTransform):
         publishing = beam.Map(publish, self.plan, self.settings, self.run, self.write_report, copies)
         return (
             reports
-            | "GatherReports" >> beam.CombineGlobally(GatherReports())
+            | "GatherReports" >> beam.CombineGlobally(gather_reports)
             | "Publish" >> publishing.with_output_types(Outcome)
         )

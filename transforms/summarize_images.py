@@ -13,7 +13,6 @@ from hashlib import blake2b
 from typing import Any
 
 import apache_beam as beam
-from apache_beam import coders
 from apache_beam.pvalue import AsIter
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
@@ -39,19 +38,9 @@ IMAGE_NAME = re.compile(
 """The extensions of image files, whether or not they can be converted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Digests:
-    """Digests of some files of one bucket.
-
-    Attributes:
-        reason: why the files were ignored; the empty string for files that references name.
-        are_images: whether they are images, by their names.
-        digests: `DIGEST_BYTES` for each, one after the other.
-    """
-
-    reason: str
-    are_images: bool
-    digests: bytes
+Digests = tuple[str, bool, bytes]
+"""Some files of one bucket: why they were ignored, or the empty string if references name them; whether they are
+images, by their names; and `DIGEST_BYTES` of each, one after the other."""
 
 
 def find_used(bucket: Iterable[Digests]) -> Summary:
@@ -61,22 +50,21 @@ def find_used(bucket: Iterable[Digests]) -> Summary:
     own. A file that was listed twice counts twice.
     """
     parts = list(bucket)
-    named = {digest for part in parts if not part.reason for digest in _split_digests(part.digests)}
+    named = {digest for reason, _, digests in parts if not reason for digest in _split_digests(digests)}
     changes: Counter[str] = Counter()
-    for part in (part for part in parts if part.reason):
-        digests = list(_split_digests(part.digests))
+    for reason, are_images, packed in parts:
+        if not reason:
+            continue
+        digests = list(_split_digests(packed))
         used = sum(map(named.__contains__, digests))
-        changes[part.reason] -= used
-        if part.are_images and part.reason == "taken_only_by_name":
+        changes[reason] -= used
+        if are_images and reason == "taken_only_by_name":
             changes.update(taken_only_by_name=used - len(digests), without_annotation=len(digests) - used)
     return Summary(listed=changes.total(), ignored=changes)
 
 
 def _split_digests(digests: bytes) -> Iterator[bytes]:
     return (digests[at : at + DIGEST_BYTES] for at in range(0, len(digests), DIGEST_BYTES))
-
-
-coders.registry.register_coder(Digests, coders.PickleCoder)
 
 
 def merge_summaries(summaries: Iterable[Summary]) -> Summary:
@@ -169,5 +157,5 @@ class DigestFiles(beam.DoFn):
 
     def _flush(self) -> Iterator[tuple[int, Digests]]:
         for (bucket, reason, are_images), digests in self._found.items():
-            yield bucket, Digests(reason, are_images, bytes(digests))
+            yield bucket, (reason, are_images, bytes(digests))
         self.start_bundle()

@@ -83,7 +83,7 @@ def test_the_first_line_of_the_estimate_by_hand():
 def test_the_bounds_are_those_of_the_code():
     assert f"{MAX_BINS:,} bins per split" in TEXT
     assert f"at most {MOST_PER_SHARD:,}" in TEXT
-    assert f"sorts {HELD_REFERENCES[1]:,} references" in TEXT
+    assert f"sorts {HELD_REFERENCES:,} references" in TEXT
     assert f"about {GROUP_IMAGES // 10**6} million images" in TEXT
     assert (scale.SIZE, scale.CLASSES, f"{scale.IMAGES_A_SHARD:,} of them" in TEXT) == ((64, 48), 100, True)
     assert scale.KEEPING in TEXT

@@ -24,7 +24,7 @@ def test_fewer_images_than_splits(convert, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 2})
     assert convert(root, settings={"splits.fractions": {"train": 0.8, "validation": 0.1, "test": 0.1}}).answer == (
         1,
-        "there are too few images (2 images) for the 3 splits train, validation, test: train would be empty",
+        "there are too few images (2) for the splits train, validation, test: train would be empty",
     )
 
 

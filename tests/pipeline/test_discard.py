@@ -45,9 +45,7 @@ def test_the_work_of_a_run_that_goes_on_is_not_deleted(tmp_path):
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as neighbour:
         claim = {"host": socket.gethostname(), "process": neighbour.pid, "since": "2026-03-04T02:15:00+00:00"}
         (staging / "claim.json").write_text(json.dumps(claim))
-        with pytest.raises(
-            RecordmillError, match=rf"is being written by another run \(\.staging-p, process {neighbour.pid} "
-        ):
+        with pytest.raises(RecordmillError, match=rf"is in use by another run \(\.staging-p, process {neighbour.pid} "):
             discard_staging(str(tmp_path))
         neighbour.stdin.close()
     assert discard_staging(str(tmp_path)) == ["deleted the unfinished work .staging-p"]

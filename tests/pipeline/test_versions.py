@@ -588,7 +588,7 @@ def test_no_version_is_deleted_before_its_run_has_ended(two, tonight, photos, pi
     monkeypatch.setattr(write_report, "open_dataset", open_while_others_delete)
     done = tonight("--update", settings={"report": True})
     assert done.code == 0, done.stdout
-    busy = f"{output}/{done.line['version']} is being written by another run "
+    busy = f"{output}/{done.line['version']} is in use by another run "
     assert [(code, line["sentence"].startswith(busy)) for code, line, _ in found] == [(1, True)] * 2
     assert sorted(os.listdir(output)) == sorted([old, new, done.line["version"], "recordmill.json"])
     assert list(output.glob("*/.staging-*")) == []
@@ -601,7 +601,7 @@ def test_no_version_is_deleted_if_a_run_elsewhere_may_use_it(two, manage):
     claim = {"host": "elsewhere", "process": 1, "since": "2026-01-01T00:00:00+00:00"}
     (output / old / ".staging-x" / "claim-y.json").write_text(json.dumps(claim))
     code, line, _ = manage("--keep", "1")
-    assert (code, line["sentence"].startswith(f"{output}/{old} may be in use by a run on elsewhere")) == (1, True)
+    assert (code, line["sentence"].startswith(f"{output}/{old} is in use by another run (.staging-")) == (1, True)
     assert manage("--drop", old)[0] == 0
 
 

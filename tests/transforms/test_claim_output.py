@@ -59,7 +59,7 @@ def test_a_run_that_keeps_the_dataset_looks_once_and_claims_nothing(pictures, ru
     pictures(6)
     run_steps(SETTINGS_OF_ONE, run)
     looks.clear()
-    monkeypatch.setattr(claim_output, "claim_output", None)
+    monkeypatch.setattr(claim_output.runs, "claim_output", None)
     kept = run_steps(SETTINGS_OF_ONE, replace(run, run_id="again"))
     assert (kept["status"], len(looks)) == ("kept", 1)
 
@@ -107,29 +107,29 @@ def test_a_run_claims_the_output_and_another_plan_is_refused(run, tree):
     assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
     other = settled(REFS[1:], run)
     assert other.action == "refuse"
-    assert other.sentence.startswith(f"{run.output} is being written by another run (.staging-{plan.plan_id}, process ")
+    assert other.sentence.startswith(f"{run.output} is in use by another run (.staging-{plan.plan_id}, process ")
     assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
 
 
 def test_a_plan_that_is_overtaken_is_refused(run, monkeypatch):
     # The other plan's claim appears between the look at the output and the claim.
-    real = claim_output.claim_output
+    real = claim_output.runs.claim_output
 
     def overtaken(output, plan_id, run_id, *planned):
         real(output, "other", "other run")
         real(output, plan_id, run_id, *planned)
 
-    monkeypatch.setattr(claim_output, "claim_output", overtaken)
+    monkeypatch.setattr(claim_output.runs, "claim_output", overtaken)
     plan = settled(REFS, run)
     assert plan.action == "refuse"
-    assert plan.sentence.startswith(f"{run.output} is being written by another run (.staging-other, process ")
+    assert plan.sentence.startswith(f"{run.output} is in use by another run (.staging-other, process ")
     assert [path.name for path in Path(run.output).iterdir()] == [".staging-other"]
 
 
 def test_a_dataset_that_is_published_while_a_run_claims_its_output_is_kept(pictures, run, run_steps, monkeypatch):
     pictures(8)
     settings = replace(SETTINGS, splits=SplitSettings(fractions={"train": 1.0}))
-    real, others = claim_output.claim_output, []
+    real, others = claim_output.runs.claim_output, []
 
     def overtaken(output, plan_id, run_id, *planned):
         real(output, plan_id, run_id, *planned)
@@ -137,7 +137,7 @@ def test_a_dataset_that_is_published_while_a_run_claims_its_output_is_kept(pictu
             others.append("begun")
             others.append(run_steps(settings, replace(run, run_id="other", outcome_file=f"{run.outcome_file}.other")))
 
-    monkeypatch.setattr(claim_output, "claim_output", overtaken)
+    monkeypatch.setattr(claim_output.runs, "claim_output", overtaken)
     outcome = run_steps(settings, run)
     assert (others[1]["status"], outcome["status"]) == ("published", "kept")
     assert [name for name in os.listdir(run.output) if name.startswith(".")] == []

@@ -6,7 +6,6 @@ import apache_beam as beam
 import pytest
 from apache_beam.io import tfrecordio
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from gather import gather_reports
 from make_settings import make_settings
 from stored_records import read_records
 
@@ -24,6 +23,7 @@ from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.storage.tfrecord_file import DamagedFileError
 from recordmill.transforms.compose import PendingImage, convert_with_beam, count_outcome, read_written
+from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.records.convert_image import ConvertedImage, reject_image

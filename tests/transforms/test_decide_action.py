@@ -120,11 +120,8 @@ def test_a_run_of_another_plan_at_work_is_refused(marker, overwrite):
 
 def test_another_plans_dataset_whose_publishing_was_cut_is_one_of_another_plan():
     state = OutputState("/out", leftovers=(Leftover(".staging-bbb"), Leftover(".staging-ccc", complete=True)))
-    assert decide(state) == (
-        "refuse",
-        "/out holds .staging-ccc, a complete dataset of another configuration or input whose publishing was cut: "
-        "a run puts it in place first; choose another output, or replace it with --overwrite",
-    )
+    what = "/out holds .staging-ccc, a complete dataset whose publishing was cut"
+    assert decide(state) == ("refuse", f"{what}: a run puts it in place first")
     assert decide(state, overwrite=True) == ("convert", "")
 
 

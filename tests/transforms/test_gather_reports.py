@@ -1,10 +1,8 @@
 from collections import Counter
 from dataclasses import replace
 
-from gather import gather_reports
-
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
-from recordmill.transforms.convert_shards import GatherReports
+from recordmill.transforms.convert_shards import gather_reports
 
 REPORTS = [
     ShardReport("train", index, 3, RowTotals(records=3, classes=Counter(cat=3)), AnnotationTotals(), "ab", records=3)
@@ -12,16 +10,12 @@ REPORTS = [
 ]
 
 
-def test_parts_are_added_up_in_place_and_reports_stay_as_they_are():
-    combine = GatherReports()
-    first, second = combine.create_accumulator(), combine.create_accumulator()
-    for report in REPORTS[:2]:
-        assert combine.add_input(first, report) is first
-    combine.add_input(second, gather_reports(REPORTS[2:]))
-    whole = combine.extract_output(combine.merge_accumulators([first, second]))
-    assert whole is first
+def test_parts_are_added_up_and_stay_as_they_are():
+    parts = [gather_reports(REPORTS[:2]), gather_reports(REPORTS[2:3])]
+    whole = gather_reports([*parts, REPORTS[3]])
     assert whole == gather_reports(REPORTS)
     assert (whole.splits["train"].classes, len(whole.reports)) == ({"cat": 12}, 4)
+    assert (parts[0].splits["train"].classes, len(parts[0].reports)) == ({"cat": 6}, 2)
     assert REPORTS[0].rows.classes == {"cat": 3}
 
 

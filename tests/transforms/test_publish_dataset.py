@@ -11,7 +11,6 @@ import apache_beam as beam
 import pytest
 from apache_beam.pvalue import AsSingleton
 from eager_beam import assert_that, new_pipeline
-from gather import gather_reports
 from make_settings import make_settings
 from write_shard import write_shard
 
@@ -29,6 +28,7 @@ from recordmill.schemas.settings.dataset import ExampleLayout, RejectionLimits, 
 from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms import publish_dataset
 from recordmill.transforms.claim_output import settle_action
+from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.plan_shards import assign_shard, plan_dataset
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary

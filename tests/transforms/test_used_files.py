@@ -1,14 +1,13 @@
 from collections import Counter, defaultdict
 
 import pytest
-from apache_beam import coders
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.summarize_images import BUCKETS, MOST_HELD, DigestFiles, Digests, find_used, merge_summaries
+from recordmill.transforms.summarize_images import BUCKETS, MOST_HELD, DigestFiles, find_used, merge_summaries
 
 
 def ignored(uri, reason="taken_only_by_name"):
@@ -102,14 +101,8 @@ def test_few_digests_are_held():
     digests.start_bundle()
     for number in range(MOST_HELD - 1):
         assert not list(digests.process(ReferenceBatch.of([named(f"/x/{number}.jpg")])))
-    assert sum(len(found.digests) for _, found in digests.process(ReferenceBatch.of([FILES[0]]))) == 16 * MOST_HELD
+    assert sum(len(packed) for _, (_, _, packed) in digests.process(ReferenceBatch.of([FILES[0]]))) == 16 * MOST_HELD
     assert not let_go(digests)
-
-
-def test_beam_carries_digests():
-    coder = coders.registry.get_coder(Digests)
-    digests = Digests("hidden", True, b"\0\xff")
-    assert coder.decode(coder.encode(digests)) == digests
 
 
 def test_the_summary_counts_used_files_as_their_references_alone():

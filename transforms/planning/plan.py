@@ -328,23 +328,14 @@ def _fill_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str
         return ""
     if settings.splits.given:
         key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
-        what = f"no {unit} was found for split {empty[0]}"
-        if summary.rejected:  # images of the split may be among them
-            rejected = f"{summary.rejected.total():,} rejected, such as {min(summary.rejected_examples.values())}"
-            return f"{what}, and {rejected}: correct that, or remove the split from {key}"
         plan.notes.extend(f"no {unit} was found for split {name}, which {key} names" for name in empty)
         return ""
-    if settings.splits.stratify:
-        return f"no class has enough {unit}s for split {empty[0]}: raise its fraction, or unset splits.stratify"
     counts = {name: split.references for name, split in summary.splits.items()}
     moved = fill_empty_splits(counts, summary.nearest, settings.splits)
-    unfilled = [name for name in empty if name not in moved.values()]
-    if unfilled:
-        things = "groups" if settings.splits.group else f"{unit}s"
-        return (
-            f"there are too few {things} ({format_count(summary.references, unit)}) "
-            f"for the {len(names)} splits {', '.join(names)}: {unfilled[0]} would be empty"
-        )
+    for name in empty:
+        if name not in moved.values():
+            few = f"there are too few {unit}s ({summary.references:,})"
+            return f"{few} for the splits {', '.join(names)}: {name} would be empty"
     plan.notes.extend(f"split {name} would have been empty: it was given the nearest {unit}s" for name in empty)
     plan.selection = replace(plan.selection, moved=moved)
     return ""

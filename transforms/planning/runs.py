@@ -141,17 +141,11 @@ def find_busy(output: str, stagings: Iterable[str], elsewhere: bool = False) -> 
     """
     for name in stagings:
         for claim in _read_claims(storage.join(output, name)):
-            since = f"since {claim.get('since')}"
-            if _is_at_work(claim):
-                return (
-                    f"{output} is being written by another run ({name}, process {claim['process']} {since}): "
-                    f"wait for it, or choose another output (if that process is not a run of Recordmill, delete {name})"
-                )
-            if elsewhere and (host := claim.get("host")) and host != socket.gethostname():
-                return (
-                    f"{output} may be in use by a run on {host} ({name}, {since}): "
-                    "wait for it, or choose another output; if that run has ended, delete its work with --discard"
-                )
+            host = claim.get("host")
+            if _is_at_work(claim) or (elsewhere and host not in (None, socket.gethostname())):
+                who = f"{name}, process {claim.get('process')} on {host} since {claim.get('since')}"
+                advice = f"wait for it, or choose another output; if that run has ended, use --discard or delete {name}"
+                return f"{output} is in use by another run ({who}): {advice}"
     return ""
 
 

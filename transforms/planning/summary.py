@@ -14,7 +14,6 @@ from recordmill.schemas.dataset.totals import Totals
 from recordmill.schemas.digests import HASH_BITS, HASH_RANGE, add_digests, digest_of, version_digest_of
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice, count_boxes, list_boxes
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.rejection import IGNORED, LEFT_OUT
 from recordmill.transforms.planning.splitting import ImageSplitter
 
 MAX_BINS = 1 << 16
@@ -199,13 +198,9 @@ class Summary:
         reason = notice.reason
         match notice.status:
             case "ignored":
-                if reason not in IGNORED:
-                    raise ValueError(f"{reason!r} is not a reason to ignore: add it to IGNORED, with its meaning")
                 self.listed += 1
                 self.ignored[reason] += 1
             case "left_out":
-                if reason not in LEFT_OUT:
-                    raise ValueError(f"{reason!r} is not a reason to leave out: add it to LEFT_OUT, with its meaning")
                 self._count([notice])
                 self.left_out[reason] += 1
                 self.labels.add(notice.label)

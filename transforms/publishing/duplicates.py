@@ -20,7 +20,6 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 import orjson
-from apache_beam import coders
 from numpy.typing import NDArray
 
 from recordmill import storage
@@ -49,17 +48,8 @@ _MOST_COMPARISONS = 300_000_000  # about ten seconds: ten times what a million r
 _MOST_FOUND = 4_000_000  # pairs in memory, each of them perhaps about sixty times
 
 
-@dataclass(frozen=True, slots=True)
-class NearPairs:
-    """Pairs of places in an array of hashes.
-
-    Attributes:
-        pairs: of shape (pairs, 2), the lower place first; sorted by distance, then by place.
-        complete: whether no pairs are missing.
-    """
-
-    pairs: NDArray[np.int64]
-    complete: bool
+Pairs = NDArray[np.int64]
+"""Pairs of places in an array, of shape (pairs, 2)."""
 
 
 def are_distinctive(hashes: Hashes) -> NDArray[np.bool_]:
@@ -71,8 +61,12 @@ def are_distinctive(hashes: Hashes) -> NDArray[np.bool_]:
     return (ones > MOST_BITS) & (ones < 64 - MOST_BITS)
 
 
-def find_near_pairs(hashes: Hashes, most_pairs: int = MOST_PAIRS, comparisons: int = _MOST_COMPARISONS) -> NearPairs:
-    """Finds pairs of hashes that differ in at most `MOST_BITS` bits.
+def find_near_pairs(
+    hashes: Hashes, most_pairs: int = MOST_PAIRS, comparisons: int = _MOST_COMPARISONS
+) -> tuple[Pairs, bool]:
+    """Finds pairs of hashes that differ in at most `MOST_BITS` bits, and says whether none are missing.
+
+    In each pair, the lower place comes first; pairs are sorted by distance, then by place.
 
     Equal hashes are paired only with the first of them, which represents them in other pairs: n pictures of one colour
     give n - 1 pairs.
@@ -88,15 +82,15 @@ def find_near_pairs(hashes: Hashes, most_pairs: int = MOST_PAIRS, comparisons: i
     different, complete = _find_different(unique, comparisons)
     pairs = np.concatenate([equal, np.sort(first[different], axis=1)]).astype(np.int64)
     order = np.lexsort((pairs[:, 1], pairs[:, 0], count_differing(hashes, pairs)))[:most_pairs]
-    return NearPairs(pairs[order], complete and len(order) == len(pairs))
+    return pairs[order], complete and len(order) == len(pairs)
 
 
-def count_differing(hashes: Hashes, pairs: NDArray[np.int64]) -> NDArray[np.uint8]:
+def count_differing(hashes: Hashes, pairs: Pairs) -> NDArray[np.uint8]:
     """The number of differing bits of each pair of places."""
     return np.bitwise_count(hashes[pairs[:, 0]] ^ hashes[pairs[:, 1]])
 
 
-def _find_different(unique: Hashes, comparisons: int) -> tuple[NDArray[np.int64], bool]:
+def _find_different(unique: Hashes, comparisons: int) -> tuple[Pairs, bool]:
     """Finds pairs of places in an array of different hashes, and whether none are missing."""
     found, room = [np.zeros((0, 2), np.int64)], _MOST_FOUND
     if len(unique) <= min(_FEW, comparisons**0.5):
@@ -123,7 +117,7 @@ def _find_different(unique: Hashes, comparisons: int) -> tuple[NDArray[np.int64]
     return np.unique(np.concatenate(found), axis=0), True
 
 
-def find_closest_apart(hashes: Hashes, parts: NDArray[np.int64], comparisons: int = 10**9) -> NDArray[np.int64]:
+def find_closest_apart(hashes: Hashes, parts: NDArray[np.int64], comparisons: int = 10**9) -> Pairs:
     """Finds the closest two hashes in different parts: their places, of shape (1, 2); (0, 2) if there is one part.
 
     Args:
@@ -153,21 +147,9 @@ Place = tuple[str, int]
 """A shard's split and index."""
 
 
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """A shard's images whose digests occur several times.
-
-    Attributes:
-        place: the shard's split and index.
-        rows: the SHA-256 of each, and its key, split and class as JSON; in the order of the records. None if the shard
-            is no longer in staging, because another run has published it.
-    """
-
-    place: Place
-    rows: list[tuple[str, bytes]] | None
-
-
-coders.registry.register_coder(Copies, coders.PickleCoder)
+Copies = tuple[Place, list[tuple[str, bytes]] | None]
+"""A shard's images whose digests occur several times: the SHA-256 of each, and its key, split and class as JSON; in the
+order of the records. None if the shard is no longer in staging, because another run has published it."""
 
 
 @dataclass
@@ -188,7 +170,7 @@ class FindCopies(beam.PTransform):
             | "GroupByDigest" >> beam.GroupByKey()
             | "FindRepeated" >> beam.FlatMapTuple(lambda _, parts: find_repeated(parts))
             | "GroupCopies" >> beam.GroupByKey()
-            | "FetchCopies" >> beam.Map(_fetch_copies, self.plan).with_output_types(Copies)
+            | "FetchCopies" >> beam.Map(_fetch_copies, self.plan).with_output_types(tuple[Place, Any])
         )
 
 
@@ -198,9 +180,9 @@ def _fetch_copies(repeated: tuple[Place, Iterable[bytes]], plan: Plan) -> Copies
     wanted = np.sort(np.concatenate([as_numbers(each) for each in digests]))
     rows = _get_rows(shard_path(plan.staging, *place, "jsonl"), wanted)
     try:
-        return Copies(place, [(row.sha256, orjson.dumps((row.key, place[0], row.class_name))) for _, row in rows])
+        return place, [(row.sha256, orjson.dumps((row.key, place[0], row.class_name))) for _, row in rows]
     except FileNotFoundError:
-        return Copies(place, None)
+        return place, None
 
 
 def distribute_digests(report: ShardReport, plan: Plan) -> Iterator[tuple[int, tuple[Place, bytes]]]:
@@ -264,11 +246,10 @@ def list_duplicates(
 def find_same_bytes(staging: str, copies: Iterable[Copies]) -> Iterator[DuplicateGroup]:
     """Yields groups of at least two images with the same SHA-256, sorted by it; images are in the shards' order."""
     rows = SortedRows()
-    for each in copies:
-        split, index = each.place
-        if each.rows is None:
+    for (split, index), own in copies:
+        if own is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), shard_path(staging, split, index, "jsonl"))
-        rows.add((f"{sha256}{split}\0{index:06d}", value) for sha256, value in each.rows)
+        rows.add([(f"{sha256}{split}\0{index:06d}", value) for sha256, value in own])
     for sha256, same in groupby(rows, key=lambda row: row[0][:64]):
         images: list[Duplicate] = []
         splits, classes, count = set(), set(), 0
@@ -310,7 +291,7 @@ def find_look_alikes(
     contents, first = contents[distinctive], first[distinctive]
     hashes = hashes[first]
 
-    def describe(kind: Kind, pairs: NDArray[np.int64]) -> Iterator[DuplicateGroup]:
+    def describe(kind: Kind, pairs: Pairs) -> Iterator[DuplicateGroup]:
         wanted = contents[np.unique(pairs)]
         found: dict[int, Duplicate] = {}
         for report in reports if len(wanted) else ():
@@ -321,11 +302,11 @@ def find_look_alikes(
             splits, classes = {image.split for image in images}, {image.class_name or "" for image in images}
             yield _group(kind, images, splits, classes, distance=distance)
 
-    near = find_near_pairs(hashes)
+    near, complete = find_near_pairs(hashes)
     splits = np.unique([report.split for report in reports], return_inverse=True)[1]
     parts = np.repeat(splits, [report.records for report in reports])[first]
-    closest = find_closest_apart(hashes, parts) if finds_closest else near.pairs[:0]
-    return near.complete, describe("look_alike", near.pairs), describe("closest_apart", closest)
+    closest = find_closest_apart(hashes, parts) if finds_closest else near[:0]
+    return complete, describe("look_alike", near), describe("closest_apart", closest)
 
 
 def read_digests(sidecar: str) -> Iterator[tuple[list[SidecarRow], Digests]]:

@@ -57,16 +57,7 @@ from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals, RowTo
 from recordmill.schemas.errors import ComparedPrice
 from recordmill.schemas.features import Feature, feature_schema
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.storage.dataset_files import (
-    DamagedMarkerError,
-    find_marker,
-    holds_report,
-    read_marker,
-    read_marker_json,
-    read_rows,
-    shard_path,
-    staging_folder,
-)
+from recordmill.storage import dataset_files
 from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.runs import RunSettings, remove_staging
@@ -218,7 +209,7 @@ class StagedDataset:
 
     def path_of(self, report: ShardReport, kind: str) -> str:
         """Where a shard's file is now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""
-        return shard_path(self.folder, report.split, report.index, kind)
+        return dataset_files.shard_path(self.folder, report.split, report.index, kind)
 
 
 def list_rejected(reports: list[ShardReport], staging: str, inputs: Mapping[str, str]) -> dict[str, str]:
@@ -238,7 +229,7 @@ def list_rejected(reports: list[ShardReport], staging: str, inputs: Mapping[str,
         for report in sorted(reports, key=attrgetter("place")):
             if report.references == report.records:
                 continue
-            for row in read_rows(shard_path(staging, report.split, report.index, "jsonl")):
+            for row in dataset_files.read_rows(dataset_files.shard_path(staging, report.split, report.index, "jsonl")):
                 if isinstance(row, RejectedRow) and row.rejected is not None:
                     first.setdefault(row.rejected, " ".join(f"{row.key} ({row.detail})".split()))
                     yield orjson.dumps(to_json(_rejected_file(row, inputs)), option=orjson.OPT_APPEND_NEWLINE)
@@ -329,9 +320,9 @@ def _describe_run(
 def _old_files(output: str) -> tuple[str, ...]:
     if not storage.exists(storage.join(output, MARKER)):
         return ()
-    old = read_marker(output)
+    old = dataset_files.read_marker(output)
     names = [name for shard in old.shards for name in (shard.name, shard.sidecar)]
-    report = [REPORT] if holds_report(output) else []
+    report = [REPORT] if dataset_files.holds_report(output) else []
     return tuple(dict.fromkeys((*names, *old.files, *report)))
 
 
@@ -357,7 +348,7 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
     storage.check_targets(storage.join(output, target) for target in sorted(targets - sidecars))
     storage.make_folder(storage.join(output, "sidecars"))
     storage.check_targets(storage.join(output, target) for target in sorted(sidecars))
-    if find_marker(output) != marker:  # else this very switch was interrupted in its last step
+    if dataset_files.find_marker(output) != marker:  # else this very switch was interrupted in its last step
         storage.remove_files([storage.join(output, MARKER)])
     try:
         _replace_files(output, plan_id, marker, switch)
@@ -365,13 +356,13 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
         with suppress(OSError):  # in an outage nothing is taken back, and the next run finishes the switch
             roll_back(output, plan_id)
         raise
-    storage.remove_files([storage.join(staging_folder(output, plan_id), MARKER)])
+    storage.remove_files([storage.join(dataset_files.staging_folder(output, plan_id), MARKER)])
     remove_staging(output, plan_id, run_id)
     return marker
 
 
 def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) -> None:
-    staging, targets = staging_folder(output, plan_id), switch.targets
+    staging, targets = dataset_files.staging_folder(output, plan_id), switch.targets
     storage.remove_files(storage.join(output, name) for name in switch.removes if name not in targets)
     remove_stale(output, marker)
     waiting = set(storage.folder_names(staging))
@@ -400,12 +391,14 @@ def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
         FileNotFoundError: there is none.
         ValueError: it cannot be read.
     """
-    staging = staging_folder(output, plan_id)
-    marker, value = read_marker_json(staging)
+    staging = dataset_files.staging_folder(output, plan_id)
+    marker, value = dataset_files.read_marker_json(staging)
     try:
         return marker, from_json(Switch, value.get("switch"))
     except MisfitError as misfit:
-        raise DamagedMarkerError(f"{staging}/{MARKER} does not say how its dataset is published: {misfit}") from None
+        raise dataset_files.DamagedMarkerError(
+            f"{staging}/{MARKER} does not say how its dataset is published: {misfit}"
+        ) from None
 
 
 def roll_back(output: str, plan_id: str) -> None:
@@ -423,7 +416,7 @@ def roll_back(output: str, plan_id: str) -> None:
     _, switch = read_pending(output, plan_id)
     if storage.exists(storage.join(output, MARKER)):
         return
-    staging, sidecars = staging_folder(output, plan_id), storage.join(output, "sidecars")
+    staging, sidecars = dataset_files.staging_folder(output, plan_id), storage.join(output, "sidecars")
     waiting = set(storage.folder_names(staging))
     moved = {target: source for target, source in switch.targets.items() if source not in waiting}
     names = sorted({*moved, *switch.removes})

@@ -174,10 +174,6 @@ def _join_advice(*advice: str) -> str:
     return ", or ".join(filter(None, advice))
 
 
-MOST_CLASSES = 100
-"""The most classes that the marker lists under one reason; `more` counts the boxes of all others."""
-
-
 def describe_annotations(totals: AnnotationTotals, has_boxes: bool) -> dict[str, Any]:
     """The marker's keys about annotations, if there are any.
 
@@ -187,21 +183,15 @@ def describe_annotations(totals: AnnotationTotals, has_boxes: bool) -> dict[str,
     """
     described: dict[str, Any] = {}
     if has_boxes or totals.without_boxes:
-        without = ImagesWithoutBoxes(**totals.without_boxes, dropped=_cap_classes(totals.emptied))
-        described |= {"dropped_boxes": _cap_classes(totals.dropped), "images_without_boxes": without}
+        without = ImagesWithoutBoxes(**totals.without_boxes, dropped=_sort(totals.emptied))
+        described |= {"dropped_boxes": _sort(totals.dropped), "images_without_boxes": without}
     if labels := +totals.labels:
         described["labels_of_images"] = dict(sorted(labels.items()))
     return described
 
 
-def _cap_classes(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    """The counts by class, sorted, of no more classes than a marker lists."""
-    capped = {}
-    for reason, counts in sorted(by_reason.items()):
-        kept = sorted(most_frequent(counts)[:MOST_CLASSES])
-        more = sum(counts.values()) - sum(counts[name] for name in kept)
-        capped[reason] = {name: counts[name] for name in kept} | ({"more": more} if more else {})
-    return capped
+def _sort(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    return {reason: dict(sorted(counts.items())) for reason, counts in sorted(by_reason.items())}
 
 
 def predict_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:

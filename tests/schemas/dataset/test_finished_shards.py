@@ -4,11 +4,11 @@ from dataclasses import replace
 from operator import attrgetter
 
 from apache_beam import coders
-from gather import gather_reports
 
 from recordmill.schemas.dataset.json_values import from_json, to_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, FinishedShards, RowTotals, ShardReport
 from recordmill.transforms import convert_shards  # noqa: F401  # registers the coder
+from recordmill.transforms.convert_shards import gather_reports
 
 
 def report(split, index, classes, **rows):

@@ -146,32 +146,22 @@ ALL_IN_TRAIN = SplitCutoffs(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [H
         ([replace(FATAL, uri=f"/x/{n:02}") for n in range(99)], BASE, None, "/x/00: it loops (and 98 more)"),
         (IMAGES, BASE, SplitCutoffs(cutoff=0), "all 100 images are left out: raise limit or the fractions"),
         (
-            [
-                *(replace(ref, split="train") for ref in IMAGES),
-                ImageRef("val.bin", "/x/val.bin").notice("rejected", "wrong_length", "5 bytes over"),
-            ],
-            FROM_FOLDERS,
-            None,
-            "no image was found for split validation, and 1 rejected, such as val.bin (5 bytes over): "
-            "correct that, or remove the split from splits.from_folders",
-        ),
-        (
             IMAGES,
             STRATIFIED,
             ALL_IN_TRAIN,
-            "no class has enough images for split test: raise its fraction, or unset splits.stratify",
+            "there are too few images (100) for the splits train, test: test would be empty",
         ),
         (
             IMAGES[:2],
             splits(train=0.8, validation=0.1, test=0.1),
             None,
-            "there are too few images (2 images) for the 3 splits train, validation, test: ",
+            "there are too few images (2) for the splits train, validation, test: ",
         ),
         (
             [replace(ref, group="one") for ref in IMAGES],
             replace(BASE, splits=SplitSettings(group="(?P<group>x)")),
             None,
-            "there are too few groups (100 images) for the 2 splits train, test: ",
+            "there are too few images (100) for the splits train, test: ",
         ),
     ],
 )

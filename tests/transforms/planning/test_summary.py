@@ -230,9 +230,3 @@ def test_the_first_rejections_keep_their_details():
     one, other = summarize(refs[:2]), summarize(refs[2:])
     one.merge(other)
     assert one.rejected_examples == summarize(refs).rejected_examples == {"bad_row": "a (a is bad)"}
-
-
-@pytest.mark.parametrize("status", ["ignored", "left_out"])
-def test_nothing_goes_away_for_a_reason_that_nothing_explains(status):
-    with pytest.raises(ValueError, match=r"'bored' is not a reason to .* add it to"):
-        summarize([ImageRef("a", "a").notice(status, "bored")])

@@ -42,13 +42,6 @@ def test_a_marker_accounts_for_annotations():
     }
 
 
-def test_a_marker_lists_the_first_classes_and_counts_the_rest():
-    totals = AnnotationTotals(dropped={"unknown_class": {str(number): 1 for number in range(1000, 1150)}})
-    (listed,) = describe_annotations(totals, has_boxes=True)["dropped_boxes"].values()
-    assert len(listed) == 101
-    assert (listed["1000"], listed["1099"], listed["more"]) == (1, 1, 50)
-
-
 YOLO = make_settings(source=Yolo(), convention="tf_object_detection")
 
 

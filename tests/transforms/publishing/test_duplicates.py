@@ -204,8 +204,8 @@ def test_images_whose_digests_only_begin_alike_are_not_copies(listed):
 def test_only_the_shards_with_copies_are_read_again(tmp_path):
     reports = write(tmp_path, [("train", [image("a", "one"), image("b", "one")]), ("test", [image("c", "two")])])
     (tmp_path / ".staging-0" / "test-00000.jsonl").unlink()
-    (copies,) = find_copies(tmp_path, reports)
-    assert (copies.place, len(copies.rows)) == (("train", 0), 2)
+    ((place, rows),) = find_copies(tmp_path, reports)
+    assert (place, len(rows)) == (("train", 0), 2)
 
 
 def test_a_shard_that_another_run_has_published_meanwhile_is_an_error(tmp_path):

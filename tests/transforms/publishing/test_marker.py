@@ -2,7 +2,6 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from gather import gather_reports
 from make_marker import make_marker
 from make_settings import make_settings
 
@@ -12,6 +11,7 @@ from recordmill.schemas.dataset.totals import AnnotationTotals, FinishedShards, 
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import ExampleLayout, ShardSettings, SplitSettings
+from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary

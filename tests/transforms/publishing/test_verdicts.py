@@ -3,7 +3,6 @@ from dataclasses import replace
 from types import MappingProxyType, SimpleNamespace
 
 import pytest
-from gather import gather_reports
 
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
@@ -12,6 +11,7 @@ from recordmill.schemas.digests import digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import RejectionLimits
+from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.verdicts import (
     LedgerError,

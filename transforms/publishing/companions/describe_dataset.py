@@ -17,7 +17,7 @@ import orjson
 
 from recordmill import storage
 from recordmill.imaging.pixels import CHANGES
-from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, LABELS, REPORT_DATA, VERSIONS, index_name
+from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, REPORT_DATA, VERSIONS, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.record_index import pack_head, pack_table, parse_places
@@ -210,10 +210,7 @@ def describe_croissant(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[b
                 _file_set("sidecars", split, "application/jsonlines", (shard.sidecar for shard in shards)),
             )
         ],
-        "recordSet": [
-            *([_labels(marker.labels)] if marker.labels else []),
-            *(_records(split, marker.unit, columns) for split in splits),
-        ],
+        "recordSet": [_records(split, marker.unit, columns) for split in splits],
     }
     yield "croissant.json", [as_json(description)]
 
@@ -226,23 +223,6 @@ def _file_set(kind: str, split: str, form: str, names: Iterable[str]) -> dict[st
     identifier, included = f"{kind}-{split}", list(map(glob.escape, names))
     description = f"{kind} of the split {split}"
     return _node("FileSet", identifier, identifier, description=description, encodingFormat=form, includes=included)
-
-
-def _labels(labels: Mapping[str, int]) -> dict[str, Any]:
-    rows = sorted((label_id, name) for name, label_id in labels.items())
-    return _node(
-        "RecordSet",
-        "labels",
-        "labels",
-        description=f"class ids and names, as in {LABELS}",
-        dataType="sc:Enumeration",
-        key={"@id": "labels/id"},
-        field=[
-            _node("Field", "labels/id", "id", dataType="sc:Integer"),
-            _node("Field", "labels/name", "name", dataType=["sc:Text", "sc:name"]),
-        ],
-        data=[{"labels/id": label_id, "labels/name": name} for label_id, name in rows],
-    )
 
 
 def _records(split: str, unit: str, columns: Iterable[str]) -> dict[str, Any]:

@@ -20,11 +20,6 @@ from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage.tfrecord_file import FRAMING_BYTES
 from recordmill.transforms.publishing.staged_dataset import StagedDataset
 
-_REFUSED_FIELDS = {
-    "number": "its shards are counted from 1, and TFDS counts from 0",
-    "records": "its files' names say how many records are in them",
-}
-
 
 def find_template(settings: DatasetSettings) -> tuple[str, str]:
     """The template by which TFDS finds the files of any split, and an empty text.
@@ -50,8 +45,7 @@ def find_template(settings: DatasetSettings) -> tuple[str, str]:
     template = ""
     for text, field, form, conversion in Formatter().parse(layout.shard_name):
         if (field, form, conversion) not in written:
-            other = f"TFDS writes five digits, and its shards are named by `{{{field}:{form}}}`"
-            return "", _REFUSED_FIELDS.get(field or "", other)
+            return "", f"TFDS has no such names of files as `{layout.shard_name}`"
         template += _literal(text) + written[field, form, conversion]
     return template.replace("{SHARD_INDEX}-of-{NUM_SHARDS}", "{SHARD_X_OF_Y}"), ""
 

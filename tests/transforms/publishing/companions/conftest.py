@@ -4,7 +4,6 @@ import os
 from dataclasses import replace
 
 import pytest
-from gather import gather_reports
 from make_settings import make_settings
 from write_shard import write_shard
 
@@ -12,6 +11,7 @@ from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
 from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary

@@ -25,12 +25,7 @@ def test_files_and_rows_of_each_split_are_described(stage, say):
         "shards-test": ["test-00000-of-00001.tfrecord"],
         "sidecars-test": ["sidecars/test-00000-of-00001.tfrecord.jsonl"],
     }
-    labels, train, test = described["recordSet"]
-    assert labels["data"] == [
-        {"labels/id": 0, "labels/name": "cat"},
-        {"labels/id": 1, "labels/name": "dog"},
-        {"labels/id": 2, "labels/name": "emu"},
-    ]
+    train, test = described["recordSet"]
     assert [each["@id"] for each in (train, test)] == ["images-train", "images-test"]
     assert train["field"][4]["source"] == {"fileSet": {"@id": "sidecars-train"}, "extract": {"column": "width"}}
 
@@ -47,8 +42,3 @@ def test_a_name_is_not_a_pattern(stage, say):
     dataset = stage(make_settings(shards=ShardSettings(name="[{split}]{index}")))
     described = json.loads(say(describe_croissant, dataset)["croissant.json"])
     assert described["distribution"][0]["includes"] == ["[[]train]0", "[[]train]1"]
-
-
-def test_without_labels_there_is_no_list_of_them(stage, say):
-    described = json.loads(say(describe_croissant, stage(labels={}))["croissant.json"])
-    assert [each["@id"] for each in described["recordSet"]] == ["images-train", "images-test"]

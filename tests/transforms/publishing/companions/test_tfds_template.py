@@ -37,20 +37,23 @@ def test_a_template_names_the_files_that_the_pattern_names():
                 assert find_template(settings(pattern))[0].format(**values) == named
 
 
+NO_SUCH = "TFDS has no such names of files as `{}`"
+
+
 @pytest.mark.parametrize(
     ("pattern", "changed", "reason"),
     [
-        ("{split}_{number:05d}of{count:05d}", {}, "its shards are counted from 1, and TFDS counts from 0"),
-        ("{split}_{index}", {}, "TFDS writes five digits, and its shards are named by `{index:}`"),
-        ("{split}_{index:04d}", {}, "TFDS writes five digits, and its shards are named by `{index:04d}`"),
-        ("{split}_{index:05d}_{count}", {}, "TFDS writes five digits, and its shards are named by `{count:}`"),
-        ("{split}{index:05d}-{records}", {}, "its files' names say how many records are in them"),
+        ("{split}_{number:05d}of{count:05d}", {}, NO_SUCH.format("{split}_{number:05d}of{count:05d}")),
+        ("{split}_{index}", {}, NO_SUCH.format("{split}_{index}")),
+        ("{split}_{index:04d}", {}, NO_SUCH.format("{split}_{index:04d}")),
+        ("{split}_{index:05d}_{count}", {}, NO_SUCH.format("{split}_{index:05d}_{count}")),
+        ("{split}{index:05d}-{records}", {}, NO_SUCH.format("{split}{index:05d}-{records}")),
         (None, {"compression": "gzip"}, "its files are compressed (gzip)"),
         (None, {"convention": "image_tfrecord_builder"}, "its files say `training` for the split `train`"),
         (
             "{name}_{split}_{number:02d}of{count:02d}.tfrecord",
             {"convention": "image_tfrecord_builder"},
-            "its shards are counted from 1, and TFDS counts from 0",
+            NO_SUCH.format("{name}_{split}_{number:02d}of{count:02d}.tfrecord"),
         ),
         (None, {"splits": SplitSettings(fractions={"a.b": 1.0})}, "TFDS cannot ask for a split called `a.b`"),
         (None, {"splits": SplitSettings(fractions={"all": 1.0})}, "TFDS cannot ask for a split called `all`"),

@@ -7,8 +7,8 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from recordmill import storage
@@ -85,7 +85,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
 def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
     started, path = time.monotonic(), current_folder(normal_path(flags.path))
     try:
-        analysis = analyze_dataset(path, flags.split, flags.size, _importing())
+        analysis = analyze_dataset(path, flags.split, flags.size)
     except RecordmillError:
         raise
     except Exception as error:  # noqa: BLE001  # whatever TensorFlow or a store raises is reported in one sentence
@@ -109,21 +109,6 @@ def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
             "total": round(time.monotonic() - started, 3),
         },
     }
-
-
-@contextmanager
-def _importing() -> Iterator[None]:
-    """Announces the import, and mutes what TensorFlow 2.21 writes to stderr at any log level."""
-    sys.stderr.write("importing TensorFlow ...\n")
-    sys.stderr.flush()
-    kept = os.dup(2)
-    try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 def _explain(error: Exception, path: str) -> str:

@@ -101,15 +101,14 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
     except RecordmillError as error:
         outcome = Outcome("failed", str(error), error.exit_code)
     except KeyboardInterrupt as error:
-        outcome = Outcome("failed", _stopped("interrupted", str(error), options), INTERRUPTED)
+        outcome = Outcome("failed", _stopped("interrupted", str(error)), INTERRUPTED)
     except Terminated as error:
-        outcome = Outcome("failed", _stopped("stopped by a signal", str(error), options), TERMINATED)
+        outcome = Outcome("failed", _stopped("stopped by a signal", str(error)), TERMINATED)
     except Exception as error:  # noqa: BLE001  # whatever a runner or a store raises is reported in one sentence
         if options.traceback:
             traceback.print_exc()
-        again = "starts over" if options.writer == "beam" else "goes on from finished shards"
-        where = f"--traceback shows where; a rerun {again}"
-        outcome = Outcome("failed", f"unexpected {type(error).__name__}: {last_line(error)} ({where})", FAILED)
+        what = f"unexpected {type(error).__name__}: {last_line(error)}"
+        outcome = Outcome("failed", f"{what} (--traceback shows where): run the same command again", FAILED)
     return outcome, job
 
 
@@ -122,11 +121,10 @@ def add_measured_price(outcome: Outcome) -> Outcome:
     return replace(outcome, numbers={**outcome.numbers, "price": {**price, "measured": to_json(measured)}})
 
 
-def _stopped(how: str, what_was_done: str, options: LaunchOptions) -> str:
+def _stopped(how: str, what_was_done: str) -> str:
     if what_was_done:
         return f"{how}: {what_was_done}"
-    again = "start over" if options.writer == "beam" else "go on from there"
-    return f"{how} after {format_count(PROGRESS.done, PROGRESS.unit)}: run the same command again to {again}"
+    return f"{how} after {format_count(PROGRESS.done, PROGRESS.unit)}: run the same command again"
 
 
 def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
@@ -147,7 +145,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     loaded = load_settings(options.config, options.set, partial(fill_in, inputs, terminal.say))
     inputs = tuple(replace(each, path=_path_for_workers(each.path, options)) for each in inputs)
     output = _path_for_workers(output, options)
-    preflight.check_places(inputs, output, options.plan)
+    preflight.check_places(inputs, output)
     preflight.probe_output_store(output, inputs, options.is_here)
     written = zip(inputs, options.input, strict=True)
     folders = {each.name: preflight.find_folder(each.path, text, options.is_here) for each, text in written}

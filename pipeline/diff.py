@@ -75,8 +75,7 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
         if not found.rows[1] and find_folder(flags.other, flags.other, here=True) != flags.other:
             raise LoadError(f"no image was read from the file {flags.other}: name a folder of images or a dataset")
         if left_out := sum(count for reason, count in marker.ledger.left_out.items() if reason != "excluded"):
-            are = "one of them was" if left_out == 1 else "some of them were"
-            notes.append(f"the dataset leaves out {format_count(left_out, marker.unit)}: {are} counted as new")
+            notes.append(f"the dataset leaves out {format_count(left_out, marker.unit)}: they may be counted as new")
         if found.counts["added"] or found.counts["other_bytes"]:
             notes.append(f"the images in {flags.other} were not decoded: a conversion may reject new and changed ones")
         if marker.boxes:

@@ -13,10 +13,9 @@ import orjson
 
 from recordmill import storage
 from recordmill.pipeline.configuration.options import MODULE, LaunchOptions, check_options, parse_options, write_json
-from recordmill.pipeline.configuration.preflight import check_summary
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.dataset.json_values import as_json, to_json
-from recordmill.schemas.errors import FAILED, INTERRUPTED, TERMINATED, Outcome, RecordmillError, Terminated, UsageError
+from recordmill.schemas.errors import FAILED, INTERRUPTED, TERMINATED, Outcome, Terminated, UsageError
 from recordmill.schemas.formatting import last_line
 
 if TYPE_CHECKING:
@@ -43,12 +42,9 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
     try:
         options = parse_options(argv, prog)
         options = check_options(options, prog)
-        check_summary(options.summary_json, options.output)
         outcome, job = _attempt(options, build, terminal)
     except UsageError as error:
         outcome = Outcome("failed", str(error), error.exit_code)
-    except RecordmillError as error:  # the summary cannot be written: do not try
-        options, outcome = replace(options, summary_json=None), Outcome("failed", str(error), error.exit_code)
     except KeyboardInterrupt:  # while modules are imported
         outcome = Outcome("failed", "interrupted before any work", INTERRUPTED)
     output = job.run.output if job else options.output
@@ -73,11 +69,9 @@ def _attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termin
         built = build(*arguments)
         # Imported modules stay: the collector need not scan them again and again (0.4 s in a run of 100 images).
         gc.freeze()
-        gc.set_threshold(5_000)  # there is little garbage: this saves 1 % of a run of thumbnails
         gc.enable()
         return built
 
-    threshold = gc.get_threshold()
     gc.disable()  # collecting garbage during imports takes 0.1 s
     try:
         from recordmill.pipeline.attempt import attempt
@@ -86,7 +80,6 @@ def _attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termin
         return attempt(options, build_at_last, terminal)
     finally:
         signal.signal(signal.SIGTERM, lambda *_: None)  # only the outcome is left to report
-        gc.set_threshold(*threshold)
         gc.enable()
 
 

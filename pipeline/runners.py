@@ -162,24 +162,20 @@ def _cancel(result: Any, runner: str, options: PipelineOptions, resumes: bool = 
         return ""
     if result is None:
         return f"the job may have reached {runner} already: look there, and stop it if it runs"
-    has_server = runner in JOB_SERVER_RUNNERS
-    certain, problem = not has_server, ""
+    on_flink, problem = False, ""
     try:
         if runner == "FlinkRunner":
             name = options.view_as(GoogleCloudOptions).job_name
-            certain = call_with_timeout(lambda: cancel_on_flink(options, name), SECONDS_TO_CANCEL)
+            on_flink = call_with_timeout(lambda: cancel_on_flink(options, name), SECONDS_TO_CANCEL)
         call_with_timeout(result.cancel, SECONDS_TO_CANCEL)
     except (KeyboardInterrupt, Terminated):
-        problem = "stopped while asking"
+        problem = ", since a second signal came"
     except Exception as error:  # noqa: BLE001  # whatever a runner raises is reported
-        problem = last_line(error)
-    how = "to continue from its finished shards" if resumes else "with --discard to start over"
-    again = f"run the same command again {how}"
-    if certain and (not problem or has_server):
-        return f"the job on {runner} was cancelled; {again}"
-    if problem:
-        return f"the job on {runner} could not be cancelled ({problem}) and may go on: stop it there"
-    return f"the job server of {runner} was asked to cancel the job, which may go on all the same: look there; {again}"
+        problem = f" ({last_line(error)})"
+    if on_flink or not (problem or runner in JOB_SERVER_RUNNERS):
+        how = "to continue from its finished shards" if resumes else "with --discard to start over"
+        return f"the job on {runner} was cancelled; run the same command again {how}"
+    return f"the job on {runner} may go on{problem}: look there, and stop it if it runs"
 
 
 def _read_outcome(job: Job, runner: str, state: Any, keep: bool) -> Outcome:
@@ -293,16 +289,10 @@ def _flink_address(options: PipelineOptions) -> str:
 
 
 def _check_flink(options: PipelineOptions, terminal: Terminal) -> None:
-    jar = options.view_as(FlinkRunnerOptions).flink_job_server_jar
-    if jar and not urlsplit(jar).scheme and not os.path.isfile(jar):
-        raise UsageError(f"there is no file {jar}: --flink_job_server_jar names the jar of Beam's job server")
     java = options.view_as(JobServerOptions).job_server_java_launcher
     uber = options.view_as(FlinkRunnerOptions).flink_submit_uber_jar
     if not uber and not shutil.which(java):
-        raise UsageError(
-            f"FlinkRunner starts a job server and there is no {java} to run it: install Java, or name a job server "
-            "that runs in --job_endpoint"
-        )
+        raise UsageError(f"FlinkRunner needs {java} for its job server: install Java, or give --job_endpoint")
     if master := _flink_address(options):
         _check_address(urlsplit(master).netloc or master, 0.0, f"no Flink answers at --flink_master={master}", terminal)
 
@@ -345,10 +335,8 @@ def check_dataflow(beam_arguments: Sequence[str], inputs: Sequence[str], output:
     options = PipelineOptions(list(beam_arguments))
     setup, worker = options.view_as(SetupOptions), options.view_as(WorkerOptions)
     if not (setup.setup_file or setup.extra_packages or worker.sdk_container_image):
-        raise UsageError(
-            "Dataflow's workers lack Recordmill: ship it with --setup_file=./setup.py, or name an image that holds it "
-            "with --sdk_container_image"
-        )
+        how = "add --setup_file=./setup.py, or an image that holds it as --sdk_container_image"
+        raise UsageError(f"Dataflow's workers lack Recordmill: {how}")
 
 
 def explain_built(options: PipelineOptions) -> str:

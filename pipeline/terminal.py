@@ -116,20 +116,12 @@ def plain_table(*titles: str, right: Collection[str] = ()) -> Table:
 
 def _count(work: resources.Progress, seconds: float) -> str:
     """The number of files found, or of images done, and the rate."""
-    if not work.planned:
-        return f"{format_count(work.listed, 'file')} found" + _rate(work.listed, "file", seconds)
-    share = f"{work.done:,}/{work.planned:,} {work.unit}s ({work.done / work.planned:.0%})"
-    return share + _rate(work.done, work.unit, seconds)
-
-
-def _rate(number: int, thing: str, seconds: float) -> str:
-    """A comma and the rate; empty if it is too early to know."""
-    if not number or seconds < 0.5:
-        return ""
-    rate = number / seconds
-    if rate < 1:
-        return f", {1 / rate:,.1f} s/{thing}"
-    return f", {rate:,.{1 if rate < 10 else 0}f} {thing}s/s"
+    done, thing = (work.done, work.unit) if work.planned else (work.listed, "file")
+    text = f"{format_count(done, thing)} found"
+    if work.planned:
+        text = f"{done:,}/{work.planned:,} {thing}s ({done / work.planned:.0%})"
+    rate = done / max(seconds, 0.5)
+    return f"{text}, {rate:,.{0 if rate >= 10 else 2}f} {thing}s/s" if done else text
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
@@ -182,13 +174,9 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         yield "also written", f"{output}/recordmill.json (metadata), labels.txt, config.yaml, sidecars/{listed}"
 
 
-def _show_minutes(minutes: float) -> str:
-    return f"{60 * minutes:.1f} s" if minutes < 1 else f"{minutes:,.1f} minutes"
-
-
 _PRICED: Mapping[str, tuple[str, Callable[[float], str]]] = {
     "cpu_seconds": ("CPU", "{:,.1f} s".format),
-    "minutes": ("time on this machine", _show_minutes),
+    "minutes": ("time on this machine", "{:,.2f} minutes".format),
     "memory": ("memory", format_size),
     "bytes_read": ("read", format_size),
     "bytes_shuffled": ("shuffled", format_size),
@@ -200,11 +188,10 @@ _PRICED: Mapping[str, tuple[str, Callable[[float], str]]] = {
 def _price(price: Mapping[str, Mapping[str, float]]) -> str:
     predicted, measured = price.get("predicted", {}), price.get("measured", {})
     parts = []
-    for key, (what, show) in _PRICED.items() if predicted else ():
-        if key in measured:
-            parts.append(f"{what}: {show(measured[key])} ({show(predicted[key])} predicted)")
-        elif not measured:
-            parts.append(f"{what}: about {show(predicted[key])}")
+    for key, (what, show) in _PRICED.items():
+        if key in (measured or predicted):
+            real = f" ({show(measured[key])} measured)" if measured else ""
+            parts.append(f"{what}: about {show(predicted[key])}{real}")
     return ", ".join(parts)
 
 
@@ -226,28 +213,15 @@ def _boxes(counts: Mapping[str, int]) -> str:
 
 
 def _duplicates(numbers: Mapping[str, Any]) -> str:
-    duplicates = numbers.get("duplicates") or {}
-    same, alike = duplicates.get("same_bytes") or {}, duplicates.get("look_alike") or {}
-    parts = []
-    if same.get("groups"):
-        found, unit = same["groups"] + same["images"], numbers["unit"]
-        times = f"in {found:,} files" if unit == "image" else f"{found:,} times"
-        occur = f"{format_count(same['groups'], unit)} {'occurs' if same['groups'] == 1 else 'occur'} {times}"
-        parts.append(occur + _crossing(same, same["groups"]))
-    if alike.get("pairs"):
-        pairs = "pair looks" if alike["pairs"] == 1 else "pairs look"
-        least = "" if alike["complete"] else "at least "
-        parts.append(f"{least}{alike['pairs']:,} {pairs} alike" + _crossing(alike, alike["pairs"]))
-    return "; ".join(parts) + " (duplicates.jsonl)" if parts else ""
-
-
-def _crossing(numbers: Mapping[str, int], total: int) -> str:
-    kinds = [(numbers["across_splits"], "in several splits"), (numbers["conflicting"], "in several classes")]
-    crossing = [(count, where) for count, where in kinds if count]
-    if crossing and total == 1:
-        return f"; it is {' and '.join(where for _, where in crossing)}"
-    parts = [f"{count:,} of them {'is' if count == 1 else 'are'} {where}" for count, where in crossing]
-    return f"; {', '.join(parts)}" if parts else ""
+    duplicates, parts = numbers.get("duplicates") or {}, []
+    for kind, counted, thing in (("same_bytes", "groups", "repeated"), ("look_alike", "pairs", "look-alike")):
+        found = duplicates.get(kind) or {}
+        if found.get(counted):
+            where = f"{found['across_splits']:,} in several splits, {found['conflicting']:,} in several classes"
+            least = "" if found.get("complete", True) else "at least "
+            what = f"{thing} {numbers['unit']}" if counted == "groups" else f"{thing} pair"
+            parts.append(f"{least}{format_count(found[counted], what)} ({where})")
+    return "; ".join(parts) + ": see duplicates.jsonl" if parts else ""
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -174,8 +174,8 @@ def check_versions(inputs: Sequence[Input], output: str, here: bool) -> None:
                 raise UsageError(f"the input {path} has versions, which would all be read: name one, such as {current}")
 
 
-def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
-    """Checks that inputs exist, and that the output can be written, is outside them and is a folder of its own.
+def check_places(inputs: Sequence[Input], output: str) -> None:
+    """Checks that inputs exist, and that the output is outside them and is a folder of its own.
 
     Raises:
         RecordmillError: one of the checks fails, or a store's client is not installed.
@@ -185,17 +185,9 @@ def check_places(inputs: Sequence[Input], output: str, preview: bool) -> None:
     check_local_inputs(inputs)
     for path in (each.path for each in inputs):
         if _is_inside(output, path):
-            raise RecordmillError(
-                f"the output {output} is inside the input {path} and would become part of it: "
-                "choose a folder outside it"
-            )
+            raise RecordmillError(f"the output {output} is inside the input {path}: choose a folder outside it")
         if _is_inside(path, output) and not _holds_dataset(output):
-            raise RecordmillError(
-                f"the output {output} contains the input {path}, so the dataset's files would be among others: "
-                f"choose a folder of its own, such as {os.path.join(output, 'dataset')}"
-            )
-    if storage.is_local(output) and not preview:
-        _check_local_output(output)
+            raise RecordmillError(f"the output {output} contains the input {path}: choose a folder of its own")
 
 
 def _check_client(what: str, path: str) -> None:
@@ -218,19 +210,6 @@ def _holds_dataset(output: str) -> bool:
         return True
 
 
-def check_summary(path: str | None, output: str | None) -> None:
-    """Checks that `--summary_json` names a file in an existing folder, or in one that the run creates for its output.
-
-    Raises:
-        RecordmillError: it does not.
-    """
-    if path and storage.is_local(path) and os.path.isdir(path):
-        raise RecordmillError(f"the summary {path} is a folder: name a file")
-    folder = os.path.dirname(path or "")
-    if folder and storage.is_local(folder) and not os.path.isdir(folder) and not _is_inside(output or "", folder):
-        raise RecordmillError(f"the summary {path} cannot be written: there is no folder {folder}")
-
-
 def check_local_inputs(inputs: Sequence[Input]) -> None:
     """Checks that inputs on this machine exist and can be read.
 
@@ -242,18 +221,6 @@ def check_local_inputs(inputs: Sequence[Input]) -> None:
             raise RecordmillError(f"the input {path} does not exist: check the path")
         if not os.access(path, os.R_OK | (os.X_OK if os.path.isdir(path) else 0)):
             raise RecordmillError(f"the input {path} cannot be read: check its permissions")
-
-
-def _check_local_output(output: str) -> None:
-    if os.path.exists(output) and not os.path.isdir(output):
-        raise RecordmillError(f"the output {output} is a file: choose a folder")
-    parent = output
-    while not os.path.isdir(parent):
-        if os.path.exists(parent):
-            raise RecordmillError(f"the output {output} cannot be made: {parent} is a file")
-        parent = os.path.dirname(parent) or "."
-    if not os.access(parent, os.W_OK | os.X_OK) or os.statvfs(parent).f_flag & os.ST_RDONLY:
-        raise RecordmillError(f"the output {output} cannot be written: {parent} is read-only")
 
 
 def _is_inside(path: str, folder: str) -> bool:

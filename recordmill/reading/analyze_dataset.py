@@ -10,7 +10,6 @@ import tempfile
 import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -308,7 +307,6 @@ def analyze_dataset(
     path: str,
     split: str | None = None,
     size: tuple[int, int] | None = None,
-    importing: AbstractContextManager[Any] | None = None,
 ) -> Analysis:
     """Writes `transform_fn/` into a dataset's folder, unless an existing one matches.
 
@@ -317,7 +315,6 @@ def analyze_dataset(
         split: the split to analyse; None: that of an existing analysis if it matches, otherwise `train`.
         size: height and width of the model's images; None: those of an existing analysis if it matches, otherwise
             the size of all images if it is the same, otherwise `DEFAULT_SIZE`.
-        importing: a context in which TensorFlow is imported, which takes seconds and is noisy.
 
     Raises:
         RecordmillError: the dataset cannot be analysed, for a reason that a user can fix.
@@ -332,8 +329,7 @@ def analyze_dataset(
     numbers = read_moments(dataset, split)
     check_tensorflow()
     read = time.monotonic()
-    with importing or nullcontext():
-        _import_tensorflow()
+    _import_tensorflow()
     imports = time.monotonic() - read
     statistics = compute_statistics(len(numbers), run_analysis(numbers))
     size = size or statistics.common_size or DEFAULT_SIZE

@@ -15,7 +15,7 @@ from recordmill.schemas.errors import LoadError, RecordmillError, Terminated, Us
 from recordmill.schemas.settings.source import Input
 from recordmill.transforms.shards.resources import Progress
 
-AGAIN = "run the same command again to go on from there"
+AGAIN = "run the same command again"
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_options_stay_as_they_were(photos, monkeypatch):
         (
             ZeroDivisionError("first line\nlast line"),
             1,
-            "unexpected ZeroDivisionError: last line (--traceback shows where; a rerun goes on from finished shards)",
+            "unexpected ZeroDivisionError: last line (--traceback shows where): run the same command again",
         ),
     ],
 )

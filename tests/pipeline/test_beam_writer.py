@@ -277,7 +277,7 @@ def test_an_interruption_leaves_an_empty_output(photos, convert, monkeypatch):
     monkeypatch.setattr("os._exit", lambda code: None)
     done = convert(photos, BEAM, settings=COUNT)
     assert done.code == 143
-    assert done.errors == ["stopped by a signal after 0 images: run the same command again to start over"]
+    assert done.errors == ["stopped by a signal after 0 images: run the same command again"]
     assert left_in(done.output) == []
 
 
@@ -291,7 +291,7 @@ def test_a_bug_leaves_an_empty_output(photos, convert, monkeypatch):
     done = convert(photos, BEAM, settings=COUNT)
     assert done.code == 1
     assert done.errors[0].startswith("unexpected ")
-    assert done.errors[0].endswith("(--traceback shows where; a rerun starts over)")
+    assert done.errors[0].endswith("(--traceback shows where): run the same command again")
     assert left_in(done.output) == []
 
 

@@ -152,5 +152,5 @@ def test_look_alikes_are_not_kept_together_where_splits_are_given(convert, look_
     given = {"splits.from_folders": {"cat": "train", "dog": "test"}, "images.near_duplicates": "together"}
     assert convert(look_alikes, settings=given).answer == (
         2,
-        "--set: images.near_duplicates: together contradicts splits that are given: set it to true, which only reports",
+        "--set: images.near_duplicates: together contradicts splits that are given: remove it",
     )

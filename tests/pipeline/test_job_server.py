@@ -71,8 +71,10 @@ def test_no_flink_answers(convert, photos, free):
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (["--flink_job_server_jar=no.jar"], "there is no file no.jar: --flink_job_server_jar names the jar of"),
-        (["--job_server_java_launcher=/no/java"], "FlinkRunner starts a job server and there is no /no/java to run it"),
+        (
+            ["--job_server_java_launcher=/no/java"],
+            "FlinkRunner needs /no/java for its job server: install Java, or give --job_endpoint",
+        ),
     ],
 )
 def test_what_a_job_server_of_our_own_needs(convert, photos, flags, sentence):
@@ -114,8 +116,8 @@ def test_a_job_server_that_starts_meanwhile_is_waited_for(free):
 
 
 def test_usage_comes_before_places(free):
-    with pytest.raises(UsageError, match="no file"):
-        check("FlinkRunner", "--flink_job_server_jar=no.jar", f"--flink_master=localhost:{free}")
+    with pytest.raises(UsageError, match="FlinkRunner needs /no/java"):
+        check("FlinkRunner", "--job_server_java_launcher=/no/java", f"--flink_master=localhost:{free}")
 
 
 @pytest.mark.parametrize(

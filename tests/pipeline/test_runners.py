@@ -213,12 +213,8 @@ def test_the_job_is_cancelled_before_its_job_server_is_ended(convert, photos, el
     [
         ("elsewhere.Runner", False, "the job on elsewhere.Runner was cancelled; "),
         ("FlinkRunner", True, "the job on FlinkRunner was cancelled; "),
-        (
-            "FlinkRunner",
-            False,
-            "the job server of FlinkRunner was asked to cancel the job, which may go on all the same",
-        ),
-        ("PortableRunner", True, "the job server of PortableRunner was asked to cancel the job, which may go on all"),
+        ("FlinkRunner", False, "the job on FlinkRunner may go on: look there, and stop it if it runs"),
+        ("PortableRunner", True, "the job on PortableRunner may go on: look there, and stop it if it runs"),
     ],
 )
 def test_what_is_known_of_a_cancelled_job(monkeypatch, runner, on_flink, said):
@@ -244,7 +240,7 @@ def test_a_remote_job_that_cannot_be_cancelled(
     stopped.set()
     line = json.loads(capsys.readouterr().out)
     assert line["sentence"] == (
-        f"interrupted: the job on elsewhere.Runner could not be cancelled ({why}) and may go on: stop it there"
+        f"interrupted: the job on elsewhere.Runner may go on ({why}): look there, and stop it if it runs"
     )
     assert json.loads((tmp_path / "outcome.json").read_bytes())["exit_code"] == 130
 

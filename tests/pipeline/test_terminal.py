@@ -43,18 +43,20 @@ def test_elsewhere_than_a_terminal_progress_is_plain_lines(monkeypatch):
     work = Progress(planned=2000, stage="converting")
     work.add_done(500)
     lines = lines_of(work, monkeypatch)
-    assert all(re.fullmatch(r"converting: 500/2,000 images \(25%\), about \d+ s left", line) for line in lines)
+    assert all(
+        re.fullmatch(r"converting: 500/2,000 images \(25%\), [\d,]+ images/s, about \d+ s left", line) for line in lines
+    )
 
 
 @pytest.mark.parametrize(
     ("work", "seconds", "count"),
     [
         (Progress(listed=31488), 1.5, "31,488 files found, 20,992 files/s"),
-        (Progress(listed=1), 0.1, "1 file found"),
+        (Progress(listed=1), 0.1, "1 file found, 2.00 files/s"),
         (Progress(planned=700), 9.0, "0/700 images (0%)"),
         (Progress(planned=700, done=350), 2.0, "350/700 images (50%), 175 images/s"),
-        (Progress(planned=700, done=350, unit="row"), 100.0, "350/700 rows (50%), 3.5 rows/s"),
-        (Progress(planned=10, done=1), 34.0, "1/10 images (10%), 34.0 s/image"),
+        (Progress(planned=700, done=350, unit="row"), 100.0, "350/700 rows (50%), 3.50 rows/s"),
+        (Progress(planned=10, done=1), 34.0, "1/10 images (10%), 0.03 images/s"),
     ],
 )
 def test_how_much_and_how_fast(work, seconds, count):
@@ -66,7 +68,7 @@ def test_nothing_done_says_nothing_of_the_time_left(monkeypatch):
 
 
 def test_while_listing_it_says_how_much_was_found(monkeypatch):
-    assert set(lines_of(Progress(listed=1234), monkeypatch)) == {"listing: 1,234 files found"}
+    assert set(lines_of(Progress(listed=1234), monkeypatch)) == {"listing: 1,234 files found, 2,468 files/s"}
 
 
 def test_a_quick_run_says_nothing_on_the_way(monkeypatch):

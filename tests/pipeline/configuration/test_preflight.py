@@ -127,7 +127,7 @@ def test_a_store_whose_client_is_not_installed(monkeypatch, tmp_path, path, clie
     monkeypatch.setitem(sys.modules, client, None)
     for what, inputs, output in (("input", [Input(path)], tmp_path / "out"), ("output", [Input(str(tmp_path))], path)):
         with pytest.raises(RecordmillError) as raised:
-            check_places(inputs, str(output), preview=True)
+            check_places(inputs, str(output))
         assert str(raised.value) == (
             f"the {what} {path} needs its store's client, which is not installed: pip install '.[{extra}]' in a clone"
         )
@@ -143,15 +143,11 @@ def test_an_output_that_holds_the_input_is_refused(tmp_path, monkeypatch, source
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data/few").mkdir(parents=True)
     (tmp_path / "data/few/a.jpg").touch()
-    for preview in (False, True):
-        with pytest.raises(RecordmillError) as raised:
-            check_places([Input(source)], output, preview)
-        assert str(raised.value) == (
-            f"the output {output} contains the input {source}, so the dataset's files would be among others: "
-            f"choose a folder of its own, such as {output}/dataset"
-        )
+    with pytest.raises(RecordmillError) as raised:
+        check_places([Input(source)], output)
+    assert str(raised.value) == f"the output {output} contains the input {source}: choose a folder of its own"
     (tmp_path / output / "recordmill.json").touch()
-    check_places([Input(source)], output, preview=False)
+    check_places([Input(source)], output)
 
 
 @pytest.mark.parametrize(("found", "refused"), [(None, True), ("there", False), (OSError("no rights"), False)])
@@ -164,7 +160,7 @@ def test_an_output_that_holds_the_input_in_a_store(monkeypatch, found, refused):
 
     monkeypatch.setattr("recordmill.storage.describe", describe)
     with pytest.raises(RecordmillError, match="contains the input") if refused else nullcontext():
-        check_places([Input("x://b/data/few")], "x://b/data", preview=False)
+        check_places([Input("x://b/data/few")], "x://b/data")
 
 
 def test_places_that_are_fine(tmp_path):
@@ -173,7 +169,7 @@ def test_places_that_are_fine(tmp_path):
     before = sorted(tmp_path.rglob("*"))
     for source in ("in", "in/a.jpg"):
         for output in ("out", "a/b/c", "in2"):
-            check_places([Input(str(tmp_path / source))], str(tmp_path / output), preview=False)
+            check_places([Input(str(tmp_path / source))], str(tmp_path / output))
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -181,19 +177,13 @@ def test_every_input_is_checked(tmp_path):
     (tmp_path / "in").mkdir()
     inputs = [Input(str(tmp_path / "in"), "a"), Input(str(tmp_path / "missing"), "b")]
     with pytest.raises(RecordmillError, match="missing does not exist"):
-        check_places(inputs, str(tmp_path / "out"), preview=True)
-
-
-def test_a_plan_needs_no_writable_output(tmp_path):
-    (tmp_path / "in").mkdir()
-    (tmp_path / "file").touch()
-    check_places([Input(str(tmp_path / "in"))], str(tmp_path / "file"), preview=True)
+        check_places(inputs, str(tmp_path / "out"))
 
 
 def test_buckets_hold_buckets():
     with pytest.raises(RecordmillError, match="is inside the input"):
-        check_places([Input("gs://bucket/raw")], "gs://bucket/raw/out", preview=True)
-    check_places([Input("gs://bucket/raw")], "gs://bucket/raw2", preview=True)
+        check_places([Input("gs://bucket/raw")], "gs://bucket/raw/out")
+    check_places([Input("gs://bucket/raw")], "gs://bucket/raw2")
 
 
 @pytest.mark.parametrize("flag", ["--s3_access_key_id", "--s3_secret_access_key", "--s3_session_token"])
@@ -220,9 +210,9 @@ def test_a_store_that_does_not_answer_is_not_waited_for(monkeypatch):
 def test_a_client_in_a_package_that_is_not_installed(monkeypatch, tmp_path):
     monkeypatch.setitem(module._CLIENTS, "gs", ("gcp", "no_such_package.storage"))
     with pytest.raises(RecordmillError, match=r"pip install '\.\[gcp\]' in a clone"):
-        check_places([Input("gs://b/x")], str(tmp_path), preview=True)
+        check_places([Input("gs://b/x")], str(tmp_path))
 
 
 def test_a_client_that_is_installed_and_stores_that_need_none(monkeypatch, tmp_path):
     monkeypatch.setitem(module._CLIENTS, "s3", ("aws", "json"))
-    check_places([Input("s3://b/x"), Input("hdfs://b/x"), Input("file.gs://x")], str(tmp_path / "out"), preview=True)
+    check_places([Input("s3://b/x"), Input("hdfs://b/x"), Input("file.gs://x")], str(tmp_path / "out"))

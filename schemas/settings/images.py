@@ -1,16 +1,18 @@
 """The settings under `images:`."""
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cache
-from typing import Literal, get_args, get_type_hints
+from typing import Annotated, Literal
+
+from annotated_types import Interval
 
 from recordmill.schemas.setting_fields import added_setting
 
-FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
+Format = Literal["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000", "HEIC"]
 
-OPTIONAL_FORMATS = ("AVIF", "JPEG2000", "HEIC")
+FORMATS: tuple[Format, ...] = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
+
+OPTIONAL_FORMATS: tuple[Format, ...] = ("AVIF", "JPEG2000", "HEIC")
 """Formats that are accepted only if `images.formats` names them."""
 
 STRIPPABLE = ("JPEG", "PNG", "WEBP")
@@ -22,6 +24,10 @@ DEFAULT_MAX_PIXELS = 89_478_485
 
 LARGEST_LIMIT = 2**62
 """The largest limit on bytes and pixels: one more still fits in 64 bits."""
+
+_Limit = Annotated[int, Interval(ge=1, le=LARGEST_LIMIT)]
+_Side = Annotated[int, Interval(ge=1, le=MAX_JPEG_SIDE)]
+_Channel = Annotated[int, Interval(ge=0, le=255)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,22 +42,16 @@ class Resize:
             image, centred on `background`.
     """
 
-    longest: int | None = None
-    shortest: int | None = added_setting(None)
-    exact: tuple[int, int] | None = None
+    longest: _Side | None = None
+    shortest: _Side | None = added_setting(None)
+    exact: tuple[_Side, _Side] | None = None
     fit: Literal["crop", "pad"] = "crop"
 
     def __post_init__(self) -> None:
-        sizes = {"longest": (self.longest,), "shortest": (self.shortest,), "exact": self.exact or (None,)}
-        given = [(key, sides) for key, sides in sizes.items() if sides != (None,)]
-        if len(given) != 1:
+        if sum(size is not None for size in (self.longest, self.shortest, self.exact)) != 1:
             raise ValueError("resize: give one of longest, shortest and exact")
-        ((key, sides),) = given
-        if not all(side is not None and 1 <= side <= MAX_JPEG_SIDE for side in sides):
-            raise ValueError(f"resize.{key}: a side has 1 to {MAX_JPEG_SIDE:,} pixels")
         if self.exact is not None and math.prod(self.exact) > DEFAULT_MAX_PIXELS:
             raise ValueError(f"resize.exact: an image has at most {DEFAULT_MAX_PIXELS:,} pixels: give smaller sides")
-        _check_choice("resize.fit", self.fit, ("crop", "pad"))
 
     @property
     def pads(self) -> bool:
@@ -100,17 +100,17 @@ class ImageSettings:
             with all groups that contain one of them; each image is then read and decoded twice.
     """
 
-    formats: tuple[str, ...] = FORMATS
-    max_bytes: int = 256 * 2**20
-    max_pixels: int = DEFAULT_MAX_PIXELS
-    max_side: int = MAX_JPEG_SIDE
+    formats: tuple[Format, ...] = FORMATS
+    max_bytes: _Limit = 256 * 2**20
+    max_pixels: _Limit = DEFAULT_MAX_PIXELS
+    max_side: _Limit = MAX_JPEG_SIDE
     check: Literal["decode", "header"] = "decode"
     store: Literal["auto", "jpeg", "png", "raw"] = "auto"
     reencode: Literal["auto", "when_needed", "always", "never"] = "auto"
-    quality: int = 95
+    quality: Annotated[int, Interval(ge=1, le=100)] = 95
     subsampling: Literal["auto", "by_format", "4:4:4", "4:2:2", "4:2:0"] = "auto"
     grayscale: Literal["keep", "expand"] = "keep"
-    background: tuple[int, int, int] = (255, 255, 255)
+    background: tuple[_Channel, _Channel, _Channel] = (255, 255, 255)
     resize: Resize | None = None
     moments: bool = False
     near_duplicates: bool | Literal["together"] = False
@@ -118,34 +118,26 @@ class ImageSettings:
     metadata: Literal["keep", "strip", "orientation"] = added_setting("keep")
 
     def __post_init__(self) -> None:
+        """Raises ValueError if settings contradict each other."""
         if not self.formats:
             raise ValueError("formats: name at least one")
-        for name in self.formats:
-            _check_choice("formats", name, (*FORMATS, *OPTIONAL_FORMATS))
-        self._check_metadata()
-        longest = LARGEST_LIMIT if self.reencode == "never" else MAX_JPEG_SIDE
-        most = {"max_bytes": LARGEST_LIMIT, "max_pixels": LARGEST_LIMIT, "max_side": longest, "quality": 100}
-        for key, limit in most.items():
-            if not 1 <= getattr(self, key) <= limit:
-                raise ValueError(f"{key}: must be 1 to {limit:,}")
-        if len(self.background) != 3 or not all(0 <= value <= 255 for value in self.background):
-            raise ValueError("background: give red, green and blue, each 0 to 255")
-        for key in ("check", "store", "reencode", "subsampling", "grayscale", "metadata"):
-            _check_choice(key, getattr(self, key), _choices()[key])
-        changes = {"store": self.store != "auto", "resize": self.resize, "grayscale": self.grayscale == "expand"}
-        for key, is_set in (changes | {"function": self.function}).items():
-            if is_set and self.reencode == "never":
-                raise ValueError(f"{key}: needs re-encoding, and reencode is never")
         if self.near_duplicates and self.check == "header" and self.reencoding != "always":
             raise ValueError("near_duplicates: needs the pixels of all images: set check to decode")
+        if self.reencode == "never":
+            self._check_copies()
+        elif self.max_side > MAX_JPEG_SIDE:
+            raise ValueError(f"max_side: JPEG allows {MAX_JPEG_SIDE:,}: give no more, or set reencode to never")
 
-    def _check_metadata(self) -> None:
-        """Raises ValueError if not all metadata of copied files can be removed without changing how they look."""
-        if self.metadata == "keep" or self.reencode != "never":
-            return
+    def _check_copies(self) -> None:
+        """Raises ValueError if copied files would have to change."""
+        changes = {"store": self.store != "auto", "resize": self.resize, "grayscale": self.grayscale == "expand"}
+        for key, is_set in (changes | {"function": self.function}).items():
+            if is_set:
+                raise ValueError(f"{key}: needs re-encoding, and reencode is never")
         if self.metadata == "strip":
             raise ValueError("metadata: strip would lose the orientation, since reencode is never: choose orientation")
-        if others := [name for name in self.formats if name not in STRIPPABLE]:
+        others = [name for name in self.formats if name not in STRIPPABLE]
+        if self.metadata == "orientation" and others:
             names = f"{', '.join(STRIPPABLE)} only, not from {others[0]}"
             raise ValueError(f"metadata: can be removed from {names}, and reencode is never: set formats to these")
 
@@ -156,14 +148,3 @@ class ImageSettings:
             return self.reencode
         changed = self.function or self.quality != 95 or self.subsampling != "auto"
         return "always" if changed else "when_needed"
-
-
-@cache
-def _choices() -> dict[str, tuple[str, ...]]:
-    """The possible values of each setting, by key; cached, since reading types takes a millisecond."""
-    return {key: get_args(hint) for key, hint in get_type_hints(ImageSettings).items()}
-
-
-def _check_choice(key: str, value: str, choices: Collection[str]) -> None:
-    if value not in choices:
-        raise ValueError(f"{key}: {value!r} is unknown: choose one of {', '.join(choices)}")

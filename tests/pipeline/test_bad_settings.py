@@ -16,8 +16,8 @@ ALL = {"splits.fractions": {"train": 1.0}}
         ("source: {kind: class_folders, class_form: path}",
          ["unknown setting source.class_form: did you mean source.class_from?"]),
         ("splits: {fractions: {train: 0.9, test: 0.2}}", ["splits.fractions sum to 1.1, which is over 1: lower them"]),
-        ("images: {quality: 200}", ["images.quality: must be 1 to 100"]),
-        ("images: {resize: {longest: 0}}", ["images.resize.longest: a side has 1 to 65,500 pixels"]),
+        ("images: {quality: 200}", ["images.quality is 200: it should be less than or equal to 100"]),
+        ("images: {resize: {longest: 0}}", ["images.resize.longest is 0: it should be greater than or equal to 1"]),
         ("source: {kind: zip}", [f"there is no source 'zip': choose one of {', '.join(source_names())}"]),
     ],
 )  # fmt: skip

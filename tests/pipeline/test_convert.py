@@ -196,7 +196,7 @@ def test_several_inputs_and_a_configuration(converted, class_folders, tmp_path):
         ({"inputs": "nowhere"}, 1, "the input nowhere does not exist: check the path"),
         ({"threads": -1}, 2, "argument --threads: -1 is not a number of 1 or more: see --help"),
         ({"seed": object()}, 2, "seed is of type object: give text, numbers, true or false, lists or mappings"),
-        ({"images": {"quality": 0}}, 2, "--set: images.quality: must be 1 to 100"),
+        ({"images": {"quality": 0}}, 2, "--set: images.quality is 0: it should be greater than or equal to 1"),
         ({"imagez": {"quality": 90}}, 2, "--set: unknown setting imagez: did you mean images?"),
         ({"runner_options": {"zzz": 1}}, 2, "there is no flag --zzz=1: see --help"),
     ],

@@ -109,7 +109,7 @@ def test_an_error_blames_where_the_value_comes_from(tmp_path):
     path.write_text("seed: many\nsource: {kind: voc, images: 3}\nimages: {max_side: 0}")
     assert errors_of(["limit=few", "splits.stratify=5", "source.images=[]"], str(path)) == [
         "--set: source.images is []: it should be text, in quotes",
-        f"{path}: images.max_side: must be 1 to 65,500",
+        f"{path}: images.max_side is 0: it should be greater than or equal to 1",
         "--set: splits.stratify is 5: it should be true or false",
         f"{path}: seed is 'many': it should be a whole number",
         "--set: limit is 'few': it should be a whole number",
@@ -119,9 +119,8 @@ def test_an_error_blames_where_the_value_comes_from(tmp_path):
 @pytest.mark.parametrize(
     ("override", "error"),
     [
-        (f"images.max_bytes={2**63 - 1}", "images.max_bytes: must be 1 to 4,611,686,018,427,387,904"),
-        (f"images.max_pixels={2**63 - 1}", "images.max_pixels: must be 1 to 4,611,686,018,427,387,904"),
-        (f"labels.offset={2**63 - 1}", f"labels.offset is {2**63 - 1}: it should be less than or equal to {2**62}"),
+        *((f"{key}={2**63 - 1}", f"{key} is {2**63 - 1}: it should be less than or equal to {2**62}")
+          for key in ("images.max_bytes", "images.max_pixels", "labels.offset")),
         ("images.resize.exact=[65500, 65500]",
          "images.resize.exact: an image has at most 89,478,485 pixels: give smaller sides"),
         ("features={x: 'os:system'}",
@@ -153,9 +152,9 @@ def test_an_override_may_hold_equals_signs():
         ("source.class_from=middle", "source.class_from is 'middle': "),
         ("images=5", "images is 5: "),
         ("images.quality=high", "images.quality is 'high': "),
-        ("images.quality=101", "images.quality: must be 1 to 100"),
-        ("images.formats=[JPG]", "images.formats: 'JPG' is unknown: choose one of JPEG, "),
-        ("images.resize.longest=0", "images.resize.longest: a side has 1 to 65,500 pixels"),
+        ("images.quality=101", "images.quality is 101: it should be less than or equal to 100"),
+        ("images.formats=[JPG]", "images.formats.0 is 'JPG': it should be 'JPEG', 'PNG', "),
+        ("images.resize.longest=0", "images.resize.longest is 0: it should be greater than or equal to 1"),
         ("splits.fractions={train: 0.9, test: 0.2}", "splits.fractions sum to 1.1, which is over 1: lower them"),
         ("splits.fractions={train: 0}", "splits.fractions.train is 0"),
         ("splits.fractions={a/b: 1}", "'a/b' cannot be a split's name"),

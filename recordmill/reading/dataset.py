@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import takewhile
 from typing import Any, Literal, NoReturn
 
 import orjson
@@ -142,13 +141,14 @@ def _shards_of(folder: str, info: dict[str, Any], split: dict[str, Any], file_fo
     template = split.get("filepathTemplate") or _TEMPLATE
     shards = []
     for index, records in enumerate(lengths):
+        place, count = f"{index:05d}", f"{len(lengths):05d}"
         words = {
             "DATASET": info.get("name", ""),
             "SPLIT": split["name"],
             "FILEFORMAT": file_format,
-            "SHARD_INDEX": f"{index:05d}",
-            "NUM_SHARDS": f"{len(lengths):05d}",
-            "SHARD_X_OF_Y": f"{index:05d}-of-{len(lengths):05d}",
+            "SHARD_INDEX": place,
+            "NUM_SHARDS": count,
+            "SHARD_X_OF_Y": f"{place}-of-{count}",
         }
         name = re.sub(r"\{(\w+)\}", lambda word, words=words: words[word[1]], template)
         shards.append(Shard(split["name"], name, storage.join(folder, name), records))
@@ -187,10 +187,9 @@ def match_files(pattern: str) -> list[str]:
 def name_shards(paths: list[str]) -> tuple[str, tuple[Shard, ...]]:
     """The common folder of the files, and the files as its shards, sorted by name."""
     folders = [path.split("/")[:-1] for path in paths]
-    pairs = zip(min(folders), max(folders), strict=False)  # what these two share, all share
-    depth = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    below = {"/".join(path.split("/")[depth:]): path for path in paths}
-    return "/".join(folders[0][:depth]) or ("/" if depth else "."), _in_splits(below)
+    common = os.path.commonprefix(folders)  # noqa: RUF071  # of lists of names
+    below = {"/".join(path.split("/")[len(common) :]): path for path in paths}
+    return "/".join(common) or ("/" if common else "."), _in_splits(below)
 
 
 def _in_splits(paths: Mapping[str, str]) -> tuple[Shard, ...]:
@@ -317,18 +316,16 @@ class Dataset:
         Raises:
             LoadError: one of them does not exist or is named twice, or none is named.
         """
+        known = list(self.splits)
         if isinstance(split, str):
-            names = [split] if split in self.splits else [name.strip() for name in split.split("+")]
+            names = [split] if split in known else split.split("+")
         else:
-            names = list(split) if isinstance(split, Sequence) else []
-        known = ", ".join(self.splits)
-        if not names or not all(isinstance(name, str) for name in names):
-            raise LoadError(f"split is {split!r}: name one of {known}, or several as ['a', 'b'] or 'a+b'")
-        for number, name in enumerate(names):
-            if name not in self.splits:
-                raise LoadError(f"{self.folder} has no split {name!r}: choose one of {known}")
-            if name in names[:number]:
-                raise LoadError(f"split names {name!r} twice: name each split once")
+            names = list(split)
+        if not names or not all(name in known for name in names) or len(set(names)) < len(names):
+            raise LoadError(
+                f"split is {split!r}, and {self.folder} has {', '.join(known)}: "
+                "name one of them, or several as ['a', 'b'] or 'a+b', each once"
+            )
         return tuple(names)
 
     def shards_of(self, split: str | Sequence[str]) -> tuple[Shard, ...]:
@@ -396,14 +393,11 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
     Returns:
         One sentence; empty if there is no trace of a run.
     """
-    for staging in staging_names(sorted(names)):
-        if storage.exists(storage.join(folder, staging, MARKER)):
-            left = f"{staging} with a complete dataset, because a publishing was cut or is under way"
-            advice = "run the same command again to finish it"
-        else:
-            left = f"{staging} with the work of a run that failed, was cut or is under way"
-            advice = "run its command again, corrected if it failed"
-        return f"{folder} holds no {MARKER} but {left}: {advice}"
+    if found := staging_names(sorted(names)):
+        return (
+            f"{folder} holds no {MARKER} but {found[0]}, of a run that failed, was cut or is under way: "
+            "run its command again, corrected if it failed"
+        )
     if any(map(split_version, names)):
         return f"{folder} holds versions, but none is current: {explain_choice(folder)}"
     lists = [name for name in (REJECTED, DUPLICATES) if name in names]

@@ -3,16 +3,11 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recordmill.schemas.errors import LoadError
-
-_ROUNDS = 6
-_FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # splitmix64's
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,12 +60,12 @@ class EpochOrder:
     def share(self, worker: int, workers: int) -> Iterator[list[int]]:
         """Yields this worker's batches: every `workers`-th from number `worker`."""
         step = self.batch_size * self.ranks
+        order = shuffle(self.records, self.seed, self.epoch) if self.shuffle else np.arange(self.records)
         for begin in range(self.start, self.records, step)[worker::workers]:
-            end = min(begin + step, self.records)
-            numbers = np.arange(begin + self.rank, end, self.ranks)
-            if not len(numbers) or (self.drop_last and end < begin + step):
+            numbers = order[begin + self.rank : begin + step : self.ranks]
+            if not len(numbers) or (self.drop_last and begin + step > self.records):
                 return
-            yield (shuffle(numbers, self.records, self.seed, self.epoch) if self.shuffle else numbers).tolist()
+            yield numbers.tolist()
 
     def __len__(self) -> int:
         """The number of batches from `start` to the end of the epoch."""
@@ -109,36 +104,8 @@ class EpochOrder:
         self.epoch, self.start = resumed.epoch, resumed.start
 
 
-def shuffle(places: NDArray[np.int64], count: int, seed: int, epoch: int) -> NDArray[np.int64]:
-    """The numbers at some places of a shuffled order of `count` records, without computing all of it.
-
-    A Feistel network permutes a rectangle of at least `count` cells; results of `count` or more are mapped again (Black
-    and Rogaway, "Ciphers with arbitrary finite domains").
-    """
-    width = isqrt(max(count - 1, 0)) + 1
-    height = np.uint64(-(-count // width))
-    numbers = places.astype(np.uint64)
-    outside = np.ones(len(numbers), bool)
-    while outside.any():
-        left, right = np.divmod(numbers[outside], height)
-        for turn, key in enumerate(_keys(seed, epoch)):
-            if turn % 2:
-                left = (left + _mix(right ^ key)) % np.uint64(width)
-            else:
-                right = (right + _mix(left ^ key)) % height
-        numbers[outside] = left * height + right
-        outside = numbers >= count
-    return numbers.astype(np.int64)
-
-
-@lru_cache(maxsize=4)
-def _keys(seed: int, epoch: int) -> tuple[np.uint64, ...]:
-    digest = hashlib.sha512(f"{seed}\0epoch\0{epoch}".encode()).digest()
-    return tuple(np.frombuffer(digest, "<u8")[:_ROUNDS])
-
-
-def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hashes each number to 32 bits that depend on all of its bits."""
-    for shift, factor in zip((30, 27), _FACTORS, strict=True):
-        numbers = (numbers ^ (numbers >> np.uint64(shift))) * factor
-    return numbers >> np.uint64(32)
+def shuffle(records: int, seed: int, epoch: int) -> NDArray[np.int64]:
+    """All record numbers in the order of an epoch, the same in every version of numpy."""
+    digest = hashlib.sha256(f"{seed}\0epoch\0{epoch}".encode()).digest()
+    frozen = np.random.RandomState(np.frombuffer(digest, "<u4"))  # newer generators may change
+    return frozen.permutation(records)

@@ -90,8 +90,8 @@ def test_a_cut_publication_is_reported_until_it_is_finished(tmp_path, convert_fo
     assert list(dataset.glob("train-*.tfrecord"))
     (staging,) = dataset.glob(".staging-*")
     sentence = (
-        f"error: {dataset} holds no recordmill.json but {staging.name} with a complete dataset, because a publishing "
-        "was cut or is under way: run the same command again to finish it\n"
+        f"error: {dataset} holds no recordmill.json but {staging.name}, of a run that failed, was cut or is under way: "
+        "run its command again, corrected if it failed\n"
     )
     capsys.readouterr()
     for command_of_readers in (main, inspect):

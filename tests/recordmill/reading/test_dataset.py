@@ -31,7 +31,7 @@ def test_one_of_ours_is_what_its_marker_says(published):
     )
 
 
-@pytest.mark.parametrize("split", [["test", "train"], "test+train", " test + train "])
+@pytest.mark.parametrize("split", [["test", "train"], "test+train"])
 def test_several_splits_are_named_at_once(published, split):
     dataset = open_dataset(str(published["none"]))
     assert dataset.split_names(split) == ("test", "train")
@@ -68,7 +68,7 @@ def test_a_pattern_in_a_dataset_has_its_files_metadata(published):
     assert (dataset.kind, dataset.whole, list(dataset.splits)) == ("recordmill", False, ["train"])
     assert [shard.name for shard in dataset.shards] == [f"train-0000{number}-of-00002.tfrecord" for number in (0, 1)]
     assert dataset.count("train") == sum(shard.records for shard in dataset.shards) > 0
-    with pytest.raises(LoadError, match=r"has no split 'test': choose one of train$"):
+    with pytest.raises(LoadError, match=r"split is 'test', and .* has train: name one of them"):
         dataset.count("test")
 
 
@@ -145,23 +145,14 @@ def sentence(folder):
     return str(raised.value)
 
 
-def test_a_cut_publishing(lost):
-    (lost / ".staging-1a2b").mkdir()
-    (lost / ".staging-1a2b/recordmill.json").write_text("{}")
-    assert sentence(lost) == (
-        f"{lost} holds no recordmill.json but .staging-1a2b with a complete dataset, because a publishing was cut or "
-        "is under way: run the same command again to finish it"
-    )
-
-
 @pytest.mark.parametrize("with_shards", [True, False])
 def test_a_cut_run(lost, tmp_path, with_shards):
     folder = lost if with_shards else tmp_path / "begun"
     (folder / ".staging-1a2b").mkdir(parents=True)
     (folder / ".staging-1a2b/train-00000.tfrecord").write_bytes(b"")
     assert sentence(folder) == (
-        f"{folder} holds no recordmill.json but .staging-1a2b with the work of a run that failed, was cut or is under "
-        "way: run its command again, corrected if it failed"
+        f"{folder} holds no recordmill.json but .staging-1a2b, of a run that failed, was cut or is under way: "
+        "run its command again, corrected if it failed"
     )
 
 

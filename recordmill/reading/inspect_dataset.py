@@ -8,7 +8,7 @@ import os
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -53,8 +53,6 @@ class SplitSummary:
         records: number of intact records.
         bytes: size of its files.
         damages: number of places where a frame or an Example was expected and not found.
-        smallest: size of the smallest record in bytes; None if the records were not read, or there are none.
-        largest: size of the largest record in bytes; None in the same cases.
         labels: records by label: class names, or ids as text.
     """
 
@@ -62,8 +60,6 @@ class SplitSummary:
     records: int = 0
     bytes: int = 0
     damages: int = 0
-    smallest: int | None = None
-    largest: int | None = None
     labels: dict[str, int] = field(default_factory=dict)
 
 
@@ -76,14 +72,12 @@ class Summary:
         splits: by name.
         features: by key, sorted.
         scanned: whether every record was read; otherwise the summary is the marker's.
-        unreadable: listed files that cannot be read.
     """
 
     dataset: Dataset
     splits: dict[str, SplitSummary]
     features: dict[str, FeatureSummary]
     scanned: bool
-    unreadable: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -97,36 +91,31 @@ class Summary:
             "splits": {name: asdict(split) for name, split in self.splits.items()},
             "features": {key: asdict(feature) for key, feature in self.features.items()},
             "labels": dict(self.dataset.labels),
-            "unreadable": list(self.unreadable),
         }
 
 
-def summarize_dataset(
-    dataset: Dataset, scan: bool = False, progress: Callable[[int], None] = lambda records: None
-) -> Summary:
+def summarize_dataset(dataset: Dataset, progress: Callable[[int], None] = lambda records: None) -> Summary:
     """Summarises a dataset.
 
     Args:
         dataset: of any kind.
-        scan: reads every record even if the marker has everything.
         progress: called repeatedly with the number of records since the last call.
+
+    Raises:
+        OSError: a file cannot be read.
     """
-    if dataset.marker and dataset.whole and not scan:
+    if dataset.marker and dataset.whole:
         return _read_marker(dataset, dataset.marker)
     label_keys = expect(dataset).label_keys
     splits = {name: SplitSummary(len(shards)) for name, shards in dataset.splits.items()}
     profiles: Counter[Profile] = Counter()
-    unreadable = []
     for shard in dataset.shards:
-        try:
-            _scan_shard(shard, splits[shard.split], profiles, label_keys, progress)
-        except OSError:
-            unreadable.append(shard.name)
+        _scan_shard(shard, splits[shard.split], profiles, label_keys, progress)
     names = {str(label_id): name for name, label_id in dataset.labels.items()}
     for split in splits.values():
         split.labels = {names.get(label, label): count for label, count in sorted(split.labels.items())}
     meanings = {feature.key: feature.meaning for feature in dataset.features}
-    return Summary(dataset, splits, _describe(profiles, meanings), True, tuple(unreadable))
+    return Summary(dataset, splits, _describe(profiles, meanings), True)
 
 
 def _read_marker(dataset: Dataset, marker: Marker) -> Summary:
@@ -157,8 +146,6 @@ def _scan_shard(
                 split.damages += 1
                 continue
             split.records += 1
-            split.smallest = min(split.smallest or len(data), len(data))
-            split.largest = max(split.largest or 0, len(data))
             profiles[example.profile] += 1
             labels = next(filter(None, map(example.values, label_keys)), ())
             for label in labels:
@@ -198,7 +185,6 @@ class FoundRecord:
         offset: the byte at which its frame begins, in the unpacked file.
         data: the record.
         row: its row in the sidecar; None if there is none.
-        damage: why it cannot be read; empty if it can.
     """
 
     shard: Shard
@@ -207,7 +193,6 @@ class FoundRecord:
     offset: int
     data: bytes
     row: SidecarRow | None
-    damage: str = ""
 
     def values(self) -> dict[str, tuple[str, list[Any]]]:
         """Kind and values of each feature by key, sorted; `empty` for a feature without a list.
@@ -231,11 +216,23 @@ def read_records(dataset: Dataset) -> Iterator[FoundRecord]:
         OSError: a file cannot be read.
     """
     for shards in dataset.splits.values():
-        yield from (found for found in _walk(shards) if not found.damage)
+        yield from _read_files(shards)
+
+
+def _read_files(shards: Iterable[Shard]) -> Iterator[FoundRecord]:
+    before = 0
+    for shard in shards:
+        place = -1
+        with StoredFile(shard.path) as stored:
+            rows = {row.offset: row for row in shard.rows()}
+            for place, (offset, data) in enumerate(RecordFile(stored)):
+                if not isinstance(data, Damage):
+                    yield FoundRecord(shard, before + place, place, offset, bytes(data), rows.get(offset))
+        before += place + 1
 
 
 def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
-    """One record by its number in its split, or in a file: by the dataset's index, otherwise by reading up to it.
+    """One record by its number in its split, or in a file: by its index, or in compressed files by reading up to it.
 
     Raises:
         LoadError: there is no such split, or no such record in it, or it or its sidecar is damaged.
@@ -245,33 +242,14 @@ def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
     if not shards:
         known = ", ".join(dataset.splits)
         raise LoadError(f"there is no split and no file {split!r} with records: the splits are {known}")
-    if (at_once := _read_by_index(dataset, shards, number)) is not None:
-        return at_once
-    count = sum(shard.records or 0 for shard in shards)
-    for found in _walk(shards, number):
-        if found.number < number:
-            count = found.number + 1
-        elif found.damage:
-            where = f"record {found.place:,} of {found.shard.name} at byte {found.offset:,}"
-            raise LoadError(f"{where} is damaged: {found.damage}")
-        else:
-            return found
-    raise LoadError(f"{split} has {count:,} records, numbered from 0: there is no {number:,}")
-
-
-def _has_index(dataset: Dataset) -> bool:
-    return dataset.marker is not None and dataset.marker.plan.settings.compression == "none"
-
-
-def _read_by_index(dataset: Dataset, shards: Sequence[Shard], number: int) -> FoundRecord | None:
-    """The record; None if there is no index, or if reading up to the record describes damage better."""
-    if not _has_index(dataset):
-        return None
     try:
         index = read_index(dataset, shards)
-        data = Records(index).raw(number)
     except LoadError:
-        return None
+        found = next((each for each in _read_files(shards) if each.number == number), None)
+        if found is None:
+            raise LoadError(f"{split} has no intact record {number:,}, counted from 0") from None
+        return found
+    data = Records(index).raw(number)
     place = bisect_right(index.starts, number) - 1
     shard, offset = shards[place], int(index.entries[number, 0])
     row = next((row for row in shard.rows() if row.offset == offset), None)
@@ -285,28 +263,14 @@ def find_key(dataset: Dataset, key: str) -> list[FoundRecord]:
         LoadError: there is none; the message says why if it was rejected.
         OSError: a file cannot be read.
     """
-    if not _has_index(dataset):
-        return find_source(dataset, key)
     for split, shards in dataset.splits.items():
-        if (number := read_index(dataset, shards).find_key(key)) is not None:
+        try:
+            number = read_index(dataset, shards).find_key(key)
+        except LoadError:  # compressed files, or no keys
+            return find_source(dataset, key)
+        if number is not None:
             return [read_record(dataset, split, number)]
     raise LoadError(_explain_absence(dataset, key))
-
-
-def _walk(shards: Iterable[Shard], first: int = 0) -> Iterator[FoundRecord]:
-    """Yields the records of files, intact and damaged, but skips files whose records are known to precede `first`."""
-    before = 0
-    for shard in shards:
-        if shard.records is not None and before + shard.records <= first:
-            before += shard.records
-            continue
-        place = -1
-        with StoredFile(shard.path) as stored:
-            rows = {row.offset: row for row in shard.rows()}
-            for place, (offset, data) in enumerate(RecordFile(stored)):
-                content, damage = (b"", data.detail) if isinstance(data, Damage) else (bytes(data), "")
-                yield FoundRecord(shard, before + place, place, offset, content, rows.get(offset), damage)
-        before += place + 1
 
 
 def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:

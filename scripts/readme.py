@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from recordmill.imaging.pixels import CHANGES
-from recordmill.reading.verify_shard import KINDS, NOTES
 from recordmill.schemas.conventions import Convention, ConventionFeature, convention_names, load_convention
 from recordmill.schemas.dataset.file_names import PLACEHOLDERS
 from recordmill.schemas.features import RECORD_FIELDS, describe_features
@@ -67,8 +66,6 @@ def tables() -> dict[str, str]:
         for code, meaning in codes.items()
     ]
     generated["reasons without harm"] = "\n".join(["| what | reason | meaning |", "|---|---|---|", *rows])
-    rows = [f"| `{kind}` | {meaning} | {'note' if kind in NOTES else ''} |" for kind, meaning in KINDS.items()]
-    generated["findings"] = "\n".join(["| kind | what is wrong | |", "|---|---|---|", *rows])
     rows = [f"| `{name}` | {meaning} |" for name, meaning in CHANGES.items()]
     generated["changes"] = "\n".join(["| name | what was done |", "|---|---|", *rows])
     return generated

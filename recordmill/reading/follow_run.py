@@ -69,12 +69,9 @@ def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]
         if not runs and not claims:
             if marker is not None and not staging:
                 return
-            if staging:
-                raise LoadError(
-                    f"no run is at work in {output}, and the last one ended without a dataset: run its command again"
-                )
             raise LoadError(
-                f"{output} has neither a dataset nor a run: a run can be followed once it has listed its images"
+                f"no run is at work in {output}, which holds no finished dataset: a run can be followed once it has "
+                "listed its images; if it failed, run its command again"
             )
         runs |= claims
         plan = str(next(iter(runs.values()))["plan"])

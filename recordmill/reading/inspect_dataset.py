@@ -331,14 +331,10 @@ def _explain_absence(dataset: Dataset, file: str) -> str:
     return f"no record of {dataset.folder} comes from {file}"
 
 
-_EXTENSIONS = {"JPEG": "jpg", "TIFF": "tif", "JPEG2000": "jp2"}
-"""Of formats whose files do not end with their names."""
-
-
 def extract_images(
     dataset: Dataset, folder: str, chosen: Iterable[FoundRecord] | None = None, limit: int | None = None
 ) -> int:
-    """Writes the encoded images of records, unchanged, to `folder/<split>/<number>-<name of the source>.<format>`.
+    """Writes the encoded images of records, unchanged, to `folder/<split>/<number>.<format>`.
 
     Args:
         dataset: the dataset.
@@ -360,22 +356,15 @@ def extract_images(
         if count == limit:
             break
         if image := found.image(expected):
-            path = os.path.join(folder, _safe(found.shard.split), _file_name(found, image))
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "xb") as file:
+            split = os.path.join(folder, _safe(found.shard.split))
+            os.makedirs(split, exist_ok=True)
+            extension = (sniff(image) or "bin").lower()
+            with open(os.path.join(split, f"{found.number:06d}.{extension}"), "xb") as file:
                 file.write(image)
             count += 1
     if not count:
         raise LoadError(f"no record of {dataset.folder} that was read has an encoded image")
     return count
-
-
-def _file_name(found: FoundRecord, image: bytes) -> str:
-    source = os.path.splitext(found.row.key if found.row else "")[0]
-    image_format = sniff(image) or "bin"
-    extension = _EXTENSIONS.get(image_format, image_format.lower())
-    name = f"{found.number:06d}-{_safe(source)}" if source else f"{found.number:06d}"
-    return f"{name[:120]}.{extension}"
 
 
 def _safe(text: str) -> str:

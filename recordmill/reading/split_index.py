@@ -83,8 +83,6 @@ def read_index(dataset: Dataset, shards: Sequence[Shard]) -> SplitIndex:
     path = storage.join(dataset.folder, marker.index) if marker and marker.index else ""
     if marker and path and storage.size_of(path) is not None:
         parts = _read_companion(path, marker, shards)
-    elif all(shard.sidecar and storage.size_of(shard.sidecar) is not None for shard in shards):
-        parts = [_read_sidecar(shard, seed or 0) for shard in shards]
     else:
         parts, seed = [_read_frames(shard.path) for shard in shards], None
     for shard, part in zip(shards, parts, strict=True):
@@ -112,11 +110,6 @@ def _read_companion(path: str, marker: Marker, shards: Sequence[Shard]) -> list[
         raise LoadError(f"{path} does not fit the dataset's shards: {_RESTORE}")
     entries = parse_places(data)
     return [entries[begin - first : stop - first] for begin, stop in chosen]
-
-
-def _read_sidecar(shard: Shard, seed: int) -> Entries:
-    rows = [(row.offset, row.length, order_of(seed, row.key)) for row in shard.rows()]
-    return np.array(rows, np.uint64).reshape(-1, 3)
 
 
 def _read_frames(path: str) -> Entries:

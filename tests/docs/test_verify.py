@@ -1,10 +1,13 @@
 """docs/verify.md is true: its commands run and do what it says."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from PIL import Image
+
+from recordmill.reading.verify_shard import NOTES
 
 PAGE = "docs/verify.md"
 ROOT = Path(__file__).parents[2]
@@ -38,7 +41,7 @@ def test_the_page_runs_and_gives_what_it_says(run_page, somewhere):
     (path,) = (path for path in (somewhere / "one").rglob("*") if path.is_file())
     assert path.read_bytes() == (somewhere / "photos" / "cat" / "0001.jpg").read_bytes()
     assert "1 image written to one" in one.stderr
-    assert len(list((somewhere / "images").rglob("*.jpg"))) == 10
+    assert len(list((somewhere / "images").rglob("*.jpeg"))) == 10
     assert "10 images written to images" in images.stderr
     assert followed.stderr == "the dataset in dataset is complete\n"
     assert script.stderr == ""
@@ -100,3 +103,13 @@ def test_a_folder_without_its_marker_is_not_a_dataset(somewhere, run_command):
         assert run_command("python -m pipeline.verify 'dataset/train-*'", somewhere).returncode == 0
     finally:
         away.rename(marker)
+
+
+def test_every_kind_of_finding_is_explained():
+    table = re.findall(r"^\| `(\w+)` \| [^|]+ \| (note)? ?\|$", (ROOT / PAGE).read_text(encoding="utf-8"), re.M)
+    sources = [ROOT / "recordmill/storage/tfrecord_file.py", ROOT / "recordmill/reading/find_excluded.py"]
+    sources += (ROOT / "recordmill/reading").glob("verify_*.py")
+    text = "".join(path.read_text(encoding="utf-8") for path in sources)
+    kinds = set(re.findall(r'(?:Finding\(|\.add\(|Damage\(|report\(\[\(|\]\), \(|yield )"(\w+)", ', text))
+    assert {kind for kind, _ in table} == kinds
+    assert {kind for kind, note in table if note} == NOTES

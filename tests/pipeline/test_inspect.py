@@ -80,7 +80,7 @@ def test_a_run_is_followed_line_by_line(ours, capsys, monkeypatch):
 
 def test_following_what_is_not_there_and_with_other_flags(ours, capsys):
     assert main([str(ours.parent), "--follow", "--json"]) == 1
-    assert "has neither a dataset nor a run" in capsys.readouterr().err
+    assert "which holds no finished dataset: a run can be followed" in capsys.readouterr().err
     assert main([str(ours), "--follow", "--extract", "x"]) == 2
     assert capsys.readouterr().err == "error: --extract writes images: leave out --report, --follow and --index\n"
 
@@ -88,7 +88,7 @@ def test_following_what_is_not_there_and_with_other_flags(ours, capsys):
 def test_images_on_request(ours, tmp_path, capsys):
     assert main([str(ours), "--extract", str(tmp_path / "images"), "--limit", "4"]) == 0
     assert "4 images written to " in capsys.readouterr().err
-    assert len(list((tmp_path / "images").rglob("*.jpg"))) == 4
+    assert len(list((tmp_path / "images").rglob("*.jpeg"))) == 4
 
 
 def test_the_report_is_made_again(ours, capsys):

@@ -237,16 +237,15 @@ def gather_values(dataset: Dataset) -> StoredValues:
 
 def _sample(shards: Sequence[Shard], found: StoredValues) -> Iterator[memoryview]:
     records, size = sum(shard.records or 0 for shard in shards), sum(shard.bytes or 0 for shard in shards)
-    found.whole = records <= MOST_RECORDS and size <= MOST_BYTES and len(shards) <= MOST_SHARDS
-    chosen = shards if found.whole else choose_evenly(shards, MOST_SHARDS)
-    found.shards = len(chosen)
+    chosen = choose_evenly(shards, MOST_SHARDS)
+    found.shards, found.whole = len(chosen), records <= MOST_RECORDS and size <= MOST_BYTES and chosen is shards
+    parts = 1 if found.whole else len(chosen)
     for shard in chosen:
-        most = MOST_RECORDS if found.whole else max(1, MOST_RECORDS // len(chosen))
-        left = MOST_BYTES if found.whole else MOST_BYTES // len(chosen)
-        for record in islice(shard.intact_records(), most):
+        left = MOST_BYTES // parts
+        for record in islice(shard.intact_records(), max(MOST_RECORDS // parts, 1)):
             yield record
             left -= len(record)
-            if left <= 0 and not found.whole:
+            if left <= 0:
                 break
 
 

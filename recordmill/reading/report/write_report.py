@@ -246,11 +246,8 @@ def show_name(name: str | None) -> str:
 
 
 def show_percent(count: float, total: float) -> str:
-    """A share in percent; only an exact 0 or 100 % is shown as such."""
-    share = 100 * count / max(total, 1)
-    if 0 < share < 0.1:
-        return "<0.1 %"
-    return ">99.9 %" if 99.9 < share < 100 else f"{share:.1f} %".replace(".0 ", " ")
+    """A share in percent, with three digits."""
+    return f"{100 * count / max(total, 1):.3g} %"
 
 
 def show_value(value: float) -> str:

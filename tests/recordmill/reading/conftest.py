@@ -310,11 +310,10 @@ def documented_index():
     return index_as_documented
 
 
-@pytest.fixture(params=["index", "sidecars", "frames"])
+@pytest.fixture(params=["index", "frames"])
 def known_by(request, folder):
-    """The dataset's folder, where records are known by its index, its sidecars, or the frames alone."""
+    """The dataset's folder, where records are known by its index, or the frames alone."""
     if request.param != "index":
         (folder / "records.index").unlink()
-    if request.param != "sidecars":
-        shutil.move(folder / "sidecars", folder.parent / "sidecars")
+    shutil.move(folder / "sidecars", folder.parent / "sidecars")
     return folder

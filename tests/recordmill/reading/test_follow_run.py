@@ -80,12 +80,12 @@ def test_the_end_of_a_run_without_a_dataset_is_an_error(tmp_path, convert, after
         next(following)
     for claim in copies[1].glob(".staging-*/claim-*"):
         claim.unlink()
-    with pytest.raises(LoadError, match=r"^no run is at work in .*/copy1, and the last one ended without a dataset"):
+    with pytest.raises(LoadError, match=r"^no run is at work in .*/copy1, which holds no finished dataset: "):
         next(follow_run(str(copies[1]), refuse_to_wait))
 
 
 def test_a_folder_without_a_run(tmp_path):
-    with pytest.raises(LoadError, match=r"has neither a dataset nor a run: a run can be followed once"):
+    with pytest.raises(LoadError, match=r"which holds no finished dataset: a run can be followed once it has listed"):
         next(follow_run(str(tmp_path), refuse_to_wait))
 
 

@@ -1,9 +1,10 @@
-"""Where records begin: by the dataset's index, by its sidecars, and by the frames of any file."""
+"""Where records begin: by the dataset's index, and by the frames of any file."""
 
 import gzip
 import os
-from pathlib import Path
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from recordmill.reading import split_index
@@ -30,19 +31,21 @@ def test_offsets_and_lengths_are_those_of_the_sidecars(converted, known_by, data
 def test_every_key_is_found(folder, dataset_rows, documented_index):
     assert (folder / "records.index").read_bytes() == documented_index(folder)
     by_index = index_of(folder, "train", "test")
-    (folder / "records.index").unlink()
-    by_sidecars = index_of(folder, "train", "test")
-    assert by_index.entries.tolist() == by_sidecars.entries.tolist()
     rows = [row for split in ("train", "test") for row in dataset_rows(folder, split)]
     for number, row in enumerate(rows):
-        assert by_index.find_key(row["key"]) == by_sidecars.find_key(row["key"]) == number
+        assert by_index.find_key(row["key"]) == number
     assert by_index.find_key("cat/none.jpg") is None
+    (folder / "records.index").unlink()
+    by_frames = index_of(folder, "train", "test")
+    assert by_frames.entries[:, :2].tolist() == by_index.entries[:, :2].tolist()
+    with pytest.raises(LoadError, match="is known by its frames alone, without keys: read records by number"):
+        by_frames.find_key(rows[0]["key"])
 
 
 def test_the_sidecar_tells_keys_of_the_same_hash_apart(folder, dataset_rows, monkeypatch):
-    (folder / "records.index").unlink()
     monkeypatch.setattr(split_index, "order_of", lambda seed, key: 7)
     index = index_of(folder)
+    index = replace(index, entries=index.entries * np.array([1, 1, 0], np.uint64) + np.array([0, 0, 7], np.uint64))
     rows = [row for split in open_dataset(str(folder)).splits for row in dataset_rows(folder, split)]
     assert [index.find_key(row["key"]) for row in rows] == list(range(24))
     assert index.find_key("cat/none.jpg") is None
@@ -68,16 +71,6 @@ def test_an_index_whose_frames_do_not_follow_each_other_is_refused(folder):
     path.write_bytes(content)
     with pytest.raises(LoadError, match=r"the index of .+ does not fit it: restore it, or convert the dataset again"):
         index_of(folder)
-
-
-def test_a_sidecar_of_another_shard_is_refused(folder):
-    (folder / "records.index").unlink()
-    shard = open_dataset(str(folder)).shards_of("train")[0]
-    sidecar = Path(shard.sidecar)
-    sidecar.write_bytes(sidecar.read_bytes().partition(b"\n")[2])
-    with pytest.raises(LoadError) as caught:
-        index_of(folder)
-    assert str(caught.value) == f"the index of {shard.path} does not fit it: restore it, or convert the dataset again"
 
 
 def test_frames_are_read_once(tmp_path, frame, monkeypatch, cache):

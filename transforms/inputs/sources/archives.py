@@ -130,7 +130,6 @@ class PartFeature(FeatureFrom):
     part: str
 
     where: ClassVar[str] = "part"
-    hint: ClassVar[str] = "give an extension such as txt, or json.KEY"
     described: ClassVar[str] = "`{}` beside the image"  # part of plan ids: these words stay
 
     def value_of(self, value: Any) -> Any:

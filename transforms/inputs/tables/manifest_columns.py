@@ -4,8 +4,8 @@ The columns are the YAML keys below `source.columns` and `source.features_from`.
 type, or refused with column, value and type.
 """
 
-import math
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -23,7 +23,6 @@ from recordmill.transforms.inputs.tables.cells import bad_row
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 _TRUTH = {"true": 1, "false": 0}
-_TOO_LARGE = 2**127  # sums are finite below it, as JSON needs them
 
 
 def refuse(column: str, value: Any, wanted: str) -> Rejected:
@@ -71,9 +70,9 @@ def name_of(value: Any, column: str, names: Sequence[str] = (), is_required: boo
 def list_of(value: Any, column: str, separator: str) -> list[Any]:
     """A value as a list: text is JSON if it begins with `[`, else split at the separator; no value is an empty list."""
     if isinstance(value, str):
-        if value.lstrip().startswith("["):
-            return parse_list(value, column)
-        return [word.strip() for word in value.split(separator) if word.strip()]
+        if not value.lstrip().startswith("["):
+            return [word.strip() for word in value.split(separator) if word.strip()]
+        value = parse_json(value, column)
     if not isinstance(value, list | None):
         raise refuse(column, value, "not a list")
     return value or []
@@ -94,26 +93,12 @@ def feature_value(value: Any, kind: Kind, column: str) -> Any:
     A text becomes a number only as a whole (`12`, `-1.5e3`; `true` and `false` are 1 and 0); an integer becomes a float
     if `kind` says so; nothing is rounded.
     """
-    if isinstance(value, float) and not math.isfinite(value):
-        raise refuse(column, value, "not finite")
     if kind == "bytes":
         return text_of(value, column)
     try:
-        return COERCE[kind](_integer(value) if kind == "int64" else _float(value))
-    except (FeatureValueError, OverflowError):
+        return COERCE[kind](_integer(value) if kind == "int64" else number_of(value, column))
+    except FeatureValueError:
         raise refuse(column, value, "not a 64-bit integer" if kind == "int64" else "not a 32-bit float") from None
-
-
-def number_of(value: Any, column: str) -> float:
-    """A value as a finite number; strings are decimal.
-
-    Raises:
-        Rejected: it is something else, or missing.
-    """
-    number = _float(value)
-    if not isinstance(number, float) or not math.isfinite(number):
-        raise refuse(column, value, "not a number")
-    return number
 
 
 def _integer(value: Any) -> Any:
@@ -123,27 +108,24 @@ def _integer(value: Any) -> Any:
     return value
 
 
-def _float(value: Any) -> Any:
-    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
-        value = float(value)
-        return value if math.isfinite(value) else str(value)
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+def number_of(value: Any, column: str) -> float:
+    """A value as a number; strings are decimal.
+
+    Raises:
+        Rejected: it is something else, not finite, or missing.
+    """
+    number = float(value) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else value
+    if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) <= sys.float_info.max:
+        raise refuse(column, value, "not a finite number")
+    return float(number)
 
 
-def parse_json(text: str, column: str, wanted: str = "JSON") -> Any:
+def parse_json(text: str, column: str) -> Any:
     """Parses a text as JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise refuse(column, text, f"not {wanted}") from None
-
-
-def parse_list(text: str, column: str) -> list[Any]:
-    """Parses a text as a JSON list."""
-    values = parse_json(text, column, "a JSON list")
-    if not isinstance(values, list):
-        raise refuse(column, text, "not a JSON list")
-    return values
+        raise refuse(column, text, "not JSON") from None
 
 
 def boxes_from(value: Any, column: str) -> list[list[float]]:
@@ -152,15 +134,11 @@ def boxes_from(value: Any, column: str) -> list[list[float]]:
     Raises:
         Rejected: it is something else.
     """
-    boxes = parse_list(value, column) if isinstance(value, str) and value else list_of(value, column, ",")
+    boxes = list_of(value, column, ",")
     for box in boxes:
-        if not isinstance(box, list) or len(box) != 4 or not all(map(_is_number, box)):
+        if not isinstance(box, list) or len(box) != 4:
             raise refuse(column, box, "not a list of four numbers")
-    return [[float(side) for side in box] for box in boxes]
-
-
-def _is_number(side: Any) -> bool:
-    return isinstance(side, int | float) and not isinstance(side, bool) and abs(side) < _TOO_LARGE  # excludes NaN
+    return [[number_of(side, column) for side in box] for box in boxes]
 
 
 def pixels_of(value: Any, column: str) -> int:
@@ -197,25 +175,15 @@ def objects_from(value: Any, column: str, names: Sequence[str] = ()) -> tuple[li
     """
     if isinstance(value, str) and value.strip():
         value = parse_json(value, column)
-    if isinstance(value, list):
-        value = _columns_of(value, column)
-    elif not isinstance(value := value or {}, Mapping):
+    if isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
+        value = {key: [each.get(key) for each in value] for key in set().union(*value)}
+    if not isinstance(value := value or {}, Mapping):
         raise refuse(column, value, "not an object with bbox and categories")
     boxes = boxes_from(value.get("bbox"), f"{column}.bbox")
     given = list_of(value.get("categories", value.get("category")), f"{column}.categories", ",")
     labels = [text_of(each, f"{column}.categories", names) for each in given]
     check_labels(column, boxes, labels)
     return [[x, y, x + width, y + height] for x, y, width, height in boxes], labels
-
-
-def _columns_of(objects: list[Any], column: str) -> dict[str, list[Any]]:
-    for each in objects:
-        if not isinstance(each, Mapping):
-            raise refuse(column, each, "not an object with bbox and category")
-    return {
-        "bbox": [each.get("bbox") for each in objects],
-        "categories": [each.get("category", each.get("categories")) for each in objects],
-    }
 
 
 @dataclass(slots=True)
@@ -337,18 +305,17 @@ class Columns:
         """Raises ValueError if columns for images, boxes or labels are missing or contradictory."""
         if bool(self.uri) == bool(self.bytes):
             raise ValueError("source.columns names either `uri`, where the image is, or `bytes`, the image itself")
-        if bool(self.boxes) != bool(self.box_labels):
-            raise ValueError("source.columns.boxes and source.columns.box_labels go together: name both")
+        row_boxes = ("xmin", "ymin", "xmax", "ymax", "box_label")
+        for group in (("boxes", "box_labels"), row_boxes, ("width", "height")):
+            if any(getattr(self, name) for name in group) and not all(getattr(self, name) for name in group):
+                raise ValueError(f"source.columns: {', '.join(group)} go together: name all or none of them")
         given = [name for name in ("boxes", "objects", "xmin") if getattr(self, name)]
         if len(given) > 1:
-            one, two = (f"source.columns.{name}" for name in given[:2])
-            raise ValueError(f"{one} and {two} both name boxes: remove one of them")
-        if not all(self.row_boxes):
-            raise ValueError("source.columns.xmin, ymin, xmax, ymax and box_label go together: name all five")
+            raise ValueError(f"source.columns.{given[0]} and {given[1]} both name boxes: remove one of them")
         if self.row_boxes and not self.uri:
             raise ValueError("source.columns.xmin: rows of one image are joined by source.columns.uri: name it")
-        if bool(self.width) != bool(self.height) or (self.width and not given):
-            raise ValueError("source.columns.width and height go together, and with boxes: name them all")
+        if self.width and not given:
+            raise ValueError("source.columns.width and height are those of images with boxes: name columns of boxes")
         template_parts(self.uri)
 
 
@@ -361,7 +328,6 @@ class FeatureFrom:
         many: whether it is a list of values.
         default: replaces a missing value; without it, the image is rejected.
         where: the name of the subclass's field.
-        hint: a sentence saying what to write in it.
         described: the feature's meaning, for people, with `{}` for the field's value.
     """
 
@@ -370,14 +336,13 @@ class FeatureFrom:
     default: str | int | float | None = None
 
     where: ClassVar[str]
-    hint: ClassVar[str]
     described: ClassVar[str]
 
     def check(self, key: str) -> None:
         """Raises ValueError if the feature's settings are invalid."""
         name = f"source.features_from.{key}"
         if not getattr(self, self.where):
-            raise ValueError(f"{name}.{self.where} is empty: {self.hint}")
+            raise ValueError(f"{name}.{self.where} is empty: name the {self.where}")
         if self.many and self.default is not None:
             raise ValueError(f"{name}: many and default contradict each other: without values, the list is empty")
         try:
@@ -408,7 +373,6 @@ class FeatureColumn(FeatureFrom):
     column: str
 
     where: ClassVar[str] = "column"
-    hint: ClassVar[str] = "name the column"
     described: ClassVar[str] = "column `{}`"
 
     def value_of(self, cell: Any, separator: str) -> Any:

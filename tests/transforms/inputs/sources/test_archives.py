@@ -321,7 +321,7 @@ def test_a_feature_says_what_it_is():
 
 
 def test_a_feature_without_a_part_names_its_key():
-    with pytest.raises(ValueError, match=r"^source\.features_from\.x\.part is empty: give an extension "):
+    with pytest.raises(ValueError, match=r"^source\.features_from\.x\.part is empty: name the part"):
         PartFeature(part="").check("x")
 
 

@@ -128,7 +128,10 @@ def test_features_from_columns(folder):
     [
         ({"columns": Columns()}, "source.columns names either"),
         ({"preset": "vertex", "columns": COLUMNS}, "source.preset vertex knows its columns"),
-        ({"columns": Columns(uri="a", boxes="b", box_labels="c", objects="d")}, "source.columns.boxes and source.col"),
+        (
+            {"columns": Columns(uri="a", boxes="b", box_labels="c", objects="d")},
+            "source.columns.boxes and obj",
+        ),
         ({"columns": COLUMNS, "class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
         ({"columns": COLUMNS, "delimiter": "ab"}, "source.delimiter is 'ab': give one character"),
         ({"columns": COLUMNS, "quote": "\n"}, "source.quote is '\\\\n': give one character"),

@@ -163,7 +163,7 @@ def test_vertex_ai():
     assert read_vertex({"imageGcsUri": GCS, "boundingBoxAnnotations": [{**box, "yMax": 1}]}) == Entry(
         uri=GCS, boxes=[[0.0, 0.25, 0.5, 1.0]], box_labels=["cat"], fractions=True
     )
-    with pytest.raises(Rejected, match=r"column 'boundingBoxAnnotations.yMax': 'x' \(str\) is not a number"):
+    with pytest.raises(Rejected, match=r"column 'boundingBoxAnnotations.yMax': 'x' \(str\) is not a finite number"):
         read_vertex({"imageGcsUri": GCS, "boundingBoxAnnotations": [box]})
 
 

@@ -50,7 +50,7 @@ def test_lists():
     assert list_of(' ["a|b", 1]', "x", "|") == ["a|b", 1]
     assert list_of(None, "x", "|") == list_of("", "x", "|") == []
     assert texts_of([1, "b"], "x", "|") == ["1", "b"]
-    for value, message in ((7, r"7 \(int\) is not a list"), ("[1", "is not a JSON list")):
+    for value, message in ((7, r"7 \(int\) is not a list"), ("[1", "is not JSON")):
         with pytest.raises(Rejected, match=message):
             list_of(value, "x", "|")
     with pytest.raises(Rejected, match="text 2 of the list is empty"):
@@ -102,12 +102,12 @@ def test_values_of_features(value, kind, result):
         ("٣", "int64", "column 'x': '٣' (str) is not a 64-bit integer"),
         (2**63, "int64", "column 'x': 9223372036854775808 (int) is not a 64-bit integer"),
         ("9" * 40, "int64", f"column 'x': '{'9' * 40}' (str) is not a 64-bit integer"),
-        (True, "float", "column 'x': True (bool) is not a 32-bit float"),
-        ("nan", "float", "column 'x': 'nan' (str) is not a 32-bit float"),
-        ("1e999", "float", "column 'x': '1e999' (str) is not a 32-bit float"),
+        (True, "float", "column 'x': True (bool) is not a finite number"),
+        ("nan", "float", "column 'x': 'nan' (str) is not a finite number"),
+        ("1e999", "float", "column 'x': '1e999' (str) is not a finite number"),
         ("1e39", "float", "column 'x': '1e39' (str) is not a 32-bit float"),
         (10**400, "float", None),
-        (math.inf, "float", "column 'x': inf (float) is not finite"),
+        (math.inf, "float", "column 'x': inf (float) is not a finite number"),
         (1.5, "bytes", "column 'x': 1.5 (float) is not text"),
         ("", "int64", "column 'x' is empty"),
     ],
@@ -171,7 +171,7 @@ def test_no_objects(value):
     [
         ("{", "column 'o': '{' (str) is not JSON"),
         ("7", "column 'o': 7 (int) is not an object with bbox and categories"),
-        ([3], "column 'o': 3 (int) is not an object with bbox and category"),
+        ([3], "column 'o': [3] (list) is not an object with bbox and categories"),
         ({"bbox": [[1, 2, 3]], "category": [0]}, "column 'o.bbox': [1, 2, 3] (list) is not a list of four numbers"),
         ({"bbox": [[1, 2, 3, 4]]}, "column 'o': there are 1 boxes and 0 labels"),
         ([{"bbox": [1, 2, 3, 4]}], "column 'o': there are 1 boxes and 0 labels"),

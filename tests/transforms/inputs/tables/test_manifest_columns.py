@@ -133,7 +133,7 @@ def test_features_as_examples_have_them():
     [
         ({}, "source.columns names either"),
         ({"uri": "a", "bytes": "b"}, "source.columns names either"),
-        ({"uri": "a", "boxes": "b"}, "source.columns.boxes and source.columns.box_labels go together"),
+        ({"uri": "a", "boxes": "b"}, "source.columns: boxes, box_labels go together"),
     ],
 )
 def test_columns_that_cannot_be(columns, sentence):
@@ -185,9 +185,9 @@ def test_a_row_may_be_a_box():
 @pytest.mark.parametrize(
     ("cell", "fault"),
     [
-        ({"x1": "a"}, "column 'x1': 'a' (str) is not a number"),
+        ({"x1": "a"}, "column 'x1': 'a' (str) is not a finite number"),
         ({"x1": ""}, "column 'x1' is empty"),
-        ({"y2": "nan"}, "column 'y2': 'nan' (str) is not a number"),
+        ({"y2": "nan"}, "column 'y2': 'nan' (str) is not a finite number"),
         ({"class": ""}, "column 'class' is empty"),
         ({"w": "6.5"}, "column 'w': '6.5' (str) is not a whole number of pixels"),
     ],
@@ -203,11 +203,14 @@ def test_a_row_that_is_not_a_box_is_a_fault_of_its_image(cell, fault):
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({"uri": "u", "xmin": "a"}, "source.columns.xmin, ymin, xmax, ymax and box_label go together: name all five"),
-        ({**BOX, "objects": "o"}, "source.columns.objects and source.columns.xmin both name boxes: remove one"),
+        (
+            {"uri": "u", "xmin": "a"},
+            "source.columns: xmin, ymin, xmax, ymax, box_label go together: name all",
+        ),
+        ({**BOX, "objects": "o"}, "source.columns.objects and xmin both name boxes: remove one"),
         ({**BOX, "uri": "", "bytes": "b"}, "source.columns.xmin: rows of one image are joined by source.columns.uri"),
-        ({"uri": "u", "width": "w"}, "source.columns.width and height go together"),
-        ({**BOX, "width": "w"}, "source.columns.width and height go together"),
+        ({"uri": "u", "width": "w"}, "source.columns: width, height go together"),
+        ({**BOX, "width": "w"}, "source.columns: width, height go together"),
         ({"uri": "a{b"}, "source.columns.uri is 'a{b': expected '}' before end of string"),
         (
             {"uri": "a{}"},

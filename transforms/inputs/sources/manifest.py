@@ -159,28 +159,6 @@ def _join(images: dict[str, tuple[Row, Entry]], row: Row, entry: Entry) -> None:
         images[entry.uri] = row, replace(entry, fault=fault)
 
 
-def read_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
-    """Reads the image in a reference's row of a Parquet file.
-
-    Raises:
-        Rejected: stage `read`: the bytes are missing, damaged or too many, or the manifest has changed.
-    """
-    try:
-        data = read_parquet_cell(ref.uri, ref.version, column, ref.offset, max_bytes)
-    except UnreadableTableError as error:
-        raise Rejected("read", "bad_packing", str(error)) from None
-    except FileNotFoundError:
-        raise Rejected("read", "vanished", "the manifest was listed, and was gone when it was read") from None
-    except IndexError as error:
-        raise Rejected("read", "changed", str(error)) from None
-    if data is None:
-        place = f"{posixpath.basename(ref.uri)}, row {ref.offset + 1}"
-        raise Rejected("read", "bad_row", f"{place}, column {column!r}: there are no bytes: embed the image")
-    if len(data) > max_bytes:
-        raise Rejected("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")
-    return data
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest(TableFormat, Source):
     r"""The source `manifest`; `TableFormat` has further keys.
@@ -287,7 +265,8 @@ class Manifest(TableFormat, Source):
             with read_table(file.uri, self._table_format(), wanted, (self.columns.bytes,), is_ragged) as table:
                 self._check_cells(table)
                 names = self._class_names(table)
-                yield from _announce(file, () if self.class_names else names.values())
+                for numbered in () if self.class_names else filter(None, names.values()):
+                    yield ClassNames.of(file, {name: number for number, name in enumerate(numbered)})
                 column = PRESETS[self.preset].uri_column if self.preset else self.columns.uri
                 joined = self.preset == "automl" or bool(self.columns.row_boxes)
                 word = (match["split"] or "") if match else ""
@@ -305,7 +284,7 @@ class Manifest(TableFormat, Source):
         """Reads the image where its row says, or from the row."""
         if not ref.packing:
             return Source.read(self, ref, max_bytes)
-        data = read_cell(ref, self.columns.bytes, max_bytes)
+        data = read_parquet_cell(ref, self.columns.bytes, max_bytes)
         return Content(data, data)
 
     def _table_format(self) -> TableFormat:
@@ -335,12 +314,6 @@ class Manifest(TableFormat, Source):
         if self.class_names or table.schema is None:
             return dict.fromkeys(self.columns.of_classes, self.class_names)
         return {column: class_names(table.schema, column) for column in self.columns.of_classes}
-
-
-def _announce(file: ImageRef, columns: Iterable[Sequence[str]]) -> Iterator[ClassNames]:
-    """Announces the classes that Parquet columns number."""
-    for names in filter(None, columns):
-        yield ClassNames.of(file, {name: number for number, name in enumerate(names)})
 
 
 SOURCE = Manifest

@@ -35,18 +35,16 @@ class Row:
         number: the line in which it begins, from 1, header included; in Parquet, which has no lines, the row, from 1.
         cells: its cells by column; a list if columns have no names; None if the row is malformed.
         fault: what is wrong with a malformed row.
-        last: the line in which it ends.
     """
 
     number: int
     cells: Any
     fault: str = ""
-    last: int = 0
 
     @property
     def place(self) -> str:
         """Which row it is, for messages."""
-        return f"row {self.number}" if self.last <= self.number else f"row {self.number} (to line {self.last})"
+        return f"row {self.number}"
 
 
 _EXACT = 2**24

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
-from string import Formatter
 from typing import Any, ClassVar
 
 import orjson
@@ -477,12 +476,9 @@ def template_parts(uri: str) -> tuple[tuple[str, str], ...]:
     """
     if "{" not in uri:
         return (("", uri),)
-    try:
-        parts = [(text, column or "", bool(how or kind)) for text, column, how, kind in Formatter().parse(uri)]
-    except ValueError as error:
-        raise ValueError(f"source.columns.uri is {uri!r}: {error}") from None
-    is_plain = any(column for _, column, _ in parts) and not any(formatted for *_, formatted in parts)
-    if not is_plain or uri.endswith(".*"):
+    pieces = re.split(r"\{([^{}]+)\}", uri)
+    texts, columns = pieces[0::2], pieces[1::2]
+    if not columns or any("{" in text or "}" in text for text in texts) or uri.endswith(".*"):
         advice = "write columns in braces and an extension, such as images/{id}.jpg"
         raise ValueError(f"source.columns.uri is {uri!r}: {advice}")
-    return tuple((text, column) for text, column, _ in parts)
+    return tuple(zip(texts, [*columns, ""], strict=True))

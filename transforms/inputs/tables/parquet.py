@@ -7,6 +7,7 @@ holds 16 bytes per cell and, while a row group is unpacked, the part that pyarro
 
 import atexit
 import os
+import posixpath
 import tempfile
 import threading
 from array import array
@@ -23,6 +24,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recordmill import storage
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import MAX_RATIO, most_unpacked
 from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError
 
@@ -118,31 +121,38 @@ class _RowGroup:
 _LOCK = threading.Lock()
 
 
-def read_parquet_cell(uri: str, version: str, column: str, row: int, max_bytes: int) -> bytes | None:
-    """Reads the bytes in one cell; None if it has none.
+def read_parquet_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
+    """Reads the bytes in one cell.
 
     Args:
-        uri: the Parquet file.
-        version: the file's, so that a rewritten file is unpacked again.
+        ref: a reference to the row; `version` is the file's, so that a rewritten file is unpacked again.
         column: a column of binary values, or of structs with `bytes`.
-        row: from 0.
-        max_bytes: the most bytes that are read, plus one.
+        max_bytes: the most bytes that a cell may have.
 
     Raises:
-        UnreadableTableError: the file is damaged.
-        IndexError: there is no such row.
+        Rejected: stage `read`: the bytes are missing, damaged or too many, or the file has changed.
         OSError: the file cannot be read, or there is no room to unpack it.
     """
-    with _LOCK:
-        firsts = _first_rows(uri, version)
-        if not 0 <= row < firsts[-1]:
-            raise IndexError(f"there is no row {row + 1}, only {firsts[-1]}")
-        index = bisect_right(firsts, row) - 1
-        group = _unpack(uri, version, column, index)
+    try:
+        with _LOCK:
+            firsts = _first_rows(ref.uri, ref.version)
+            index = bisect_right(firsts, ref.offset) - 1
+            if index == len(firsts) - 1:
+                raise Rejected("read", "changed", f"there is no row {ref.offset + 1}, only {firsts[-1]}")
+            group = _unpack(ref.uri, ref.version, column, index)
+    except FileNotFoundError:
+        raise Rejected("read", "vanished", "the table was listed, and was gone when it was read") from None
+    except UnreadableTableError as error:
+        raise Rejected("read", "bad_packing", str(error)) from None
     if group.fault:
-        raise UnreadableTableError(group.fault)
-    start, length = group.starts[row - firsts[index]], group.lengths[row - firsts[index]]
-    return None if length < 0 else os.pread(_cells_file().fileno(), min(length, max_bytes + 1), start)
+        raise Rejected("read", "bad_packing", group.fault)
+    start, length = group.starts[ref.offset - firsts[index]], group.lengths[ref.offset - firsts[index]]
+    if length < 0:
+        place = f"{posixpath.basename(ref.uri)}, row {ref.offset + 1}"
+        raise Rejected("read", "bad_row", f"{place}, column {column!r}: there are no bytes: embed the image")
+    if length > max_bytes:
+        raise Rejected("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")
+    return os.pread(_cells_file().fileno(), length, start)
 
 
 @cache

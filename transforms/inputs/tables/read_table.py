@@ -201,7 +201,7 @@ def _read_rows(lines: TextLines, read_cells: Callable[[], Any]) -> Iterator[Row]
         except ValueError as error:
             fault = str(error)
         if cells != []:
-            yield Row(lines.row_number, cells, fault, lines.number)
+            yield Row(lines.row_number, cells, fault)
         elif (empty := empty + 1) > _MOST_EMPTY_LINES:
             raise UnreadableTableError(f"it has over {_MOST_EMPTY_LINES:,} empty lines: remove them")
 
@@ -364,11 +364,7 @@ def _read_columns(
     bare = [name.lstrip(" ") for name in names]
     if table_format.blanks == "auto" and wanted and not wanted.keys() <= {*names} and wanted.keys() <= {*bare}:
         names, rows = bare, read_csv_rows(lines, {**dialect, "skipinitialspace": True})
-    advice = "correct the name"
-    if len(names) == 1 and (cuts := [each for each in ",;\t|" if each in names[0]]):
-        advice = f"set source.delimiter to {cuts[0]!r} if that separates the cells"
-    advice += "" if table_format.names else ", or where the first row names no columns, set source.names"
-    wanted = _check_columns(names, wanted, advice)
+    wanted = _check_columns(names, wanted)
     positions = {name: place for place, name in enumerate(names) if name in wanted}
     return _name_cells(rows, positions, len(names), "source.names" if table_format.names else "the table")
 
@@ -383,9 +379,7 @@ def _read_header(rows: Iterator[Row]) -> list[str]:
     return names
 
 
-def _check_columns(
-    names: Sequence[str], wanted: Mapping[str, str] | None, advice: str = "correct the name"
-) -> Mapping[str, str]:
+def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None) -> Mapping[str, str]:
     wanted = dict.fromkeys(names, "its header") if wanted is None else wanted
     counts = Counter(names)
     for column, key in wanted.items():
@@ -393,6 +387,7 @@ def _check_columns(
             raise UnreadableTableError(f"it has {counts[column]} columns {column!r} ({key}): rename all but one")
         if column not in counts:
             shown = show_names(map(repr, names), 20)
+            advice = "correct the name; CSV may need source.delimiter, or source.names if it has no header"
             raise UnreadableTableError(f"it has no column {column!r} ({key}), only {shown}: {advice}")
     return wanted
 

@@ -36,8 +36,8 @@ def test_one_image_a_row(folder):
         (
             "list.csv",
             b"path,x\n",
-            "it has no column 'class' (source.columns.label), only 'path', 'x': correct the name, or where the first "
-            "row names no columns, set source.names",
+            "it has no column 'class' (source.columns.label), only 'path', 'x': correct the name; CSV may need "
+            "source.delimiter, or source.names if it has no header",
         ),
         ("list.csv", b'path,class\na.jpg,"cat\n', "row 2: a quote is opened and never closed: close it"),
         ("list.dat", b"a", "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"),
@@ -55,7 +55,11 @@ def test_a_column_that_no_line_of_json_has_fails_the_run_as_in_csv(folder):
     columns = Columns(uri="path", label="class", group="group")
     assert [(ref.status, ref.detail) for ref in refer(folder, content, "list.jsonl", columns) if ref.status] == [
         ("rejected", "list.jsonl, row 2: column 'class' is empty"),
-        ("fatal", "it has no column 'group' (source.columns.group), only 'class', 'grp', 'path': correct the name"),
+        (
+            "fatal",
+            "it has no column 'group' (source.columns.group), only 'class', 'grp', 'path': correct the name; CSV may "
+            "need source.delimiter, or source.names if it has no header",
+        ),
     ]
 
 

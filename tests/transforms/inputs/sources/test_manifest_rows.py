@@ -1,13 +1,9 @@
-from dataclasses import replace
-
 import orjson
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.sources.manifest import RowReader, read_cell
+from recordmill.transforms.inputs.sources.manifest import RowReader
 from recordmill.transforms.inputs.tables.cells import Row
 from recordmill.transforms.inputs.tables.manifest_columns import Entry
 
@@ -75,11 +71,11 @@ def test_bad_rows_say_where_they_are(folder):
         raise Rejected("list", "bad_row", "column 'x' is empty")
 
     file = ImageRef("list.csv", str(folder / "list.csv"), 9)
-    rows = [Row(2, {}), Row(3, None, fault="it is none", last=5)]
+    rows = [Row(2, {}), Row(3, None, fault="it is none")]
     refs = list(RowReader(file, "list.csv").list_references(rows, reader))
     assert [(ref.key, ref.status, ref.reason, ref.detail) for ref in refs] == [
         ("list.csv/000002", "rejected", "bad_row", "list.csv, row 2: column 'x' is empty"),
-        ("list.csv/000003", "rejected", "bad_row", "list.csv, row 3 (to line 5): it is none"),
+        ("list.csv/000003", "rejected", "bad_row", "list.csv, row 3: it is none"),
     ]
 
 
@@ -139,22 +135,3 @@ def test_a_bad_row_of_a_box_rejects_its_image(folder, entries, detail):
 def test_the_word_of_the_manifest_is_for_rows_without_a_split(folder):
     refs = refer(folder, Entry(uri="images/a.jpg"), Entry(uri="images/b.jpg", split="test"), word="val")
     assert [ref.split for ref in refs] == ["val", "test"]
-
-
-def read(ref, max_bytes=1000):
-    return read_cell(ref, "x", max_bytes)
-
-
-def test_cells_of_parquet(tmp_path):
-    data = bytes(range(256))
-    pq.write_table(pa.table({"x": [data, None]}), tmp_path / "t")
-    ref = ImageRef("k", str(tmp_path / "t"), -1, "1", packing="parquet")
-    assert read(ref) == data
-    for row, bound, reason in ((0, 255, "too_many_bytes"), (1, 999, "bad_row"), (2, 999, "changed")):
-        with pytest.raises(Rejected, match=reason):
-            read(replace(ref, offset=row), bound)
-    with pytest.raises(Rejected, match="vanished"):
-        read(replace(ref, uri=str(tmp_path / "gone")))
-    (tmp_path / "bad").write_bytes(b"no parquet here, none at all")
-    with pytest.raises(Rejected, match="bad_packing"):
-        read(replace(ref, uri=str(tmp_path / "bad")))

@@ -142,11 +142,11 @@ def test_rows_after_a_bad_one_are_read(refer):
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("t.csv", "a,b\n1,2\n", "it has no column 'n' (source.columns.n), only 'a', 'b': correct the name"),
+        ("t.csv", "a,b\n1,2\n", "it has no column 'n' (source.columns.n), only 'a', 'b': correct the name; CSV may"),
         ("t.csv", "", "it is empty: it needs a row with the columns' names, or source.names"),
         ("t.csv", "n,n\n1,2\n", "it has 2 columns 'n' (source.columns.n): rename all but one"),
         ("t.csv", '"n"\n"1\n', "row 2: a quote is opened and never closed: close it"),
-        ("t.jsonl", '{"a": 1}', "it has no column 'n' (source.columns.n), only 'a': correct the name"),
+        ("t.jsonl", '{"a": 1}', "it has no column 'n' (source.columns.n), only 'a': correct the name; CSV may"),
         ("t.parquet", b"PAR1 or not", "it is not Parquet, or it is damaged"),
         ("t.xls", "n\n1\n", "its name does not say what it is: set source.format"),
     ],

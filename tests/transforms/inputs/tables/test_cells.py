@@ -10,7 +10,6 @@ from recordmill.transforms.inputs.tables.cells import (
     TYPES,
     CellError,
     ColumnSettings,
-    Row,
     from_json,
     infer_type,
     is_rounded,
@@ -256,9 +255,3 @@ def test_a_default_is_coerced_as_values_are(settings, default):
 def test_a_column_that_cannot_be_is_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         ColumnSettings(**settings)
-
-
-def test_a_row_of_several_lines_says_so():
-    assert Row(7, [], last=7).place == "row 7"
-    assert Row(7, [], last=9).place == "row 7 (to line 9)"
-    assert Row(7, {}).place == "row 7"

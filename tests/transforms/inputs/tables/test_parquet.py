@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.tables.cells import UnreadableTableError
 from recordmill.transforms.inputs.tables.parquet import (
     bytes_type_fault,
@@ -115,7 +117,11 @@ def test_columns_in_structs_count_too():
         check_sizes(parquet, {"image"})
 
 
-VALUES = [None if n % 10 == 7 else random.Random(n).randbytes(n * 13 % 500) for n in range(100)]
+def read_cell(path, row, max_bytes=10**6, version="1"):
+    return read_parquet_cell(ImageRef("k", str(path), -1, version, offset=row, packing="parquet"), "x", max_bytes)
+
+
+VALUES = [b"" if n % 10 == 7 else random.Random(n).randbytes(n * 13 % 500) for n in range(100)]
 KINDS = {
     "binary": pa.binary(),
     "large": pa.large_binary(),
@@ -125,9 +131,8 @@ KINDS = {
 
 @pytest.fixture(params=KINDS)
 def table(request, tmp_path):
-    values = VALUES
-    if request.param == "struct":  # of the values that are none, every other struct is none itself
-        values = [None if v is None and n % 20 == 7 else {"path": str(n), "bytes": v} for n, v in enumerate(VALUES)]
+    is_struct = request.param == "struct"
+    values = [{"path": "a", "bytes": value} for value in VALUES] if is_struct else VALUES
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"x": pa.array(values, KINDS[request.param])}), path, row_group_size=30)
     return str(path)
@@ -136,24 +141,40 @@ def table(request, tmp_path):
 def test_any_cell_in_any_order_from_threads(table):
     order = random.Random(1).sample(range(100), 100) * 2
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda row: read_parquet_cell(table, "1", "x", row, 1000), order))
+        found = list(pool.map(lambda row: read_cell(table, row), order))
     assert found == [VALUES[row] for row in order]
-
-
-def test_no_more_is_read_than_asked_for(table):
-    assert read_parquet_cell(table, "1", "x", 98, 5) == VALUES[98][:6]
 
 
 def test_a_rewritten_file_is_unpacked_again(tmp_path):
     path = tmp_path / "a.parquet"
     for version, value in (("1", b"old"), ("2", b"new")):
         pq.write_table(pa.table({"x": [value]}), path)
-        assert read_parquet_cell(str(path), version, "x", 0, 9) == value
+        assert read_cell(path, 0, version=version) == value
 
 
-def test_rows_that_are_not_there(table):
-    with pytest.raises(IndexError, match="there is no row 101, only 100"):
-        read_parquet_cell(table, "1", "x", 100, 9)
+@pytest.mark.parametrize(
+    "kind", [pa.binary(), pa.large_binary(), pa.struct([("path", pa.string()), ("bytes", pa.binary())])]
+)
+def test_cells_that_cannot_be_read(kind, tmp_path):
+    data = {"bytes": b"x" * 256} if pa.types.is_struct(kind) else b"x" * 256
+    values = [data, None, *([{"bytes": None}] if pa.types.is_struct(kind) else [])]
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": pa.array(values, kind)}), path)
+    assert read_cell(path, 0, 256) == b"x" * 256
+    empty = "t.parquet, row {}, column 'x': there are no bytes: embed the image"
+    for row, bound, detail in (
+        (0, 255, "too_many_bytes: more than the 255 bytes that images.max_bytes allows"),
+        *((row, 999, f"bad_row: {empty.format(row + 1)}") for row in range(1, len(values))),
+        (len(values), 999, f"changed: there is no row {len(values) + 1}, only {len(values)}"),
+    ):
+        with pytest.raises(Rejected) as raised:
+            read_cell(path, row, bound)
+        assert (raised.value.stage, str(raised.value)) == ("read", detail)
+    with pytest.raises(Rejected, match="vanished"):
+        read_cell(tmp_path / "gone", 0)
+    (tmp_path / "bad").write_bytes(b"no parquet here, none at all")
+    with pytest.raises(Rejected, match="bad_packing: it is not Parquet, or it is damaged"):
+        read_cell(tmp_path / "bad", 0)
 
 
 def test_a_damaged_row_group_leaves_the_others(tmp_path):
@@ -169,9 +190,9 @@ def test_a_damaged_row_group_leaves_the_others(tmp_path):
     data[4:40] = b"\xff" * 36
     path.write_bytes(bytes(data))
     for _ in range(2):
-        with pytest.raises(UnreadableTableError, match="damaged"):
-            read_parquet_cell(str(path), "1", "x", 1, 9000)
-    assert read_parquet_cell(str(path), "1", "x", 2, 9000) == b"\2" * 3000
+        with pytest.raises(Rejected, match=r"bad_packing: .*damaged"):
+            read_cell(path, 1)
+    assert read_cell(path, 2) == b"\2" * 3000
 
 
 def test_a_large_value_that_many_rows_share_is_not_written_out_for_each(tmp_path, monkeypatch):
@@ -179,6 +200,6 @@ def test_a_large_value_that_many_rows_share_is_not_written_out_for_each(tmp_path
     value = random.Random(0).randbytes(10_000)
     pq.write_table(pa.table({"x": [value] * 50}), tmp_path / "few.parquet")
     pq.write_table(pa.table({"x": [value] * 5000}), tmp_path / "many.parquet")
-    assert read_parquet_cell(str(tmp_path / "few.parquet"), "1", "x", 49, 10**6) == value
-    with pytest.raises(UnreadableTableError, match=r"^column 'x' becomes more than 100 times its size$"):
-        read_parquet_cell(str(tmp_path / "many.parquet"), "1", "x", 0, 10**6)
+    assert read_cell(tmp_path / "few.parquet", 49) == value
+    with pytest.raises(Rejected, match=r"^bad_packing: column 'x' becomes more than 100 times its size$"):
+        read_cell(tmp_path / "many.parquet", 0)

@@ -326,8 +326,6 @@ def _read_folder(root: str, below: str) -> tuple[list[os.DirEntry[str]], ImageRe
     try:
         with os.scandir(os.path.join(root, below) if below else root) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
-    except FileNotFoundError:
-        return [], folder.notice("fatal", "folder_vanished", "the folder vanished while being listed")
     except OSError as error:
         detail = f"the folder cannot be read ({explain_os_error(error)}): make it readable{_or_leave_out(below, True)}"
         return [], folder.notice("fatal", "unreadable_folder", detail)

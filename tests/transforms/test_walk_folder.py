@@ -150,8 +150,8 @@ def test_a_folder_that_cannot_be_read_is_fatal(tmp_path, monkeypatch):
 def test_a_folder_that_vanishes_meanwhile_is_fatal(tmp_path, monkeypatch):
     write(tmp_path, "a/1.jpg")
     failing_scandir(monkeypatch, "a", FileNotFoundError(2, "No such file or directory"))
-    detail = "the folder vanished while being listed"
-    assert walk(tmp_path) == [notice("a", "fatal", "folder_vanished", detail)]
+    detail = "the folder cannot be read (no such file or directory): make it readable, or leave it out by --set"
+    assert walk(tmp_path) == [notice("a", "fatal", "unreadable_folder", f"{detail} 'ignore=[\"/a/\"]'")]
 
 
 def test_an_input_that_is_absent_is_fatal(tmp_path):

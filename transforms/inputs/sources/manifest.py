@@ -42,33 +42,27 @@ class RowReader:
     """Makes references from a manifest's rows.
 
     Attributes:
+        settings: the source's.
         file: the manifest.
         path: the manifest's path below the input, as `Source.list_references` receives it.
-        root: the folder that contains the images, relative to the manifest's own; empty: the latter.
-        in_cells: whether rows of a Parquet file contain the images, instead of naming them.
-        uri_column: the column of the images' paths, for messages.
-        joined: whether rows of boxes of the same image are joined. They are held in memory until the last row.
         word: the split word for rows that have none of their own.
     """
 
+    settings: "Manifest"
     file: ImageRef
     path: str
-    root: str = ""
-    in_cells: bool = False
-    uri_column: str = ""
-    joined: bool = False
     word: str = ""
+    _root: str = field(init=False)  # the folder that contains the images
     _below: str = field(init=False)  # the folder in the images' keys that is not in their paths
     _announced: set[str] = field(default_factory=set, init=False)
     _largest: float = field(default=0.0, init=False)  # of the coordinates of boxes in pixels
 
     def __post_init__(self) -> None:
         """Resolves the root."""
-        self._below = "" if self.root else posixpath.dirname(self.path)
-        folder = self.file.uri.rpartition("/")[0]
-        self.root = (self.root if "://" in self.root else posixpath.join(folder, self.root)).rstrip("/") or "/"
-        if storage.is_local(self.root):
-            self.root = os.path.abspath(self.root)
+        root, folder = self.settings.root, self.file.uri.rpartition("/")[0]
+        self._below = "" if root else posixpath.dirname(self.path)
+        root = (root if "://" in root else posixpath.join(folder, root)).rstrip("/") or "/"
+        self._root = os.path.abspath(root) if storage.is_local(root) else root
 
     def list_references(self, rows: Iterable[Row], read: Callable[[Any], Entry]) -> Iterator[ImageRef | ClassNames]:
         """Yields a reference for each row, or for rows that are joined, after the classes that it announces.
@@ -94,14 +88,18 @@ class RowReader:
             yield self.file.notice("warning", "small_boxes", f"{what}: {advice}")
 
     def _entries(self, rows: Iterable[Row], read: Callable[[Any], Entry]) -> Iterator[tuple[Row, Entry]]:
-        """Yields each row and its entry; joined rows come last, as the first row of the image with all of its boxes."""
+        """Yields each row and its entry.
+
+        Rows of boxes of one image are joined, and held in memory. They come last, as the image's first row with all
+        boxes.
+        """
         images: dict[str, tuple[Row, Entry]] = {}
         for row in rows:
             try:
                 entry = Entry(fault=row.fault) if row.cells is None else read(row.cells)
             except Rejected as error:
                 entry = Entry(fault=error.detail)
-            if self.joined and entry.boxes is not None:
+            if self.settings.joins_rows and entry.boxes is not None:
                 _join(images, replace(row, cells=None), entry)
             else:
                 yield row, entry
@@ -116,9 +114,10 @@ class RowReader:
         if entry.labels is not None:
             fields["label_texts"] = list(dict.fromkeys(entry.labels))
         if entry.boxes is not None:
-            if not entry.fractions:
+            fractions = self.settings.has_fractions
+            if not fractions:
                 self._largest = max(self._largest, *map(max, entry.boxes), 0.0)
-            fields |= boxes_of(entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=entry.fractions)
+            fields |= boxes_of(entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=fractions)
         named = {*(entry.labels or ()), *entry.box_labels} - self._announced
         if named:
             self._announced |= named
@@ -137,18 +136,18 @@ class RowReader:
             raise bad_row(f"its digest {entry.sha256!r:.70} is not a SHA-256 in hex")
         prefix = self.file.key[: len(self.file.key) - len(self.path)]
         key = prefix + unicodedata.normalize("NFC", entry.key) if entry.key else ""
-        if self.in_cells:
+        if self.settings.columns.bytes:
             place = (self.file.uri, UNKNOWN_SIZE, self.file.version)
             return ImageRef(key or self._row_key(row), *place, offset=row.number - 1, packing=str(ParquetCell()))
-        column = f"column {self.uri_column!r}: " if self.uri_column else ""
         try:
-            uri, size, version = locate(self.root, entry.uri)
+            uri, size, version = locate(self._root, entry.uri)
         except Rejected as rejected:
             why = f": {rejected.detail}"
             if rejected.reason == "outside_root":
                 why = " is not below source.root, by default the manifest's own folder"
-            raise Rejected("list", rejected.reason, f"{column}{entry.uri!r:.200}{why}") from None
-        below = posixpath.join(self._below, uri[len(self.root.rstrip("/")) + 1 :])
+            where = "" if self.settings.preset else f"column {self.settings.columns.uri!r}: "
+            raise Rejected("list", rejected.reason, f"{where}{entry.uri!r:.200}{why}") from None
+        below = posixpath.join(self._below, uri[len(self._root.rstrip("/")) + 1 :])
         return ImageRef(key or key_of(self.file.key, self.path, below), uri, size, version)
 
 
@@ -233,21 +232,29 @@ class Manifest(TableFormat, Source):
         """Whether any column holds classes; a preset's table has one."""
         return bool(self.preset or self.columns.of_classes)
 
+    @property
+    def joins_rows(self) -> bool:
+        """Whether rows with boxes of the same image are joined."""
+        return self.preset == "automl" or bool(self.columns.row_boxes)
+
+    @property
+    def has_fractions(self) -> bool:
+        """Whether boxes are fractions of the image, instead of pixels."""
+        return bool(self.preset) or self.boxes_unit == "fraction"
+
     def idle_settings(self) -> dict[str, str]:
         """Settings for text if tables are not text, and for boxes, classes or lists if no column has any."""
         idle = TableFormat.idle_settings(self._table_format())
         if self.preset:
             return idle | dict.fromkeys(("boxes_unit", "unlabelled"), f"source.preset {self.preset} knows it")
-        if "boxes" not in self.annotations():
-            idle["boxes_unit"] = "no column of boxes is named"
-        if not (self.columns.label or self.columns.labels):
-            idle["unlabelled"] = "no column of classes is named"
-        if not self.columns.uri:
-            idle["root"] = "no column names images"
         lists = (self.columns.labels, self.columns.box_labels, *(each.many for each in self.features_from.values()))
-        if not any(lists):
-            idle["separator"] = "no column has several values"
-        return idle
+        reasons = (
+            ("boxes_unit", "boxes" in self.annotations(), "no column of boxes is named"),
+            ("unlabelled", self.columns.label or self.columns.labels, "no column of classes is named"),
+            ("root", self.columns.uri, "no column names images"),
+            ("separator", any(lists), "no column has several values"),
+        )
+        return idle | {key: reason for key, can_act, reason in reasons if not can_act}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields one image per row, or per image if each row has one box."""
@@ -267,10 +274,7 @@ class Manifest(TableFormat, Source):
                 names = self._class_names(table)
                 for numbered in () if self.class_names else filter(None, names.values()):
                     yield ClassNames.of(file, {name: number for number, name in enumerate(numbered)})
-                column = PRESETS[self.preset].uri_column if self.preset else self.columns.uri
-                joined = self.preset == "automl" or bool(self.columns.row_boxes)
-                word = (match["split"] or "") if match else ""
-                row_reader = RowReader(file, path, self.root, bool(self.columns.bytes), column, joined, word)
+                row_reader = RowReader(self, file, path, word=(match["split"] or "") if match else "")
                 for ref in row_reader.list_references(table.rows, self._reader(table, names)):
                     count += isinstance(ref, ImageRef)
                     yield ref
@@ -304,8 +308,7 @@ class Manifest(TableFormat, Source):
             self.columns,
             self.features_from,
             self.separator,
-            fractions=self.boxes_unit == "fraction",
-            class_names=class_names,
+            class_names,
             keeps_unlabelled=self.unlabelled == "keep",
         ).read
 

@@ -5,6 +5,7 @@ import binascii
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal
@@ -42,10 +43,9 @@ def parse_entries(record: bytes) -> Mapping[str, Any]:
     Raises:
         Rejected: it is not an Example, or an empty one.
     """
-    try:
-        entries: Mapping[str, Any] = Example.FromString(record).features.feature
-    except DecodeError:
-        raise bad_example("the record is not a tf.train.Example") from None
+    entries: Mapping[str, Any] = {}
+    with suppress(DecodeError):
+        entries = Example.FromString(record).features.feature
     if not entries:
         raise bad_example("the record is not a tf.train.Example, or it has no features")
     return entries

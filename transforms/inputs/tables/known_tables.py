@@ -19,7 +19,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     split_pattern,
 )
 from recordmill.transforms.inputs.tables.cells import bad_row
-from recordmill.transforms.inputs.tables.manifest_columns import Entry, list_of, number_of, refuse, text_of
+from recordmill.transforms.inputs.tables.manifest_columns import Entry, list_of, name_of, number_of, refuse, text_of
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 ML_USE = "aiplatform.googleapis.com/ml_use"
@@ -38,7 +38,7 @@ def read_vertex(cells: Mapping[str, Any]) -> Entry:
     Raises:
         Rejected: a value is missing or of another type.
     """
-    entry = Entry(uri=_text_in(cells, "imageGcsUri", "imageGcsUri"), fractions=True)
+    entry = Entry(uri=name_of(cells.get("imageGcsUri"), "imageGcsUri", is_required=True))
     use = _object(cells.get("dataItemResourceLabels") or {}, "dataItemResourceLabels")
     entry.split = text_of(use.get(ML_USE), ML_USE)
     if (column := "classificationAnnotation") in cells:
@@ -60,13 +60,8 @@ def _object(value: Any, column: str) -> dict[str, Any]:
 
 
 def _name(annotation: Any, column: str) -> str:
-    return _text_in(_object(annotation, column), "displayName", f"{column}.displayName")
-
-
-def _text_in(values: Mapping[str, Any], key: str, column: str) -> str:
-    if text := text_of(values.get(key), column):
-        return text
-    raise refuse(column, "", "")
+    key = "displayName"
+    return name_of(_object(annotation, column).get(key), f"{column}.{key}", is_required=True)
 
 
 def read_automl(cells: Sequence[str]) -> Entry:
@@ -85,7 +80,7 @@ def read_automl(cells: Sequence[str]) -> Entry:
     path, *rest = cells[1 if known_set else 0 :] or [""]
     if not path:
         raise bad_row("it does not contain a path")
-    entry = Entry(uri=path, split=split, fractions=True)
+    entry = Entry(uri=path, split=split)
     corners = rest[1:]
     numbers = len(corners) == _CORNERS and all(not cell or _NUMBER.fullmatch(cell) for cell in corners)
     if numbers and (any(corners) or not rest[0]):
@@ -116,15 +111,13 @@ class Preset:
     Attributes:
         format: as `TableFormat.format`.
         read: makes an entry from a row's cells.
-        uri_column: the column of the images, if columns have names.
     """
 
     format: Literal["jsonl", "csv"]
     read: Callable[[Any], Entry]
-    uri_column: str = ""
 
 
-PRESETS = {"vertex": Preset("jsonl", read_vertex, "imageGcsUri"), "automl": Preset("csv", read_automl)}
+PRESETS = {"vertex": Preset("jsonl", read_vertex), "automl": Preset("csv", read_automl)}
 """By name."""
 
 
@@ -301,9 +294,12 @@ def _first_rows(path: str, sketch: FolderSketch) -> tuple[list[list[str]], str]:
             row = orjson.loads(lines[0])
         except ValueError:  # only part of the line was read
             row = dict(re.findall(r'"(\w+)"\s*:\s*"([^"]*)"', lines[0]))
-        is_row = bool(row) and isinstance(row, dict)
-        values = (OBJECTS if isinstance(each, dict) and "bbox" in each else str(each) for each in row.values())
-        return [list(row), list(values)] if is_row else [], ""
+        if not row or not isinstance(row, dict):
+            return [], ""
+        return [
+            [*row],
+            [OBJECTS if isinstance(each, dict) and "bbox" in each else str(each) for each in row.values()],
+        ], ""
     choices = next((each for ending, each in _DELIMITERS.items() if name.endswith(ending)), ",")
     delimiter = next((each for each in choices if each in lines[0]), choices[0])
     rows = list(csv.reader(lines[:2], delimiter=delimiter, skipinitialspace=True))

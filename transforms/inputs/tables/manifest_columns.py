@@ -79,11 +79,7 @@ def list_of(value: Any, column: str, separator: str) -> list[Any]:
 
 def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ()) -> list[str]:
     """A value as a list of non-empty strings."""
-    texts = [text_of(each, column, names) for each in list_of(value, column, separator)]
-    for place, text in enumerate(texts, start=1):
-        if not text.strip():
-            raise bad_row(f"column {column!r}: text {place} of the list is empty")
-    return texts
+    return [name_of(each, column, names, is_required=True) for each in list_of(value, column, separator)]
 
 
 def feature_value(value: Any, kind: Kind, column: str) -> Any:
@@ -154,8 +150,8 @@ def pixels_of(value: Any, column: str) -> int:
 
 def check_labels(column: str, boxes: Sequence[Any], labels: Sequence[str]) -> None:
     """Raises Rejected unless each box has a label."""
-    if len(labels) != len(boxes) or not all(labels):
-        raise bad_row(f"column {column!r}: there are {len(boxes)} boxes and {len(list(filter(None, labels)))} labels")
+    if len(labels) != len(boxes):
+        raise bad_row(f"column {column!r}: there are {len(boxes)} boxes and {len(labels)} labels")
 
 
 def objects_from(value: Any, column: str, names: Sequence[str] = ()) -> tuple[list[list[float]], list[str]]:
@@ -179,8 +175,7 @@ def objects_from(value: Any, column: str, names: Sequence[str] = ()) -> tuple[li
     if not isinstance(value := value or {}, Mapping):
         raise refuse(column, value, "not an object with bbox and categories")
     boxes = boxes_from(value.get("bbox"), f"{column}.bbox")
-    given = list_of(value.get("categories", value.get("category")), f"{column}.categories", ",")
-    labels = [text_of(each, f"{column}.categories", names) for each in given]
+    labels = texts_of(value.get("categories", value.get("category")), f"{column}.categories", ",", names)
     check_labels(column, boxes, labels)
     return [[x, y, x + width, y + height] for x, y, width, height in boxes], labels
 
@@ -200,7 +195,6 @@ class Entry:
         boxes: xmin, ymin, xmax, ymax of each box; None if not given.
         box_labels: the class of each box.
         size: width and height of the image when annotated, if known.
-        fractions: whether boxes are fractions of the image instead of pixels.
         features: the values of additional features, by key.
         fault: what is wrong with a row that names its image: other rows of the image may be valid.
     """
@@ -215,7 +209,6 @@ class Entry:
     boxes: list[list[float]] | None = None
     box_labels: list[str] = field(default_factory=list)
     size: tuple[int, int] | None = None
-    fractions: bool = False
     features: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
 
@@ -397,7 +390,6 @@ class CellReader:
         columns: the columns' names.
         features: additional features.
         separator: separates several labels in one text.
-        fractions: whether boxes are fractions of the image.
         class_names: by column, the names of its numbered classes, from 0.
         keeps_unlabelled: whether an image whose class is empty is kept, instead of being refused.
     """
@@ -405,7 +397,6 @@ class CellReader:
     columns: Columns
     features: Mapping[str, FeatureColumn]
     separator: str
-    fractions: bool
     class_names: Mapping[str, Sequence[str]]
     keeps_unlabelled: bool = False
 
@@ -426,7 +417,7 @@ class CellReader:
             return Entry(uri=uri, boxes=[], fault=error.detail)
 
     def _read(self, uri: str, cells: Mapping[str, Any]) -> Entry:
-        entry = Entry(uri=uri, fractions=self.fractions)
+        entry = Entry(uri=uri)
         for name in ("key", "label", "split", "group", "sha256"):
             if column := getattr(self.columns, name):
                 is_required = name == "key" or (name == "label" and not self.keeps_unlabelled)

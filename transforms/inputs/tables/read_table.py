@@ -38,14 +38,6 @@ _MARK_FAULTS = "recordmill.mark_faults"
 codecs.register_error(_MARK_FAULTS, lambda error: (_FAULT, error.end))  # type: ignore[attr-defined]
 
 
-def check_encoding(encoding: str, key: str) -> None:
-    """Raises ValueError, beginning with the YAML key, if there is no such encoding."""
-    try:
-        "\n".encode(encoding).decode(encoding)
-    except (LookupError, UnicodeError):
-        raise ValueError(f"{key} {encoding!r} is not a known encoding: write one such as utf-8 or latin-1") from None
-
-
 class TextLines:
     """An iterator over a file's lines, each with its line end; a byte order mark is not part of the first.
 
@@ -247,7 +239,11 @@ class TableFormat:
 
     def check_format(self) -> None:
         """Raises ValueError if the format is invalid."""
-        check_encoding(self.encoding, "source.encoding")
+        try:
+            "\n".encode(self.encoding).decode(self.encoding)
+        except (LookupError, UnicodeError):
+            advice = "write one such as utf-8 or latin-1"
+            raise ValueError(f"source.encoding {self.encoding!r} is not a known encoding: {advice}") from None
         for key in ("delimiter", "quote"):
             if len(text := getattr(self, key)) > 1 or text in ("\n", "\r"):
                 raise ValueError(f"source.{key} is {text!r}: give one character")
@@ -260,10 +256,8 @@ class TableFormat:
         """
         if self.format != "auto":
             return self.format
-        name = path.lower()
-        for ending, kind in _KINDS.items():
-            if name.endswith(ending):
-                return kind
+        if kind := next((kind for ending, kind in _KINDS.items() if path.lower().endswith(ending)), None):
+            return kind
         raise UnreadableTableError("its name does not say what it is: set source.format: csv, tsv, jsonl or parquet")
 
     def idle_settings(self) -> dict[str, str]:

@@ -3,9 +3,9 @@ import pytest
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.sources.manifest import RowReader
+from recordmill.transforms.inputs.sources.manifest import Manifest, RowReader
 from recordmill.transforms.inputs.tables.cells import Row
-from recordmill.transforms.inputs.tables.manifest_columns import Entry
+from recordmill.transforms.inputs.tables.manifest_columns import Columns, Entry
 
 
 @pytest.fixture
@@ -16,8 +16,13 @@ def folder(tmp_path):
     return tmp_path
 
 
-def refer(folder, *entries, path="in/list.csv", key="pets/in/list.csv", **settings):
-    referrer = RowReader(ImageRef(key, str(folder / "in/list.csv"), 99, "1", split="train"), path, **settings)
+COLUMNS = Columns(uri="path")
+BOXES = Columns(uri="path", xmin="xmin", ymin="ymin", xmax="xmax", ymax="ymax", box_label="class")
+
+
+def refer(folder, *entries, word="", columns=COLUMNS, **settings):
+    file = ImageRef("pets/in/list.csv", str(folder / "in/list.csv"), 99, "1", split="train")
+    referrer = RowReader(Manifest(columns=columns, **settings), file, "in/list.csv", word)
     return list(referrer.list_references((Row(n, entry) for n, entry in enumerate(entries, 2)), lambda entry: entry))
 
 
@@ -72,7 +77,7 @@ def test_bad_rows_say_where_they_are(folder):
 
     file = ImageRef("list.csv", str(folder / "list.csv"), 9)
     rows = [Row(2, {}), Row(3, None, fault="it is none")]
-    refs = list(RowReader(file, "list.csv").list_references(rows, reader))
+    refs = list(RowReader(Manifest(), file, "list.csv").list_references(rows, reader))
     assert [(ref.key, ref.status, ref.reason, ref.detail) for ref in refs] == [
         ("list.csv/000002", "rejected", "bad_row", "list.csv, row 2: column 'x' is empty"),
         ("list.csv/000003", "rejected", "bad_row", "list.csv, row 3: it is none"),
@@ -85,7 +90,7 @@ def test_a_digest_that_is_none(folder):
 
 
 def test_images_in_rows(folder):
-    one, other = refer(folder, Entry(label="a"), Entry(key="k"), in_cells=True)
+    one, other = refer(folder, Entry(label="a"), Entry(key="k"), columns=Columns(bytes="image"))
     assert (one.key, one.offset, one.length, one.packing, one.size) == ("pets/in/list.csv/000002", 1, -1, "parquet", -1)
     assert (other.key, other.uri) == ("pets/k", str(folder / "in/list.csv"))
 
@@ -93,9 +98,9 @@ def test_images_in_rows(folder):
 def test_classes_of_several_labels_are_announced_once_each(folder):
     entries = [
         Entry(uri="images/a.jpg", labels=["x", "y", "x"], features={"n": 1}),
-        Entry(uri="images/b.jpg", boxes=[[0, 0, 1, 1]], box_labels=["y"], fractions=True),
+        Entry(uri="images/b.jpg", boxes=[[0, 0, 1, 1]], box_labels=["y"]),
     ]
-    announced, one, other = refer(folder, *entries)
+    announced, one, other = refer(folder, *entries, boxes_unit="fraction")
     assert announced == ClassNames.of(ImageRef("pets/in/list.csv", str(folder / "in/list.csv")), ["x", "y"])
     assert orjson.loads(one.features) == {"n": 1, "label_texts": ["x", "y"]}
     assert orjson.loads(other.features) == boxes_of([[0, 0, 1, 1]], ["y"], fractions=True)
@@ -107,7 +112,7 @@ def box(name, label, **more):
 
 def test_rows_of_boxes_of_one_image_are_joined_wherever_they_stand(folder):
     entries = (box("a", "x", size=(4, 3)), box("b", "x"), box("a", "y", size=(4, 3)))
-    a, b = (ref for ref in refer(folder, *entries, joined=True) if not ref.status)
+    a, b = (ref for ref in refer(folder, *entries, columns=BOXES) if not ref.status)
     assert (a.key, b.key) == ("pets/in/images/a.jpg", "pets/in/images/b.jpg")
     assert orjson.loads(a.features) == boxes_of([[0, 0, 1, 1]] * 2, ["x", "y"], drawn_on_size=(4, 3))
     assert orjson.loads(b.features) == boxes_of([[0, 0, 1, 1]], ["x"])
@@ -125,7 +130,7 @@ def test_rows_of_boxes_of_one_image_are_joined_wherever_they_stand(folder):
     ],
 )
 def test_a_bad_row_of_a_box_rejects_its_image(folder, entries, detail):
-    refs = [ref for ref in refer(folder, *entries, box("b", "x"), joined=True) if ref.status in ("", "rejected")]
+    refs = [ref for ref in refer(folder, *entries, box("b", "x"), columns=BOXES) if ref.status in ("", "rejected")]
     assert [(ref.status, ref.reason, ref.detail) for ref in refs] == [
         ("rejected", "bad_row", f"list.csv, {detail}"),
         ("", "", ""),

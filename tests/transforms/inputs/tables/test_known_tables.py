@@ -134,11 +134,13 @@ def test_columns_are_known_by_their_names_and_the_first_row(name):
         "path,label\n/elsewhere/1.jpg,cat\n",
         "a,b\n9.jpg,2\n",
         "a,a\n1,2\n",
+        "[1]",
         "train,1.jpg,cat\ntest,images/2.jpg,dog\n",
     ],
 )
 def test_a_table_without_a_known_image_is_not_a_table_of_images(text):
-    assert find_columns("a.csv", FolderSketch.of([*IMAGES, "a.csv"], {"a.csv": text.encode()})) is None
+    for path in ("a.csv", "a.jsonl"):
+        assert find_columns(path, FolderSketch.of([*IMAGES, path], {path: text.encode()})) is None
 
 
 @given(st.sampled_from(["a.csv", "a.txt", "a.tsv", "a.jsonl", "a.parquet"]), st.binary(max_size=200))
@@ -155,13 +157,11 @@ def test_vertex_ai():
     one = {"classificationAnnotation": {"displayName": "daisy", "annotationResourceLabels": {"a": "b"}}}
     many = {"classificationAnnotations": [{"displayName": "a"}, {"displayName": "b"}]}
     box = {"displayName": "cat", "xMin": 0, "yMin": 0.25, "xMax": 0.5, "yMax": "x"}
-    assert read_vertex({"imageGcsUri": GCS, **one, **use}) == Entry(
-        uri=GCS, label="daisy", split="test", fractions=True
-    )
-    assert read_vertex({"imageGcsUri": GCS, **many}) == Entry(uri=GCS, labels=["a", "b"], fractions=True)
-    assert read_vertex({"imageGcsUri": GCS}) == Entry(uri=GCS, fractions=True)
+    assert read_vertex({"imageGcsUri": GCS, **one, **use}) == Entry(uri=GCS, label="daisy", split="test")
+    assert read_vertex({"imageGcsUri": GCS, **many}) == Entry(uri=GCS, labels=["a", "b"])
+    assert read_vertex({"imageGcsUri": GCS}) == Entry(uri=GCS)
     assert read_vertex({"imageGcsUri": GCS, "boundingBoxAnnotations": [{**box, "yMax": 1}]}) == Entry(
-        uri=GCS, boxes=[[0.0, 0.25, 0.5, 1.0]], box_labels=["cat"], fractions=True
+        uri=GCS, boxes=[[0.0, 0.25, 0.5, 1.0]], box_labels=["cat"]
     )
     with pytest.raises(Rejected, match=r"column 'boundingBoxAnnotations.yMax': 'x' \(str\) is not a finite number"):
         read_vertex({"imageGcsUri": GCS, "boundingBoxAnnotations": [box]})
@@ -202,7 +202,6 @@ def test_lines_that_vertex_ai_would_not_take(more, message):
     ],
 )
 def test_automl(row, entry):
-    entry.fractions = True
     assert read_automl(row.split(",")) == entry
 
 

@@ -53,7 +53,7 @@ def test_lists():
     for value, message in ((7, r"7 \(int\) is not a list"), ("[1", "is not JSON")):
         with pytest.raises(Rejected, match=message):
             list_of(value, "x", "|")
-    with pytest.raises(Rejected, match="text 2 of the list is empty"):
+    with pytest.raises(Rejected, match="column 'x' is empty"):
         texts_of(["a", ""], "x", "|")
 
 

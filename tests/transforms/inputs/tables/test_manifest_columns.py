@@ -9,14 +9,13 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.tables.manifest_columns import CellReader, Columns, Entry, FeatureColumn, FeatureFrom
 
 
-def reader(features=None, fractions=False, class_names=None, **columns):
-    return CellReader(Columns(**columns), features or {}, "|", fractions, class_names or {})
+def reader(features=None, class_names=None, **columns):
+    return CellReader(Columns(**columns), features or {}, "|", class_names or {})
 
 
 def test_columns_say_what_a_row_says():
     read = reader(
         {"x/age": FeatureColumn(column="age", type="int64"), "x/tags": FeatureColumn(column="tags", many=True)},
-        fractions=True,
         uri="path",
         label="class",
         labels="tags",
@@ -47,7 +46,6 @@ def test_columns_say_what_a_row_says():
         sha256="d",
         boxes=[[1, 2, 3, 4]],
         box_labels=["dog"],
-        fractions=True,
         features={"x/age": 30, "x/tags": ["x", "y"]},
     )
 
@@ -70,7 +68,7 @@ def test_nothing_but_blanks_is_nothing():
     assert read({"path": "a", "class": "b", "tags": "", "patient": "  "}) == Entry(uri="a", label="b", labels=[])
     for cells, message in (
         ({"path": "a", "class": " \t"}, r"^bad_row: column 'class' is empty$"),
-        ({"path": "a", "class": "b", "tags": ["x", " "]}, r"^bad_row: column 'tags': text 2 of the list is empty$"),
+        ({"path": "a", "class": "b", "tags": ["x", " "]}, r"^bad_row: column 'tags' is empty$"),
     ):
         with pytest.raises(Rejected, match=message):
             read(cells)
@@ -88,7 +86,7 @@ def test_a_text_is_not_a_name(column):
 
 
 def test_an_empty_class_may_be_kept_as_none():
-    read = CellReader(Columns(uri="path", label="class"), {}, "|", False, {}, keeps_unlabelled=True).read
+    read = CellReader(Columns(uri="path", label="class"), {}, "|", {}, keeps_unlabelled=True).read
     for cells in ({"path": "a", "class": None}, {"path": "a", "class": ""}, {"path": "a"}):
         assert read(cells) == Entry(uri="a")
     with pytest.raises(Rejected, match="column 'path' is empty"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recordmill.transforms.inputs.tables import read_table
 from recordmill.transforms.inputs.tables.cells import UnreadableTableError
-from recordmill.transforms.inputs.tables.read_table import TextLines, check_encoding, open_lines
+from recordmill.transforms.inputs.tables.read_table import TableFormat, TextLines, open_lines
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "gb18030")
 
@@ -88,10 +88,10 @@ def test_a_row_may_have_just_as_many_letters_as_are_kept(monkeypatch):
 
 
 def test_an_encoding_that_is_none():
-    check_encoding("cp1252", "source.encoding")
+    TableFormat(encoding="cp1252").check_format()
     for name in ("utf-99", "hex", "rot13"):
         with pytest.raises(ValueError, match=f"^source.encoding '{name}' is not a known encoding"):
-            check_encoding(name, "source.encoding")
+            TableFormat(encoding=name).check_format()
 
 
 def test_no_more_of_a_file_is_read_than_its_lines_need():

@@ -32,6 +32,9 @@ _NO_CLASS = re.compile(
 )
 """Names of folders, in lower case, that are unlikely to be classes."""
 
+_TELLING = re.compile(rf"annot|label|mask|ground_truth|target|^({'|'.join(_IMAGES)})$")
+"""What shows, in the name of one of several such folders, that they hold images and what was drawn on them."""
+
 _MASK = re.compile(r"([ _.-](?:mask|seg|segmentation|groundtruth))s?[ _-]?[0-9]*$", re.IGNORECASE)
 """What follows the image's name in the name of a mask, without its extension."""
 
@@ -173,7 +176,7 @@ def _as_classes(sketch: FolderSketch, source: Mapping[str, Any], masks: str) -> 
     needs = masks or (_find_unread_annotations(sketch) if len(others) == len(folders) else "")
     if not needs and (needs := _ask_for_splits(sketch)):
         keys = (*keys, "splits.from_folders", "labels.classes")
-    if not needs and len(others) > 1:
+    if not needs and len(others) > 1 and any(map(_TELLING.search, map(str.lower, others))):
         needs = f"{', '.join(others)} do not look like classes: if they are, add --set source.class_from=first_folder"
     is_firm = len(set(sketch.image_folders) - set(others)) > 1
     return Recognised({"source": source}, why, is_firm, needs, keys)

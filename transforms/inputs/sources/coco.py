@@ -3,7 +3,6 @@
 import math
 import posixpath
 import re
-import shlex
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -65,24 +64,20 @@ class Coco(Source):
             below = next((f"/{each}" for each in ("data", "images") if each in inner), "")  # as FiftyOne exports
             source = {"split": re.escape(files[0]), "images": f"{{folder}}{below}"}
             splits = given_splits("from_folders", sketch.split_folders)
-            key, needs = "split", _name_one(files, "are next to each other") if len(files) > 1 else ""
+            is_clear = len(files) == 1
         else:
             pattern, words = _pattern_of(files, cls().split)
             images = _images_of(sketch, first, words)
             source, splits = {"split": pattern, "images": images or ""}, given_splits("from_source", words)
-            key, needs = "images", ""
-            if len(found) > 1:
-                folders = ", ".join(each or "the input" for each in found)
-                key, needs = "", f"such files are in {folders}: let --input name one folder"
-            elif not pattern:
-                key, needs = "split", _name_one(files, "have no words for splits in one place")
-            elif images is None:
-                needs = "the folder of the images is not one of the usual: add --set source.images=..."
+            is_clear = len(found) == 1 and pattern != "" and images is not None
         source = {key: value for key, value in source.items() if value != getattr(cls(), key)}
         usual = {"labels": {"ids": "raised"}, "convention": "tf_object_detection"}
         settings = {"source": {"kind": "coco", **source}, **splits, **usual}
-        why = f"COCO's JSON files such as {posixpath.join(first, files[0])}"
-        yield Recognised(settings, why, needs=needs, needed_keys=(f"source.{key}",) if key else ())
+        paths = [posixpath.join(folder, name) for folder, names in found.items() for name in names]
+        ask = f"it is not clear which of {show_names(paths)} to read, or where their images are: let --input name one "
+        ask += "folder, or add --set source.split=... (a pattern of their names) and --set source.images=... (a folder)"
+        why = f"COCO's JSON files such as {paths[0]}"
+        yield Recognised(settings, why, needs="" if is_clear else ask, needed_keys=("source.split", "source.images"))
 
     @property
     def remedies(self) -> Mapping[str, str]:
@@ -247,12 +242,6 @@ def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
     if len(files) == 1:
         return re.escape(files[0]), [""]
     return split_pattern(files)
-
-
-def _name_one(files: tuple[str, ...], why: str) -> str:
-    """Why one of the files must be named, and how."""
-    flag = f"--set {shlex.quote(f'source.split={re.escape(files[0])}')}"
-    return f"{show_names(files)} {why}: name one, as by {flag}"
 
 
 def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | None:

@@ -9,7 +9,7 @@ import posixpath
 import re
 import struct
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from tokenize import TokenError
@@ -73,31 +73,28 @@ class ArrayHeader:
         return " x ".join(map(str, self.shape)) or "a single value"
 
 
-ParseHeader = Callable[[bytes], ArrayHeader]
+def parse_header(data: bytes) -> ArrayHeader:
+    """Parses the header of a .npy file, or of an IDX file, the format of MNIST (http://yann.lecun.com/exdb/mnist/).
 
-
-def parse_idx_header(data: bytes) -> ArrayHeader:
-    """Parses the header of an IDX file, the format of MNIST (http://yann.lecun.com/exdb/mnist/).
-
-    It has two zero bytes, the type of the values (8: unsigned bytes), the number of dimensions, and each dimension as a
-    big-endian 32-bit number. The values follow in row-major order.
+    An IDX file has two zero bytes, the type of the values (8: unsigned bytes), the number of dimensions, and each
+    dimension as a big-endian 32-bit number. The values follow in row-major order.
 
     Args:
         data: the file's first `LONGEST_HEADER` bytes, or all of them.
 
     Raises:
-        Rejected: `bad_array`: it is not an IDX file of unsigned bytes.
+        Rejected: `bad_array`: it is neither, or holds what is not read.
     """
+    if data.startswith(npy.MAGIC_PREFIX):
+        return _parse_npy_header(data)
     if len(data) < 4 or data[:3] != b"\0\0\x08" or len(data) < (header := 4 + 4 * data[3]):
-        raise bad_array(f"it does not begin like an IDX file of unsigned bytes: {data[:4].hex(' ') or 'it is empty'}")
+        begins = data[:4].hex(" ") or "it is empty"
+        raise bad_array(f"it does not begin like a .npy file, or an IDX file of unsigned bytes: {begins}")
     return ArrayHeader(struct.unpack_from(f">{data[3]}I", data, 4), np.dtype(np.uint8), header)
 
 
-def parse_npy_header(data: bytes) -> ArrayHeader:
-    """Parses the header of a .npy file, with the same arguments and errors.
-
-    Also rejects pickled objects, and arrays that are not in row-major order.
-    """
+def _parse_npy_header(data: bytes) -> ArrayHeader:
+    """Parses the header of a .npy file; rejects pickled objects, and arrays that are not in row-major order."""
     stream = io.BytesIO(data)
     try:
         version = npy.read_magic(stream)
@@ -125,6 +122,7 @@ class Place:
         offset: where they begin, in the file or in the unpacked data.
         size: their number; -1 if it is unknown before unpacking.
         version: the version of the file.
+        name: the array's name, for messages.
     """
 
     uri: str
@@ -132,6 +130,7 @@ class Place:
     offset: int = 0
     size: int = -1
     version: str = ""
+    name: str = ""
 
     def read(self, offset: int, length: int) -> bytes:
         """Reads a range, from the start of the place; fewer bytes if it ends before.
@@ -151,9 +150,9 @@ class Place:
         except PermissionError as error:
             raise Rejected("list", "unreadable", explain_os_error(error)) from None
 
-    def read_header(self, parse: ParseHeader) -> ArrayHeader:
-        """Reads the array's header; raises as `read` and `parse` do."""
-        return parse(self.read(0, LONGEST_HEADER))
+    def read_header(self) -> ArrayHeader:
+        """Reads the array's header; raises as `read` and `parse_header` do."""
+        return parse_header(self.read(0, LONGEST_HEADER))
 
     def check_size(self, header: ArrayHeader, values: str) -> None:
         """Raises Rejected, `wrong_length`, unless the number of bytes fits the header.
@@ -172,8 +171,10 @@ class Place:
 
 def place_of(file: ImageRef) -> Place:
     """A whole file, unpacked if its name ends in `.gz`."""
-    packed = file.uri.endswith(".gz")
-    return Place(file.uri, Gzip() if packed else None, size=-1 if packed else file.size, version=file.version)
+    name = file.uri.rpartition("/")[2]
+    if name.endswith(".gz"):
+        return Place(file.uri, Gzip(), version=file.version, name=name)
+    return Place(file.uri, size=file.size, version=file.version, name=name)
 
 
 def find_labels(file: DataFile, name: str) -> Place:
@@ -222,12 +223,11 @@ def find_members(file: ImageRef) -> dict[str, Place]:
             raise _bad_packing(f"{member.name}: {member.detail}")
         is_stored = member.packing.method == STORED
         packing, offset = (None, member.packing.start) if is_stored else (NamedMember(member.name), 0)
-        places[name] = Place(file.uri, packing, offset, member.length, file.version)
+        places[name] = Place(file.uri, packing, offset, member.length, file.version, name)
     return places
 
 
 Order = Literal["interleaved", "planar"]
-Labels = list[int] | list[str]
 
 SHAPE_FIELD = "array_shape"
 """The field of `ImageRef.features` with the image's shape, for `read_stacked_image`; it is not a feature."""
@@ -236,57 +236,35 @@ LONGEST_LABEL = 4096
 """The most bytes of a label; numpy stores every text of an array with the length of the longest."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImageStack:
-    """An array of images, and the array of their labels.
-
-    Attributes:
-        key: the array's name in the dataset; the images' keys are `key#0`, `key#1`, ...
-        name: the array's name, for messages.
-        word: the source's split word.
-        images: the place of the images.
-        labels_name: the name of the label array or file, for messages.
-        labels: the place of the labels; None if there are none.
-    """
-
-    key: str
-    name: str
-    word: str
-    images: Place
-    labels_name: str
-    labels: Place | None
-
-
 def list_stack(
-    file: ImageRef, stack: ImageStack, parse: ParseHeader, order: Order, classes: Mapping[str, int]
+    file: ImageRef, key: str, images: Place, labels: Place | None, word: str, order: Order, classes: Mapping[str, int]
 ) -> Iterator[Listed]:
-    """Yields a reference for each image, after the classes that the labels number.
+    """Yields a reference for each image of an array, after the classes that the labels number.
 
     Args:
         file: the file that contains the images.
-        stack: the arrays.
-        parse: parses their headers.
+        key: the array's name in the dataset; the images' keys are `key#0`, `key#1`, ...
+        images: the place of the images.
+        labels: the place of their labels; None if there are none.
+        word: the source's split word.
         order: the place of the channels.
         classes: numbers by class name; empty if each number is its own class.
 
     Raises:
         Rejected: `bad_array`, `wrong_length`, `bad_packing` or `bad_labels`.
     """
-    header = stack.images.read_header(parse)
-    if header.dtype != np.uint8:
-        raise bad_array(f"{stack.name} holds values of type {header.dtype}, not uint8")
+    header = images.read_header()
     check_images(header, order)
-    stack.images.check_size(header, header.described)
+    images.check_size(header, header.described)
     count, *shape = header.shape
     names = None
-    if stack.labels is not None:
-        names, numbers = name_labels(read_labels(stack.labels, parse, stack.labels_name, count), classes)
+    if labels is not None:
+        names, numbers = name_labels(read_labels(labels, count), classes)
         if numbers:  # classes named 0, 1, ..., 10 keep that order
             yield ClassNames.of(file, {str(number): number for number in sorted(numbers)})
     features = orjson.dumps({SHAPE_FIELD: shape}).decode()
-    common = {"packing": str(stack.images.packing or ""), "split": file.split or stack.word, "features": features}
-    begin = stack.images.offset + header.bytes
-    yield from list_ranges(file, stack.key, begin, math.prod(shape), count, names, **common)
+    common = {"packing": str(images.packing or ""), "split": file.split or word, "features": features}
+    yield from list_ranges(file, key, images.offset + header.bytes, math.prod(shape), count, names, **common)
 
 
 def check_images(header: ArrayHeader, order: Order) -> None:
@@ -296,12 +274,10 @@ def check_images(header: ArrayHeader, order: Order) -> None:
     """
     shape = header.shape
     channels = 1 if len(shape) == 3 else shape[1 if order == "planar" else -1] if len(shape) == 4 else 0
-    if channels not in (1, 3):
+    if header.dtype != np.uint8 or channels not in (1, 3) or min(shape) < 1:
         where = "channels x height x width" if order == "planar" else "height x width x channels"
-        usual = f"N x height x width, or N x {where} (1 or 3)"
-        raise bad_array(f"{header.described} is not an array of images: {usual}")
-    if min(shape) < 1:
-        raise bad_array(f"an array of {header.described} does not contain an image")
+        usual = f"uint8, N x height x width, or N x {where} (1 or 3)"
+        raise bad_array(f"{header.dtype}, {header.described} is not an array of images: {usual}")
 
 
 def list_ranges(
@@ -313,36 +289,27 @@ def list_ranges(
         yield refer(key=f"{key}#{index}", offset=begin + index * length, label="" if labels is None else labels[index])
 
 
-def read_labels(place: Place, parse: ParseHeader, name: str, count: int) -> Labels:
-    """Reads the labels of images from an array of shape (N) or (N, 1).
-
-    Args:
-        place: the array's place.
-        parse: parses its header.
-        name: the array's name, for messages.
-        count: the number of images; an array of another length is not read.
+def read_labels(place: Place, count: int) -> list[int] | list[str]:
+    """Reads the labels of `count` images from an array of shape (N) or (N, 1).
 
     Raises:
         Rejected: `bad_labels`: its type or shape is wrong, or it cannot be read.
     """
     try:
-        header = place.read_header(parse)
-        if header.dtype.kind not in "iuU":
-            raise bad_array(f"values of type {header.dtype} are not labels: store integers or text")
-        if header.dtype.itemsize > LONGEST_LABEL:
-            raise bad_array(f"text of up to {header.dtype.itemsize:,} bytes is too long for labels")
-        if header.shape not in ((count,), (count, 1)):
-            raise bad_array(f"an array of {header.described} has no label for each of {count:,} images")
+        header = place.read_header()
+        is_label = header.dtype.kind in "iuU" and header.dtype.itemsize <= LONGEST_LABEL
+        if not is_label or header.shape not in ((count,), (count, 1)):
+            wanted = f"an integer, or a text of at most {LONGEST_LABEL:,} bytes, for each of {count:,} images"
+            raise bad_array(f"{header.dtype}, {header.described} is not an array of labels: {wanted}")
         place.check_size(header, f"{count:,} labels")
         data = place.read(header.bytes, header.total_bytes - header.bytes)
     except Rejected as error:
-        raise Rejected("list", "bad_labels", f"{name}: {error.detail}") from None
-    values = np.frombuffer(data, header.dtype)
-    labels: Labels = [str(value) for value in values] if header.dtype.kind == "U" else values.astype(object).tolist()
+        raise Rejected("list", "bad_labels", f"{place.name}: {error.detail}") from None
+    labels: list[int] | list[str] = np.frombuffer(data, header.dtype).tolist()
     return labels
 
 
-def name_labels(labels: Labels, classes: Mapping[str, int]) -> tuple[list[str], set[int]]:
+def name_labels(labels: list[int] | list[str], classes: Mapping[str, int]) -> tuple[list[str], set[int]]:
     """Maps labels to the names of their classes.
 
     Args:

@@ -20,8 +20,7 @@ from recordmill.transforms.inputs.array_files import (
     Place,
     find_labels,
     find_members,
-    parse_idx_header,
-    parse_npy_header,
+    parse_header,
     place_of,
 )
 from recordmill.transforms.inputs.named_files import DataFile
@@ -30,28 +29,34 @@ from recordmill.transforms.inputs.named_files import DataFile
 @given(shape=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=5))
 def test_what_an_idx_header_says(shape):
     data = bytes([0, 0, 8, len(shape)]) + struct.pack(f">{len(shape)}I", *shape) + b"values of the array"
-    assert parse_idx_header(data) == ArrayHeader(tuple(shape), np.dtype(np.uint8), 4 + 4 * len(shape))
+    assert parse_header(data) == ArrayHeader(tuple(shape), np.dtype(np.uint8), 4 + 4 * len(shape))
 
 
 @pytest.mark.parametrize(
     ("data", "detail"),
     [
-        (b"", "it does not begin like an IDX file of unsigned bytes: it is empty"),
-        (b"\0\0\x08", "it does not begin like an IDX file of unsigned bytes: 00 00 08"),
-        (b"\x89PNG\r\n", "it does not begin like an IDX file of unsigned bytes: 89 50 4e 47"),
-        (b"\0\0\x0d\3" + bytes(12), "it does not begin like an IDX file of unsigned bytes: 00 00 0d 03"),
-        (b"\0\0\x08\3" + bytes(11), "it does not begin like an IDX file of unsigned bytes: 00 00 08 03"),
+        (b"", "it does not begin like a .npy file, or an IDX file of unsigned bytes: it is empty"),
+        (b"\0\0\x08", "it does not begin like a .npy file, or an IDX file of unsigned bytes: 00 00 08"),
+        (b"\x89PNG\r\n", "it does not begin like a .npy file, or an IDX file of unsigned bytes: 89 50 4e 47"),
+        (
+            b"\0\0\x0d\3" + bytes(12),
+            "it does not begin like a .npy file, or an IDX file of unsigned bytes: 00 00 0d 03",
+        ),
+        (
+            b"\0\0\x08\3" + bytes(11),
+            "it does not begin like a .npy file, or an IDX file of unsigned bytes: 00 00 08 03",
+        ),
     ],
 )
 def test_another_idx_header_is_rejected(data, detail):
     with pytest.raises(Rejected, match=f"^bad_array: {re.escape(detail)}$"):
-        parse_idx_header(data)
+        parse_header(data)
 
 
 @given(st.binary(max_size=30))
 def test_no_bytes_of_an_idx_header_raise_anything_else(data):
     with suppress(Rejected):
-        parse_idx_header(data)
+        parse_header(data)
 
 
 def saved(array, **options):
@@ -73,7 +78,7 @@ class Trap:
 def test_what_numpy_wrote(shape, dtype, version):
     array = np.zeros(shape, dtype)
     data = saved(array, version=version)
-    header = parse_npy_header(data[:LONGEST_HEADER])
+    header = parse_header(data[:LONGEST_HEADER])
     assert (header.shape, header.dtype) == (tuple(shape), np.dtype(dtype))
     assert data[header.bytes :] == array.tobytes()
 
@@ -81,7 +86,6 @@ def test_what_numpy_wrote(shape, dtype, version):
 @pytest.mark.parametrize(
     ("data", "detail"),
     [
-        (b"", "not a .npy header: EOF: reading magic string, expected 8 bytes got 0"),
         (saved(np.zeros(3))[:60], "not a .npy header: EOF: reading array header"),
         (b"\x93NUMPY\3\0" + bytes(100), "not a .npy header: version 3.0 is not known"),
         (b"\x93NUMPY\1\0\x10\0" + b"(" * 16, "not a .npy header: "),
@@ -90,12 +94,12 @@ def test_what_numpy_wrote(shape, dtype, version):
 )
 def test_another_npy_header_is_rejected(data, detail):
     with pytest.raises(Rejected, match=f"^bad_array: {re.escape(detail)}"):
-        parse_npy_header(data)
+        parse_header(data)
 
 
 def test_nothing_is_unpickled():
     with pytest.raises(Rejected, match=r"^bad_array: it holds pickled Python objects, which are never loaded$"):
-        parse_npy_header(saved(np.array([Trap()], dtype=object)))
+        parse_header(saved(np.array([Trap()], dtype=object)))
 
 
 @given(st.data())
@@ -104,7 +108,7 @@ def test_no_bytes_of_a_npy_header_raise_anything_else(data):
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, 127))] = data.draw(st.integers(0, 255))
     with suppress(Rejected):
-        parse_npy_header(bytes(content))
+        parse_header(bytes(content))
 
 
 @example(b"{" * 9000)
@@ -113,7 +117,7 @@ def test_no_bytes_of_a_npy_header_raise_anything_else(data):
 def test_no_header_text_raises_anything_else(text):
     data = b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text
     with pytest.raises(Rejected):
-        parse_npy_header(data)
+        parse_header(data)
 
 
 DATA = bytes(range(100))

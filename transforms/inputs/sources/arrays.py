@@ -2,17 +2,17 @@
 
 import posixpath
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.transforms.inputs.array_files import (
-    ImageStack,
     Order,
+    Place,
     find_labels,
     find_members,
     list_stack,
-    parse_npy_header,
     place_of,
     read_stacked_image,
 )
@@ -67,38 +67,33 @@ class Arrays(ArraySource):
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields a reference per image, from the arrays' headers and labels."""
+        is_archive = path.endswith(".npz")
         name = posixpath.basename(path).removesuffix(".npy")
-        if not path.endswith(".npz") and name not in self.images.values():
+        if not is_archive and name not in self.images.values():
             yield file.notice("ignored", "labels" if name in self.labels.values() else "not_included")
             return
-        try:
-            stacks = self._members(file) if path.endswith(".npz") else [self._array(name, path, file)]
-        except FileNotFoundError as error:
-            correct = "add it, or correct source.images and source.labels"
-            yield file.notice("fatal", "bad_labels", f"there is no array {error} in it or next to it: {correct}")
+        places = find_members(file) if is_archive else self._find_pair(name, DataFile(path, file))
+        words = {word: name for word, name in self.images.items() if name in places}
+        wanted = [self.labels[word] for word in words if self.labels] if words else [*self.images.values()]
+        if missing := [name for name in wanted if name not in places]:
+            there = f"there is no array {' or '.join(missing)} in it or next to it, but {', '.join(sorted(places))}"
+            yield file.notice("fatal", "bad_labels", f"{there}: correct source.images and source.labels")
             return
-        listed = [list_stack(file, stack, parse_npy_header, self.order, self.classes()) for stack in stacks]
-        yield from [each for refs in listed for each in refs]  # all or nothing
+        listed: list[Listed] = []
+        for word, name in words.items():
+            key = f"{file.key}/{name}" if is_archive else file.key
+            labels = places.get(self.labels.get(word, ""))
+            listed += list_stack(file, key, places[name], labels, word, self.order, self.classes())
+        yield from listed  # all or nothing
 
-    def _members(self, file: ImageRef) -> list[ImageStack]:
-        members = find_members(file)
-        found = {word: name for word, name in self.images.items() if name in members}
-        if not found:
-            holds = ", ".join(sorted(members)) or "nothing"
-            raise FileNotFoundError(f"{' or '.join(self.images.values())} ({holds} is there)")
-        labels = {word: self.labels.get(word, "") for word in found}
-        if missing := [name for name in labels.values() if name and name not in members]:
-            raise FileNotFoundError(missing[0])
-        return [
-            ImageStack(f"{file.key}/{name}", name, word, members[name], labels[word], members.get(labels[word]))
-            for word, name in found.items()
-        ]
-
-    def _array(self, name: str, path: str, file: ImageRef) -> ImageStack:
-        word = next(word for word, array in self.images.items() if array == name)
-        labels = self.labels.get(word, "")
-        place = find_labels(DataFile(path, file), f"{labels}.npy") if labels else None
-        return ImageStack(file.key, name, word, place_of(file), labels, place)
+    def _find_pair(self, name: str, file: DataFile) -> dict[str, Place]:
+        """The arrays of a .npy file and of the file of its labels, if there is one."""
+        places = {name: place_of(file.ref)}
+        for word, labels in self.labels.items():
+            if self.images[word] == name:
+                with suppress(FileNotFoundError):
+                    places[labels] = find_labels(file, f"{labels}.npy")
+        return places
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """One image."""

@@ -8,14 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
-from recordmill.transforms.inputs.array_files import (
-    ImageStack,
-    find_labels,
-    list_stack,
-    parse_idx_header,
-    place_of,
-    read_stacked_image,
-)
+from recordmill.transforms.inputs.array_files import find_labels, list_stack, place_of, read_stacked_image
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.patterns import check_template, compile_pattern
@@ -79,8 +72,8 @@ class Idx(ArraySource):
             add = "add it, or add --set source.labels='' for images without labels"
             yield file.notice("fatal", "bad_labels", f"there is no {labels} next to it: {add}")
             return
-        stack = ImageStack(file.key, name, groups.get("split", ""), place_of(file), labels, place)
-        yield from list_stack(file, stack, parse_idx_header, "interleaved", self.classes())
+        word = groups.get("split", "")
+        yield from list_stack(file, file.key, place_of(file), place, word, "interleaved", self.classes())
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """One image."""

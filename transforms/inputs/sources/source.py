@@ -89,12 +89,9 @@ def load_source(kind: str) -> type[Any]:
     """The dataclass of the source with that name.
 
     Raises:
-        ValueError: there is no such source (the message lists all), or its module does not define `SOURCE`.
+        ValueError: there is no such source; the message lists all.
     """
     if kind not in source_names():
         raise ValueError(f"there is no source {kind!r}: choose one of {', '.join(source_names())}")
-    module = import_module(f"recordmill.transforms.inputs.sources.{kind}")
-    source: type[Any] | None = getattr(module, "SOURCE", None)
-    if source is None:
-        raise ValueError(f"the source {kind} cannot be used: write SOURCE = and its class at the end of {kind}.py")
+    source: type[Any] = import_module(f"recordmill.transforms.inputs.sources.{kind}").SOURCE
     return source

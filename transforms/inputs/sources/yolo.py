@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -87,7 +87,8 @@ class Yolo(Source):
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Recognises folders `images` and `labels`, or text files with boxes next to images."""
-        for source, words, why in (*_recognise_folders(sketch), *_recognise_beside(sketch)):
+        lists = [name for name in sketch.top.ending(".txt") if split_of(posixpath.splitext(name)[0])]
+        for source, words, why in _recognise_places(sketch):
             files = {name for folder, each in sketch.names.items() for name in each.files if source or not folder}
             named = any(_may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files)
             needs = "" if named else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
@@ -95,7 +96,7 @@ class Yolo(Source):
             lines = {"lines": "boxes"} if _KEY_POINTS.search(sketch.first_head("", *_YAML)) else {}
             settings = {"source": {"kind": "yolo", **source, **lines}, **splits, "convention": "tf_object_detection"}
             key = "source.names"
-            if not needs and not splits and len(lists := _lists_of_splits(sketch)) > 1:
+            if not needs and not splits and len(lists) > 1:
                 key, needs = "splits", f"{', '.join(lists)} list the images of splits, and such lists are not read: "
                 needs += "add --set 'splits.fractions={train: 0.9, test: 0.1}' to split the images otherwise"
             yield Recognised(settings, why, needs=needs, needed_keys=(key,))
@@ -205,28 +206,21 @@ def _word_around_images(path: str) -> str:
     return below.partition("/")[0] if "/" in below else above.rpartition("/")[2]
 
 
-def _recognise_folders(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tuple[str, ...], str]]:
-    """Source settings, split words and a reason, if images are below `images` and text files below `labels`."""
+def _recognise_places(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], Collection[str], str]]:
+    """Source settings, split words and a reason for each place where text files with boxes are."""
     if {"images", "labels"} <= set(sketch.top.folders):
         words = sketch.at("images").folders
-        labels = ["labels", *(f"labels/{word}" for word in words)]
-        if any(sketch.at(folder).ending(".txt") for folder in labels) and _holds_boxes(sketch, labels):
+        if _holds_boxes(sketch, ["labels", *(f"labels/{word}" for word in words)]):
             where = "images/*, labels/*" if words else "images, labels"
-            yield {}, words if not sketch.at("images").images else (), f"YOLO's folders {where}"
+            yield {}, () if sketch.at("images").images else words, f"YOLO's folders {where}"
     splits = [each for each in sketch.top.folders if {"images", "labels"} <= set(sketch.at(each).folders)]
-    if not any(map(split_of, splits)) and not any(map(_may_name_classes, sketch.top.files)):
-        return
-    labels = [f"{each}/labels" for each in splits]
-    if any(sketch.at(folder).ending(".txt") for folder in labels) and _holds_boxes(sketch, labels):
-        yield {}, tuple(splits), f"YOLO's folders {splits[0]}/images, {splits[0]}/labels"
-
-
-def _recognise_beside(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], tuple[str, ...], str]]:
-    """The same if text files are next to images."""
-    folders = [folder for folder in ("", *sketch.top.folders) if sketch.at(folder).beside_images(".txt")]
-    if folders and _holds_boxes(sketch, folders):
-        example = sketch.at(folders[0]).beside_images(".txt")[0]
-        yield {"text_files": "beside"}, tuple(folders), f"YOLO's text files next to images, such as {example}"
+    is_known = any(map(split_of, splits)) or any(map(_may_name_classes, sketch.top.files))
+    if is_known and _holds_boxes(sketch, [f"{each}/labels" for each in splits]):
+        yield {}, splits, f"YOLO's folders {splits[0]}/images, {splits[0]}/labels"
+    beside = [folder for folder in ("", *sketch.top.folders) if sketch.at(folder).beside_images(".txt")]
+    if _holds_boxes(sketch, beside):
+        example = sketch.at(beside[0]).beside_images(".txt")[0]
+        yield {"text_files": "beside"}, beside, f"YOLO's text files next to images, such as {example}"
 
 
 def _splits_of_data_yaml(sketch: FolderSketch) -> dict[str, str]:
@@ -239,16 +233,12 @@ def _splits_of_data_yaml(sketch: FolderSketch) -> dict[str, str]:
     return found
 
 
-def _lists_of_splits(sketch: FolderSketch) -> list[str]:
-    """The text files in the input that are named after splits."""
-    return [name for name in sketch.top.ending(".txt") if split_of(posixpath.splitext(name)[0])]
-
-
-def _holds_boxes(sketch: FolderSketch, folders: Iterable[str]) -> bool:
+def _holds_boxes(sketch: FolderSketch, folders: Collection[str]) -> bool:
     """Whether any text file that was looked into holds a box; if all are blank, whether there are some."""
-    texts = {path: head for path, head in sketch.heads.items() if path.endswith(".txt")}
-    heads = [head for path, head in texts.items() if posixpath.dirname(path) in {*folders}]
-    lines = [head.splitlines()[0] for head in heads if head.strip() and not head.startswith(b"\n")]
+    heads = [
+        sketch.heads[path] for path in sketch.heads if path.endswith(".txt") and posixpath.dirname(path) in folders
+    ]
+    lines = [head.strip().splitlines()[0] for head in heads if head.strip()]
     return any(_BOX.fullmatch(line) for line in lines) if lines else bool(heads)
 
 

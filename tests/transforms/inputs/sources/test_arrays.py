@@ -88,12 +88,16 @@ def test_labels_that_are_names_and_numbers_that_have_names(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "reason", "detail"),
     [
-        ({"x_train": X_TRAIN / 255}, "bad_array", "x_train holds values of type float64, not uint8"),
-        ({"x_train": X_TRAIN[..., :2].copy()}, "bad_array", "6 x 4 x 5 x 2 is not an array of images"),
+        (
+            {"x_train": X_TRAIN / 255},
+            "bad_array",
+            "float64, 6 x 4 x 5 x 3 is not an array of images: uint8, N x height",
+        ),
+        ({"x_train": X_TRAIN[..., :2].copy()}, "bad_array", "uint8, 6 x 4 x 5 x 2 is not an array of images"),
         ({"x_train": np.asfortranarray(X_TRAIN)}, "bad_array", "it is stored column by column"),
         ({"x_train": np.array([{}])}, "bad_array", "it holds pickled Python objects, which are never loaded"),
-        ({"y_train": Y_TRAIN[:5]}, "bad_labels", "y_train: an array of 5 x 1 has no label for each of 6 images"),
-        ({"y_train": np.eye(6)}, "bad_labels", "y_train: values of type float64 are not labels"),
+        ({"y_train": Y_TRAIN[:5]}, "bad_labels", "y_train: int64, 5 x 1 is not an array of labels"),
+        ({"y_train": np.eye(6)}, "bad_labels", "y_train: float64, 6 x 6 is not an array of labels"),
     ],
 )
 def test_a_bad_array_is_one_rejected_reference(tmp_path, arrays, reason, detail):
@@ -123,14 +127,13 @@ def test_arrays_that_are_not_there_fail_the_run(tmp_path):
     np.savez(tmp_path / "x.npz", images=X_TRAIN, labels=Y_TRAIN)
     np.savez(tmp_path / "y.npz", x_train=X_TRAIN)
     np.save(tmp_path / "x_train.npy", X_TRAIN)
-    mend = "in it or next to it: add it, or correct source.images and source.labels"
     for name, missing in (
-        ("x.npz", "x_train or x_test (images, labels is there)"),
-        ("y.npz", "y_train"),
-        ("x_train.npy", "y_train.npy"),
+        ("x.npz", "x_train or x_test in it or next to it, but images, labels"),
+        ("y.npz", "y_train in it or next to it, but x_train"),
+        ("x_train.npy", "y_train in it or next to it, but x_train"),
     ):
         file, refs = refer(tmp_path / name)
-        detail = f"there is no array {missing} {mend}"
+        detail = f"there is no array {missing}: correct source.images and source.labels"
         assert refs == [file.notice("fatal", "bad_labels", detail)]
 
 

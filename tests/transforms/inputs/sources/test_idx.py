@@ -110,19 +110,27 @@ def test_other_files_are_ignored(name, reason):
 
 BAD_LABELS = "train-labels-idx1-ubyte"
 PIXELS = "height x width"
-NONE = "no label for each of 5 images"
+NONE = "is not an array of labels: an integer, or a text of at most 4,096 bytes, for each of 5 images"
 
 
 @pytest.mark.parametrize(
     ("given", "reason", "detail"),
     [
-        ({"images": b"\x89PNG"}, "bad_array", "it does not begin like an IDX file of unsigned bytes: 89 50 4e 47"),
+        (
+            {"images": b"\x89PNG"},
+            "bad_array",
+            "it does not begin like a .npy file, or an IDX file of unsigned bytes: 89 50 4e 47",
+        ),
         (
             {"images": idx(LABELS)},
             "bad_array",
-            f"5 is not an array of images: N x {PIXELS}, or N x {PIXELS} x channels (1 or 3)",
+            f"uint8, 5 is not an array of images: uint8, N x {PIXELS}, or N x {PIXELS} x channels (1 or 3)",
         ),
-        ({"images": idx(IMAGES[:0])}, "bad_array", "an array of 0 x 4 x 3 does not contain an image"),
+        (
+            {"images": idx(IMAGES[:0])},
+            "bad_array",
+            f"uint8, 0 x 4 x 3 is not an array of images: uint8, N x {PIXELS}, or N x {PIXELS} x channels (1 or 3)",
+        ),
         (
             {"images": idx(IMAGES)[:-1]},
             "wrong_length",
@@ -138,7 +146,7 @@ NONE = "no label for each of 5 images"
             "wrong_length",
             "16 of header and 5 x 4 x 3 are 76 bytes, and the file has more or fewer",
         ),
-        ({"labels": idx(LABELS[:4])}, "bad_labels", f"{BAD_LABELS}: an array of 4 has {NONE}"),
+        ({"labels": idx(LABELS[:4])}, "bad_labels", f"{BAD_LABELS}: uint8, 4 {NONE}"),
         (
             {"labels": idx(LABELS)[:-1]},
             "bad_labels",
@@ -147,7 +155,7 @@ NONE = "no label for each of 5 images"
         (
             {"labels": idx(IMAGES)},
             "bad_labels",
-            f"{BAD_LABELS}: an array of 5 x 4 x 3 has {NONE}",
+            f"{BAD_LABELS}: uint8, 5 x 4 x 3 {NONE}",
         ),
     ],
 )

@@ -3,7 +3,6 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from recordmill.transforms.inputs.sources import class_folders
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.source import Source, load_source, source_names
@@ -41,9 +40,3 @@ def test_an_unknown_kind_raises_and_lists_the_known(kind):
         ValueError, match=f"there is no source {kind!r}: choose one of .*class_folders, .*filename_labels"
     ):
         load_source(kind)
-
-
-def test_a_module_that_names_no_source(monkeypatch):
-    monkeypatch.delattr(class_folders, "SOURCE")
-    with pytest.raises(ValueError, match=r"^the source class_folders cannot be used: write SOURCE = and its class"):
-        load_source("class_folders")

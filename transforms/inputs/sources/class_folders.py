@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -35,10 +35,11 @@ _NO_CLASS = re.compile(
 _TELLING = re.compile(rf"annot|label|mask|ground_truth|target|^({'|'.join(_IMAGES)})$")
 """What shows, in the name of one of several such folders, that they hold images and what was drawn on them."""
 
-_MASK = re.compile(r"([ _.-](?:mask|seg|segmentation|groundtruth))s?[ _-]?[0-9]*$", re.IGNORECASE)
-"""What follows the image's name in the name of a mask, without its extension."""
+_MASK = re.compile(r"(.+?)([ _.-](?:mask|seg|segmentation|groundtruth))s?[ _-]?[0-9]*", re.IGNORECASE)
+"""The name of a mask, without its extension: the image's name, and what follows it."""
 
-_JPEG = re.compile(r"\.jpe?g$", re.IGNORECASE)
+_LOSSLESS = (".png", ".gif", ".bmp", ".tif")
+"""The extensions of masks that have the name of their image, a JPEG."""
 
 _UNLABELLED = "add --set source.class_from=none to convert all images without labels"
 
@@ -125,29 +126,30 @@ def _find_unread_annotations(sketch: FolderSketch) -> str:
 
 
 def _find_masks(sketch: FolderSketch) -> str:
-    """What to do if there is a folder of masks, or most images of a folder have a mask next to them; else empty."""
+    """What to do if most images of a folder have a mask next to them; else empty."""
     for folder, names in sketch.names.items():
         folders = [each for each in names.folders if folder and each.lower() in ("mask", "masks")]
-        mask, pattern = (folders[0], f"{folders[0]}/") if folders else _find_mask(names.images)
-        if mask:
+        if found := next(((each, "a folder of masks", f"{each}/") for each in folders), _find_mask(names.images)):
+            mask, what, pattern = found
+            what = f"{posixpath.join(folder, mask)} looks like {what}"
             ignore, keep = f"--set 'ignore=[\"{pattern}\"]'", "first_folder" if folder else "none"
-            what = f"{posixpath.join(folder, mask)} looks like {'a folder of masks' if folders else 'a mask'}"
             return f"{what}: add {ignore} to leave masks out, or --set source.class_from={keep} to convert them as well"
     return ""
 
 
-def _find_mask(images: Iterable[str]) -> tuple[str, str]:
-    """A mask in a folder and a pattern for masks, if most images have one: `1_mask.png`, or `1.png` next to `1.jpg`."""
-    groups: dict[str, list[str]] = {}
-    for name in images:
-        groups.setdefault(_MASK.sub("", posixpath.splitext(name)[0]), []).append(name)
-    pairs = [each for each in groups.values() if len(each) > 1]
-    if not pairs or 2 * len(pairs) < len(groups):
-        return "", ""
-    mask = max(pairs[0], key=lambda name: (bool(_MASK.search(posixpath.splitext(name)[0])), not _JPEG.search(name)))
-    stem, ending = posixpath.splitext(mask)
-    found = _MASK.search(stem)
-    return mask, f"*{found[1]}*" if found else f"*{ending}"
+def _find_mask(images: Sequence[str]) -> tuple[str, str, str] | None:
+    """A mask in a folder, what it is, and a pattern for masks, if most images have one: `1_mask.png`, or `1.png`."""
+    names = {posixpath.splitext(name)[0]: name for name in images}
+    masks = [found for stem in names if (found := _MASK.fullmatch(stem)) and found[1] in names]
+    if masks and 2 * len({mask[1] for mask in masks}) >= len(names) - len(masks):
+        return names[masks[0][0]], f"a mask of {names[masks[0][1]]}", f"*{masks[0][2]}*"
+    jpegs = [name for name in images if name.lower().endswith((".jpg", ".jpeg"))]
+    others = {name: names[posixpath.splitext(name)[0]] for name in jpegs}
+    doubled = [(image, mask) for image, mask in others.items() if mask.lower().endswith(_LOSSLESS)]
+    if doubled and 2 * len(doubled) >= len(names):
+        image, mask = doubled[0]
+        return mask, f"a mask of {image}", f"*{posixpath.splitext(mask)[1]}"
+    return None
 
 
 def _ask_for_splits(sketch: FolderSketch) -> str:
@@ -174,10 +176,10 @@ def _as_classes(sketch: FolderSketch, source: Mapping[str, Any], masks: str) -> 
     others = [folder for folder in folders if _NO_CLASS.fullmatch(folder.lower())]
     why = f"class folders such as {next((each for each in folders if each not in others), folders[0])}"
     needs = masks or (_find_unread_annotations(sketch) if len(others) == len(folders) else "")
-    if not needs and (needs := _ask_for_splits(sketch)):
-        keys = (*keys, "splits.from_folders", "labels.classes")
     if not needs and len(others) > 1 and any(map(_TELLING.search, map(str.lower, others))):
         needs = f"{', '.join(others)} do not look like classes: if they are, add --set source.class_from=first_folder"
+    if not needs and (needs := _ask_for_splits(sketch)):
+        keys = (*keys, "splits.from_folders", "labels.classes")
     is_firm = len(set(sketch.image_folders) - set(others)) > 1
     return Recognised({"source": source}, why, is_firm, needs, keys)
 

@@ -28,12 +28,7 @@ MOST_SIDE = 16_384
 EPILOG = """\
 The dataset must have been converted with analyze: true or images.moments: true.
 
-examples:
-  %(prog)s dataset
-  %(prog)s dataset --size 160x224
-
-exit codes:
-  0 done (or already there)   1 failed   2 wrong usage   130 interrupted
+exit codes: 0 done (or already there)   1 failed   2 wrong usage   130 interrupted
 """
 
 
@@ -67,13 +62,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
     )
     parser = reader_parser(prog, description, "the dataset's folder", EPILOG)
     height, width = DEFAULT_SIZE
-    parser.add_argument(
-        "--size",
-        type=_size,
-        metavar="HEIGHTxWIDTH",
-        help="size of the model's images, or one number for both sides "
-        f"(default: the size of the dataset's images if all are the same, otherwise {height}x{width})",
-    )
+    size = f"size of the model's images, or of each side (default: that of all images, or {height}x{width})"
+    parser.add_argument("--size", type=_size, metavar="HEIGHTxWIDTH", help=size)
     parser.add_argument("--split", metavar="NAME", help="the split to learn from (default: train)")
     parser.add_argument("--traceback", action="store_true", help="show where an unexpected error comes from")
     code = run_reader(parser, argv, _analyze, "interrupted: the dataset is as it was")

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import traceback
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,8 +23,6 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from recordmill import storage
 from recordmill.pipeline.configuration import preflight
@@ -360,24 +358,18 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
     if fits(read_note(output), read_marker(output)):
         return replace(outcome, numbers={**outcome.numbers, "analysis": "kept"})
     terminal.say(f"{outcome.sentence}; now TensorFlow Transform analyses them")
-    line = _run_analysis(output, terminal.muted)
-    numbers = {**outcome.numbers, "analysis": line["status"]}
-    if line["exit_code"]:
-        sentence = f"{outcome.sentence}; the analysis failed: {line['sentence']}"
+    failed = _run_analysis(output, terminal.muted)
+    numbers = {**outcome.numbers, "analysis": "failed" if failed else "analyzed"}
+    if failed:
+        sentence = f"{outcome.sentence}; the analysis failed (exit code {failed}): run {_ANALYZE} {output}"
         return replace(outcome, exit_code=FAILED, sentence=sentence, numbers=numbers)
     return replace(outcome, sentence=f"{outcome.sentence}; {TRANSFORM_FN}/ has been made", numbers=numbers)
 
 
-def _run_analysis(output: str, muted: bool) -> Mapping[str, Any]:
-    """Runs the analysis in its own process; returns its line of JSON, or a substitute if there is none."""
+def _run_analysis(output: str, muted: bool) -> int:
+    """Runs the analysis in its own process, which reports to stderr; returns its exit code."""
     here = str(Path(__file__).parents[2])  # the package's folder, wherever this process was started
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))}
     command = [sys.executable, "-P", "-m", "recordmill.pipeline.analyze", "--", output]
     stderr = subprocess.DEVNULL if muted else None
-    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=stderr, check=False)
-    try:
-        line: dict[str, Any] = orjson.loads(ended.stdout)
-    except orjson.JSONDecodeError:
-        sentence = f"{_ANALYZE} {output} ended with exit code {ended.returncode}"
-        return {"status": "failed", "exit_code": FAILED, "sentence": sentence}
-    return {**line, "exit_code": line["exit_code"] or ended.returncode}
+    return subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=stderr, check=False).returncode

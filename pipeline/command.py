@@ -35,9 +35,7 @@ commands:
   versions  list the versions of a dataset, go back to one, or delete some
   analyze   compute statistics and a preprocessing model for training and serving with TensorFlow
 
-try it:
-  recordmill run --sample          converts 250 generated pictures, to out/quickstart
-  recordmill run --help            shows all flags; so do the other commands
+recordmill run --sample converts 250 generated pictures; each command has --help.
 """
 
 _COMMANDS = ("run", "verify", "inspect", "diff", "versions", "analyze")

@@ -40,8 +40,7 @@ EPILOG = """\
 Rows are matched by key. Only metadata of datasets are read, no shards. The images of a folder are read as the dataset's
 config.yaml says, and not decoded.
 
-exit codes:
-  0 no differences   1 differences   2 wrong usage, or something cannot be read   130 interrupted
+exit codes: 0 no differences   1 differences   2 wrong usage, or something cannot be read   130 interrupted
 """
 
 

@@ -43,24 +43,9 @@ SECONDS_BETWEEN_LOOKS = 2.0
 """How often `--follow` lists the folder of a run."""
 
 EPILOG = """\
-examples:
-  its content, and its first record:
-    %(prog)s dataset
-  one record and its source; the record of a source file:
-    %(prog)s dataset --record train:1234
-    %(prog)s dataset --record cat/0001.jpg
-    %(prog)s dataset --where photos/cat/0001.jpg
-  ten images as files:
-    %(prog)s dataset --extract images --limit 10
-  index files for NVIDIA DALI and PyTorch's tfrecord:
-    %(prog)s dataset --index indexes
-  how far the run that writes it is, from any machine:
-    %(prog)s dataset --follow
-  its report.html, made again:
-    %(prog)s dataset --report
+Without --record, --where or --extract, it shows the content, and the first record. docs/verify.md has examples.
 
-exit codes:
-  0 done   1 it cannot be opened, or there is no such record   2 wrong usage   130 interrupted
+exit codes: 0 done   1 it cannot be opened, or there is no such record   2 wrong usage   130 interrupted
 """
 
 

@@ -24,13 +24,11 @@ from recordmill.schemas.formatting import format_count, format_size, printable
 
 EPILOG = """\
 levels (each one includes those before it):
-  frames   framing, both checksums, that every record is a tf.train.Example, kinds of features, counts
-  files    sizes and digests of all files, sidecars, missing and stale files, class names and ids, images in
-           several splits; the frames of a shard are not read if its sha256 is the one in recordmill.json
+  frames   framing, checksums, that every record is a tf.train.Example, kinds of features, counts
+  files    sizes and digests of all files, sidecars, missing and stale files, class names, images in several splits
   pixels   every image can be decoded (in a separate process) and has the size that its record says
 
-exit codes:
-  0 no problems found   1 problems found, or the path cannot be opened   2 wrong usage   130 interrupted
+exit codes: 0 no problems found   1 problems found, or it cannot be opened   2 wrong usage   130 interrupted
 """
 
 
@@ -49,14 +47,10 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
     absent = "a list as `exclude` takes it: whatever it names must not be in any file below the folder"
     parser.add_argument("--absent", metavar="FILE", help=absent)
     parser.add_argument("--level", choices=LEVELS, default="files", help="what to check (default: files)")
-    parser.add_argument(
-        "--threads", type=positive, default=0, metavar="N", help="files at once (default: one per processor)"
-    )
-    parser.add_argument(
-        "--no-metadata",
-        action="store_true",
-        help="also find metadata in JPEG, PNG and WebP images, such as GPS positions; reads all records",
-    )
+    threads = "files at once (default: one per processor)"
+    parser.add_argument("--threads", type=positive, default=0, metavar="N", help=threads)
+    metadata = "also find metadata in JPEG, PNG and WebP images, such as GPS positions; reads all records"
+    parser.add_argument("--no-metadata", action="store_true", help=metadata)
     return run_reader(parser, argv, _verify)
 
 

@@ -18,16 +18,9 @@ from recordmill.storage.dataset_files import current_folder, find_fault, find_po
 from recordmill.transforms.planning.runs import find_busy
 
 EPILOG = """\
-examples:
-  all versions, the oldest first:
-    %(prog)s dataset
-  back to the version that was current before:
-    %(prog)s dataset --rollback
-  keep seven versions, the current one among them, and delete the others:
-    %(prog)s dataset --keep 7
+Without flags, it lists all versions, the oldest first. The current version is never deleted.
 
-exit codes:
-  0 done   1 failed   2 wrong usage   130 interrupted
+exit codes: 0 done   1 failed   2 wrong usage   130 interrupted
 """
 
 
@@ -47,9 +40,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.vers
     only.add_argument("--use", metavar="VERSION", help="make this version the current one")
     only.add_argument("--rollback", action="store_true", help="go back to the version that was current before")
     only.add_argument("--drop", action="append", metavar="VERSION", help="delete a version; repeatable")
-    only.add_argument(
-        "--keep", type=positive, metavar="N", help="delete all but N versions: the current one, and the latest others"
-    )
+    keep = "delete all but N versions: the current one, and the latest others"
+    only.add_argument("--keep", type=positive, metavar="N", help=keep)
     return run_reader(parser, argv, _work)
 
 

@@ -17,21 +17,18 @@ from recordmill.storage.transform_fn import contents_digest
 
 @pytest.fixture
 def analyses(monkeypatch):
-    """Stands for the process of the analysis; what it was asked, and the line and exit code that it ends with."""
+    """Stands for the process of the analysis; what it was asked, and the exit code that it ends with."""
     asked = []
-    line = {"status": "analyzed", "exit_code": 0, "sentence": "3 images of train were analysed"}
-    state = SimpleNamespace(asked=asked, stdout=json.dumps(line).encode() + b"\n", code=0)
+    state = SimpleNamespace(asked=asked, code=0)
 
     def run(command, **options):
         assert command[:4] == [sys.executable, "-P", "-m", "recordmill.pipeline.analyze"]
         assert options["env"]["PYTHONPATH"].split(":")[0] == str(Path(module.__file__).parents[2])
         state.muted = options["stderr"] == subprocess.DEVNULL
         asked.append(command[4:])
-        return subprocess.CompletedProcess(command, state.code, state.stdout)
+        return subprocess.CompletedProcess(command, state.code)
 
-    monkeypatch.setattr(
-        module, "subprocess", SimpleNamespace(run=run, PIPE=subprocess.PIPE, DEVNULL=subprocess.DEVNULL)
-    )
+    monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=run, DEVNULL=subprocess.DEVNULL))
     monkeypatch.setattr(module, "check_tensorflow", lambda: None)
     return state
 
@@ -82,26 +79,15 @@ def test_a_plan_and_a_failure_are_not_analysed(photos, convert, analyses, tmp_pa
     assert analyses.asked == []
 
 
-def test_a_failed_analysis_fails_the_run_and_leaves_the_dataset(photos, convert, analyses):
-    analyses.stdout, analyses.code = b'{"status": "failed", "exit_code": 1, "sentence": "why, and what to do"}\n', 1
+@pytest.mark.parametrize("code", [1, -11])
+def test_a_failed_analysis_fails_the_run_and_leaves_the_dataset(photos, convert, analyses, code):
+    analyses.code = code
     done = convert(photos, settings=ANALYZE)
-    sentence = f"10 images are in {done.output}; the analysis failed: why, and what to do"
+    failed = f"the analysis failed (exit code {code}): run recordmill analyze {done.output}"
+    sentence = f"10 images are in {done.output}; {failed}"
     assert (done.code, done.line["status"], done.line["sentence"]) == (1, "published", sentence)
-    assert done.errors == [sentence]
+    assert (done.errors, done.line["analysis"]) == ([sentence], "failed")
     assert done.marker["ledger"]["written"] == 10
-
-
-@pytest.mark.parametrize(("stdout", "code"), [(b"", -11), (b"half a li", 1)])
-def test_an_analysis_that_died_fails_the_run(photos, convert, analyses, stdout, code):
-    analyses.stdout, analyses.code = stdout, code
-    done = convert(photos, settings=ANALYZE)
-    assert (done.code, done.line["analysis"]) == (1, "failed")
-    assert done.line["sentence"].endswith(f"recordmill analyze {done.output} ended with exit code {code}")
-
-
-def test_an_analysis_that_crashed_at_its_end_fails_the_run(photos, convert, analyses):
-    analyses.code = -11
-    assert convert(photos, settings=ANALYZE).code == 1
 
 
 @pytest.mark.parametrize("status", ["submitted", "built"])

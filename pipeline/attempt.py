@@ -204,11 +204,9 @@ def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) 
     for flag, path in named:
         folder, marker = _find_earlier(flag, path, options)
         folders.append(folder)
-        seed = marker.plan.recipe.get("seed")
-        if marker.unit != settings.unit:
-            raise UsageError(f"{flag}: the unit of {folder} is {marker.unit}, not {settings.unit}: remove the flag")
-        if seed != settings.seed:
-            raise UsageError(f"{flag}: the seed of {folder} is {seed}, not {settings.seed}: set seed={seed}")
+        theirs, ours = (marker.unit, marker.plan.recipe.get("seed")), (settings.unit, settings.seed)
+        if theirs != ours:
+            raise UsageError(f"{flag}: unit and seed of {folder} are {theirs}, not {ours}: set seed, or remove {flag}")
     return tuple(dict.fromkeys(folders))
 
 
@@ -220,10 +218,9 @@ def _find_earlier(flag: str, path: str, options: LaunchOptions) -> tuple[str, Ma
     folder = current_folder(path)
     try:
         return folder, read_marker(folder)
-    except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(f"{flag}: {folder} holds no finished dataset: name one, or remove the flag") from None
-    except LoadError as error:
-        raise UsageError(f"{flag}: {error}: name another dataset, or remove the flag") from None
+    except (FileNotFoundError, NotADirectoryError, LoadError) as error:
+        why = f": {error}" if isinstance(error, LoadError) else ""
+        raise UsageError(f"{flag}: {folder} holds no finished dataset{why}: name one, or remove the flag") from None
 
 
 UNUSED_OF_BEAM = (

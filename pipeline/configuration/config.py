@@ -184,14 +184,11 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
     splits: Any = plain.get("splits")
     given = [key for key in ("from_folders", "from_source") if isinstance(splits, dict) and splits.get(key)]
     if given and "fractions" in splits:
-        problems.append(
-            f"splits.{given[0]} and splits.fractions contradict each other: remove one of them "
-            f"(--set 'splits={{{given[0]}: {{...}}}}' replaces both)"
-        )
+        both = f"splits.{given[0]} and splits.fractions contradict each other"
+        problems.append(f"{both}: remove one of them (--set 'splits={{{given[0]}: {{...}}}}' replaces both)")
     if problems:
-        raise UsageError(
-            "\n".join(f"{_blame(problem, where, overridden)}: {problem}" for problem in dict.fromkeys(problems))
-        )
+        lines = (f"{_blame(problem, where, overridden)}: {problem}" for problem in dict.fromkeys(problems))
+        raise UsageError("\n".join(lines))
     return settings
 
 

@@ -34,16 +34,12 @@ _NOT_BEAMS = ("reuse", "update", "versions", "plan", "overwrite", "against", "th
 
 EXAMPLES = """\
 examples:
-  a folder of class folders to train and test TFRecords:
+  a folder of class folders to train and test TFRecords; with --plan, it only shows what would be done:
     %(prog)s --input photos --output dataset
-  a preview, without writing anything:
-    %(prog)s --input photos --output dataset --plan
   other splits, every image re-encoded, no side over 512 pixels:
-    %(prog)s --input photos --output dataset \\
-      --set 'splits.fractions={train: 0.8, validation: 0.1, test: 0.1}' \\
+    %(prog)s --input photos --output dataset \
+      --set 'splits.fractions={train: 0.8, validation: 0.1, test: 0.1}' \
       --set images.reencode=always --set images.resize.longest=512
-  labels in file names (img_00017_3.jpg), a configuration of your own, a bucket:
-    %(prog)s --config configs/filename_labels.yaml --input gs://bucket/raw --output gs://bucket/dataset
 
 exit codes:
   0 done (or already there)   1 failed   2 wrong usage or configuration   3 too many rejected

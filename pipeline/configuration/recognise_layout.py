@@ -85,9 +85,8 @@ def fill_in(
     kinds = [source["kind"]] if "kind" in source else _kinds_with(source)
     found: list[tuple[Input, Recognised]] = []
     try:
-        for each in inputs:
-            if recognised := _look(each.path, kinds, written):
-                found.append((each, recognised))
+        looks = [(each, _look(each.path, kinds, written)) for each in inputs]
+        found = [(each, recognised) for each, recognised in looks if recognised]
     except UsageError:
         raise
     except (OSError, ValueError):  # the job may have other permissions; `preflight` reports unknown stores
@@ -98,8 +97,8 @@ def fill_in(
         return {**_without_splits(usual, written), **written}, None
     settings = _without_splits(found[0][1].settings, written)
     if any(_without_splits(recognised.settings, written) != settings for _, recognised in found):
-        looks = ", ".join(f"{each.path} looks like {recognised.kind}" for each, recognised in found)
-        raise UsageError(f"the inputs have different layouts ({looks}): convert them one by one, or write --config")
+        kinds = [f"{each.path} looks like {recognised.kind}" for each, recognised in found]
+        raise UsageError(f"inputs have different layouts ({', '.join(kinds)}): convert each, or write --config")
     layout = Layout(found[0][1].kind, found[0][1].why, flags_of(settings))
     say(f"recognised {layout.kind}: {layout.why}; to set it explicitly: {layout.flags}")
     return _merge(settings, written), layout

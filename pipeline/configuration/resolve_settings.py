@@ -216,13 +216,9 @@ def _check_class_limit(settings: DatasetSettings) -> None:
     source = settings.source
     # If only the files show whether there are boxes, the plan fails when there are.
     several = [kind for kind, key in source.annotations().items() if key or source.is_about_boxes or kind == "labels"]
-    for wrong, why in (
-        (source.late_labels, "needs labels that are known before the images are read: remove it"),
-        (several, f"needs images with one label each, and these may have several {' or '.join(several)}: remove it"),
-        (settings.labels.catch_all, "counts labels, and labels.catch_all makes one class of several: remove one"),
-    ):
-        if wrong:
-            raise ValueError(f"limit_per_class {why}")
+    if source.late_labels or several or settings.labels.catch_all:
+        needs = "one label for each image, known before it is read, and no labels.catch_all"
+        raise ValueError(f"limit_per_class needs {needs}: remove it")
 
 
 def _complete_images(images: ImageSettings, convention: Convention) -> ImageSettings:

@@ -325,7 +325,10 @@ def test_the_contract_changes_no_plan(convert, photos, tmp_path):
             ["--set=expect.images.*={at_least: 1, at_most: 0}"],
             "--set: expect.images.*.at_least is 1, and at_most is 0: correct one of them",
         ),
-        (["--set=expect.classes=as_it_was"], "--set: expect.classes is 'as_it_was': write a list or as_before"),
+        (
+            ["--set=expect.classes=as_it_was"],
+            "--set: expect.classes is 'as_it_was': it should be a list or be 'as_before'",
+        ),
     ],
 )
 def test_what_cannot_act_is_refused(convert, photos, flags, sentence):

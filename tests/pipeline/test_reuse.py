@@ -437,8 +437,14 @@ def test_bad_datasets_to_reuse_are_refused_in_a_sentence(dataset, photos, conver
         1,
         "the dataset nowhere://a/b cannot be read: Unable to get filesystem from specified pa",
     )
-    assert refuse(dataset.output, seed=3) == (2, f"--reuse: the seed of {dataset.output} is 0, not 3: set seed=0")
-    for change, problem in (({"unit": "row"}, "is row, not image"), ({"recordmill": 3}, "it has format 3")):
+    assert refuse(dataset.output, seed=3) == (
+        2,
+        f"--reuse: unit and seed of {dataset.output} are ('image', 0), not ('image', 3): set seed, or remove --reuse",
+    )
+    for change, problem in (
+        ({"unit": "row"}, "are ('row', 0), not ('image', 0)"),
+        ({"recordmill": 3}, "it has format 3"),
+    ):
         copy = shutil.copytree(dataset.output, tmp_path / problem.replace(" ", ""), dirs_exist_ok=True)
         marker = json.loads((copy / "recordmill.json").read_bytes())
         (copy / "recordmill.json").write_text(json.dumps(marker | change))

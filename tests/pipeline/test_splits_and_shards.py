@@ -121,24 +121,29 @@ def test_a_limit_per_class(convert, class_folders, tmp_path):
     assert set(taken) < set(more.keys()), "a higher limit keeps what a lower one took"
 
 
+ONE_LABEL = (
+    "limit_per_class needs one label for each image, known before it is read, and no labels.catch_all: remove it"
+)
+
+
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
         (
             {"labels.classes": ["cat", "dog"], "labels.catch_all": "dog"},
-            "limit_per_class counts labels, and labels.catch_all makes one class of several: remove one",
+            ONE_LABEL,
         ),
         (
             {"source": {"kind": "manifest", "columns": {"uri": "path", "labels": "tags"}}, "convention": SEVERAL},
-            "limit_per_class needs images with one label each, and these may have several labels: remove it",
+            ONE_LABEL,
         ),
         (
             {"source": {"kind": "voc"}, "convention": "tfds"},
-            "limit_per_class needs images with one label each, and these may have several boxes: remove it",
+            ONE_LABEL,
         ),
         (
             {"source": {"kind": "fixed_records", "preset": "cifar10"}},
-            "limit_per_class needs labels that are known before the images are read: remove it",
+            ONE_LABEL,
         ),
         (
             {"source": {"kind": "class_folders", "class_from": "none"}},

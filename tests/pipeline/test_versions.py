@@ -458,10 +458,10 @@ def damaged(two):
 def test_an_update_of_a_damaged_version_is_refused_with_advice(damaged, tonight, photos, state_of):
     output, old, new = damaged
     before = state_of(output)
-    why = f"{output}/{new}/recordmill.json cannot be understood: it is not JSON: "
+    why = f"{output}/{new} holds no finished dataset: {output}/{new}/recordmill.json cannot be understood: it is not "
     refused = tonight("--update")
     assert (refused.code, refused.errors[0].startswith(f"--update: {why}")) == (2, True)
-    assert refused.errors[0].endswith(": name another dataset, or remove the flag")
+    assert refused.errors[0].endswith(": name one, or remove the flag")
     assert state_of(output) == before
     assert versions([str(output), "--rollback"]) == 0
     assert versions([str(output), "--drop", new]) == 0

@@ -172,7 +172,6 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         overwrite=options.overwrite or options.update,
         preview=options.plan,
         names_convention=loaded.names_convention,
-        recognised=loaded.layout is not None,
         writer=options.writer,
         threads=options.threads,
         processes=_processes(options, settings),

@@ -155,15 +155,10 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
         advice = "choose another output, or replace it with --overwrite"
         return "refuse", f"{output} holds another dataset ({', '.join(changed)}): {advice}"
     fault = dataset_files.find_fault(output, marker)
-    unread = {reason: count for reason, count in marker.ledger.rejected.items() if reason in TRANSIENT}
-    if overwrite and (fault or unread):
+    if overwrite and fault:
         return decide_to_convert(state)
     if fault:
         return "refuse", f"{output} {fault}, against its {MARKER}: run again with --overwrite to rebuild it"
-    if unread:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in unread.items())
-        missing = f"without the files that could not be read then ({reasons}): --overwrite tries them again"
-        return "keep", f"{output} already holds this dataset, {missing}"
     return "keep", f"{output} already holds this dataset: nothing to do"
 
 
@@ -235,9 +230,9 @@ def _settle_in_output(plan: Plan, run: runs.RunSettings) -> Plan:
         what = f"{plan.output} holds a dataset whose publishing was cut and cannot be completed"
         advice = "delete it with --discard, or choose another output"
         return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
-    if action == "keep" and state.marker and _is_outdated(state.marker, plan):
-        changed = "files were modified or others ignored, or the description was changed"
-        plan.notes.append(f"{changed}, since this dataset was made: --overwrite rebuilds it")
+    if action == "keep" and state.marker and is_outdated(state.marker, plan):
+        why = "files could not be read, or were modified since, or others are ignored, or it has another description"
+        plan.notes.append(f"this dataset may be outdated ({why}): --overwrite rebuilds it")
     if run.preview and action in ("convert", "finish"):
         replaced = ", in place of the one that is there" if state.marker is not None else ""
         sentence = f"nothing was written; without --plan the dataset would be in {plan.output}{replaced}"
@@ -313,7 +308,7 @@ def _decide(plan: Plan, run: runs.RunSettings) -> tuple[OutputState, Action, str
     state = read_output(plan.output, plan.plan_id, plan.recipe["file_names"])
     action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
     if action == "keep" and (marker := state.marker):
-        outdated = run.overwrite and _is_outdated(marker, plan)
+        outdated = run.overwrite and is_outdated(marker, plan)
         if outdated or (run.reuse and _may_be_stale(marker, plan)):
             action, sentence = decide_to_convert(state)
     return state, action, sentence
@@ -327,8 +322,10 @@ def _may_be_stale(marker: Marker, plan: Plan) -> bool:
     return plan.summary.newest > 1_000_000_000 * int(started) - UNSURE_NANOSECONDS
 
 
-def _is_outdated(marker: Marker, plan: Plan) -> bool:
-    """Whether anything but the records has changed since the dataset of the same plan was made."""
+def is_outdated(marker: Marker, plan: Plan) -> bool:
+    """Whether files could not be read when the dataset of the same plan was made, or something has changed since."""
+    if not TRANSIENT.isdisjoint(marker.ledger.rejected):
+        return True
     # Version 0.1.0 also counted files that images use as ignored.
     ignored = marker.ledger.ignored if marker.format > 1 else plan.summary.ignored
     found = (marker.run.versions, ignored, marker.about or About())
@@ -347,4 +344,4 @@ class ClaimOutput(beam.PTransform):
 
     def expand(self, plans: beam.PCollection[Plan]) -> beam.PCollection[Plan]:
         """PCollection[Plan] -> PCollection[Plan] of exactly one element."""
-        return plans | beam.Map(settle_action, self.run).with_output_types(Plan)
+        return plans | beam.Map(settle_action, self.run)

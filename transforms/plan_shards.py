@@ -29,14 +29,7 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, Recipe, explain_unstored_boxes
 from recordmill.storage.tfrecord_file import FRAMING_BYTES
-from recordmill.transforms.planning.plan import (
-    Plan,
-    ReusableDataset,
-    class_numbers,
-    describe_settings,
-    make_plan,
-    note_only_class,
-)
+from recordmill.transforms.planning.plan import Plan, ReusableDataset, class_numbers, describe_settings, make_plan
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary, range_of
@@ -227,8 +220,6 @@ def plan_dataset(
         except FunctionError as error:
             summary = replace(summary, problems=[str(error)], problems_found=1)
     plan = make_plan(summary, selection, settings, recipe, growth)
-    if run.recognised:
-        notes += note_only_class(summary, settings)
     if sample and plan.action == "convert" and (run.preview or summary.references >= PRICED_FROM):
         processes = run.processes if summary.references >= run.fewest_for_processes else 1
         if has_reencoded(sample) and settings.images.subsampling == "auto":
@@ -272,9 +263,7 @@ class PlanShards(beam.PTransform):
 
     def expand(self, summary: beam.PCollection[Summary]) -> beam.PCollection[Plan]:
         """PCollection[Summary] -> PCollection[Plan] of exactly one element."""
-        return summary | beam.Map(plan_dataset, self.selection, self.settings, self.recipe, self.run).with_output_types(
-            Plan
-        )
+        return summary | beam.Map(plan_dataset, self.selection, self.settings, self.recipe, self.run)
 
 
 @dataclass

@@ -22,21 +22,10 @@ from recordmill.storage import dataset_files
 from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning import runs
 from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.publishing import verdicts
+from recordmill.transforms.publishing import staged_dataset, verdicts
 from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset, note_background
 from recordmill.transforms.publishing.duplicates import Copies, FindCopies, compare_splits, list_duplicates
 from recordmill.transforms.publishing.remarks import find_remarks, note_idle
-from recordmill.transforms.publishing.staged_dataset import (
-    StagedDataset,
-    build_marker,
-    check_names,
-    list_rejected,
-    name_shards,
-    preview_numbers,
-    publish_staged,
-    read_pending,
-    stage_dataset,
-)
 from recordmill.transforms.shards.resources import PROGRESS
 
 WriteReport = Callable[[str], str]
@@ -167,7 +156,8 @@ class _Publication:
 
     def _publish_staged(self) -> Marker:
         """Publishes what is complete in staging; a claim on a version stays until that is the current one."""
-        return publish_staged(self.plan.output, self.plan.plan_id, "" if self.plan.version else self.run.run_id)
+        claim = "" if self.plan.version else self.run.run_id
+        return staged_dataset.publish_staged(self.plan.output, self.plan.plan_id, claim)
 
     def _end_without_converting(self) -> Outcome:
         plan = self.plan
@@ -185,7 +175,7 @@ class _Publication:
         """Predicts the outcome of a run, with its exit code."""
         plan, settings = self.plan, self.settings
         ledger, examples = verdicts.predict_ledger(plan.summary, plan.label_map)
-        numbers = preview_numbers(plan, settings)
+        numbers = staged_dataset.preview_numbers(plan, settings)
         problem = verdicts.check_limits(ledger, [], settings, examples)
         if not problem and settings.boxes.invalid != "reject":
             problem = verdicts.check_boxes(verdicts.predict_boxes(plan.summary, plan.label_map), settings)
@@ -216,18 +206,17 @@ class _Publication:
         )
         if replaced is not None and replaced.plan.id != plan.plan_id:
             notes += compare_splits(plan.previous, replaced, plan.staging, reports, settings.unit)
-            notes += note_renumbered(replaced.labels, plan.label_map.ids)
-        shards = name_shards(reports, settings)
-        marker = build_marker(plan, shards, ledger, settings, finished, duplicates)
+        shards = staged_dataset.name_shards(reports, settings)
+        marker = staged_dataset.build_marker(plan, shards, ledger, settings, finished, duplicates)
         before = dataset_files.find_marker(run.against) if run.against else replaced
         if failure := self._compare_with_contract(marker, before):
             return failure
         totals = ImageTotals.of(report.images for report in reports)
         remarks = find_remarks(marker, totals, settings)
         marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
-        dataset = StagedDataset(marker, settings, shards, reports, plan.staging, totals, remarks)
+        dataset = staged_dataset.StagedDataset(marker, settings, shards, reports, plan.staging, totals, remarks)
         notes += [*note_renamed(replaced, marker), *_describe_reuse(finished, plan)]
-        stage_dataset(dataset, describe_dataset(dataset), plan, run, (*plan.run_notes, *notes))
+        staged_dataset.stage_dataset(dataset, describe_dataset(dataset), plan, run, (*plan.run_notes, *notes))
         if same := self._keep_same_version():
             return same
         published = self._publish_staged()
@@ -245,7 +234,7 @@ class _Publication:
         """The outcome if the run has rejected or dropped too much; else None. Writes the list of rejected things."""
         finished, plan, settings = self.finished, self.plan, self.settings
         examples = {reason: each.text for reason, each in finished.rejected_examples.items()}
-        examples |= list_rejected(finished.reports, plan.staging, self.run.inputs)
+        examples |= staged_dataset.list_rejected(finished.reports, plan.staging, self.run.inputs)
         lost = verdicts.lost_classes(plan.summary, finished.rows.classes, plan.label_map)
         problem = (
             verdicts.check_limits(ledger, lost, settings, examples, verdicts.lost_splits(plan.summary, finished))
@@ -272,9 +261,11 @@ class _Publication:
         """Keeps the previous version of the same plan if the staged dataset is the same; None if they differ."""
         plan, run = self.plan, self.run
         plan_id, number = dataset_files.split_version(plan.version) or ("", 1)
-        name = dataset_files.version_name(plan_id, number - 1) if number > 1 else ""
+        if number == 1:
+            return None
+        name = dataset_files.version_name(plan_id, number - 1)
         folder = storage.join(run.output, name)
-        old, (new, _) = dataset_files.find_marker(folder) if name else None, read_pending(plan.output, plan.plan_id)
+        old, (new, _) = dataset_files.find_marker(folder), staged_dataset.read_pending(plan.output, plan.plan_id)
         if old is None or replace(new, run=old.run) != old or dataset_files.find_fault(folder, old):
             return None
         runs.remove_staging(plan.output, plan.plan_id, run.run_id)
@@ -319,9 +310,9 @@ class _Publication:
 
 def _move_written(finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
     """Moves the files that Beam wrote into the output, all of them or none; returns the run's numbers."""
-    shards = name_shards(finished.reports, settings)
-    marker = build_marker(plan, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None))
-    check_names(marker)
+    shards = staged_dataset.name_shards(finished.reports, settings)
+    marker = staged_dataset.build_marker(plan, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None))
+    staged_dataset.check_names(marker)
     labels = plan.label_map.as_text(ExampleLayout(settings).convention.label_lines)
     storage.write_file(storage.join(plan.staging, LABELS), labels.encode())
     files = {
@@ -366,14 +357,6 @@ def note_renamed(old: Marker | None, new: Marker) -> Iterator[str]:
         yield "shards have other names than before: there are more ranges of hashes, or others are empty"
 
 
-def note_renumbered(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[str]:
-    """Yields a note if classes get other ids than in the replaced dataset, on which models may have been trained."""
-    moved = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
-    if moved:
-        what = f"{len(moved)} classes have other ids than in the dataset that is replaced ({show_names(moved, 3)})"
-        yield f"{what}: labels.classes fixes them"
-
-
 def note_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings) -> Iterator[str]:
     """Yields notes on listed splits that are now empty, on labels in no Example, and on a class with the id 0."""
     fate = "rejected or left out" if finished.rows.left_out else "rejected"
@@ -408,9 +391,5 @@ class PublishDataset(beam.PTransform):
     def expand(self, reports: beam.PCollection[Any]) -> beam.PCollection[Outcome]:
         """PCollection[ShardReport or FinishedShards] -> PCollection[Outcome] of exactly one element in any case."""
         copies = () if self.run.writer == "beam" else AsIter(reports | FindCopies(self.plan))
-        publishing = beam.Map(publish, self.plan, self.settings, self.run, self.write_report, copies)
-        return (
-            reports
-            | "GatherReports" >> beam.CombineGlobally(gather_reports)
-            | "Publish" >> publishing.with_output_types(Outcome)
-        )
+        gathered = reports | "GatherReports" >> beam.CombineGlobally(gather_reports)
+        return gathered | "Publish" >> beam.Map(publish, self.plan, self.settings, self.run, self.write_report, copies)

@@ -57,8 +57,8 @@ def test_a_dataset_with_others_is_kept_with_a_note_and_replaced_on_request(conve
     kept = convert(photos, "--set=report=false", output=described.output, settings=others)
     assert (kept.code, kept.line["status"]) == (0, "kept")
     assert kept.line["notes"] == [
-        "files were modified or others ignored, or the description was changed, since this dataset was made: "
-        "--overwrite rebuilds it"
+        "this dataset may be outdated (files could not be read, or were modified since, or others are ignored, or it "
+        "has another description): --overwrite rebuilds it"
     ]
     replaced = convert(photos, "--set=report=false", "--overwrite", output=described.output, settings=others)
     assert replaced.line["status"] == "published"

@@ -16,7 +16,7 @@ def test_no_images(convert, earlier, tmp_path):
     (tmp_path / "void/.DS_Store").touch()
     assert convert(tmp_path / "void", "--overwrite").answer == (
         1,
-        "no images were found in the input: the only file there is ignored (1 system_file)",
+        "no images were found in the input: everything found (1) is ignored (1 system_file)",
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.pipeline.conftest import encode_picture
 
 NOTE = (
-    "class cat has the id 1, not 0, and all others are higher by 1 too: ids begin at 1 in the convention "
+    "class cat has the id 1, not 0, and all others are higher, too: ids begin at 1 in the convention "
     "(TensorFlow's Object Detection API); labels.ids=integers keeps the source's numbers"
 )
 SPLITS = {"splits.fractions": {"train": 1.0}}

@@ -216,7 +216,7 @@ def test_finished_shards_of_another_plan_stay_and_are_reported(convert, photos, 
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("recordmill.transforms.publish_dataset.stage_dataset", fail)
+        patch.setattr("recordmill.transforms.publishing.staged_dataset.stage_dataset", fail)
         failed = convert(photos, settings=TWO)
     (stays,) = failed.staging
     assert (failed.code, failed.errors[0].endswith(f"; finished shards are in {stays}")) == (1, True)

@@ -196,17 +196,6 @@ def test_fractions_below_one_leave_the_rest_out(convert, class_folders, tmp_path
     assert 30 <= ledger["written"] <= 70
 
 
-def test_a_folder_that_was_taken_for_the_only_class_is_a_note_unless_the_user_says_so(convert, class_folders, tmp_path):
-    root = class_folders(tmp_path / "photos", {"cat": 4})
-    note = "all images have the class cat: if this folder is not a class, set source.class_from=none"
-    recognised = convert(root, output=tmp_path / "recognised")
-    assert note in recognised.line["notes"]
-    assert recognised.marker["notes"] == []
-    configured = convert(root, "--config=configs/class_folders.yaml", output=tmp_path / "configured")
-    assert note not in configured.line["notes"]
-    assert configured.line["plan_id"] == recognised.line["plan_id"]
-
-
 def test_a_split_that_would_be_empty_is_filled_and_said(convert, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 4})
     done = convert(root, settings={"splits.fractions": {"train": 0.999, "test": 0.001}})
@@ -236,7 +225,7 @@ def test_a_given_split_whose_rows_were_all_rejected_says_so(convert, class_folde
         1,
         [
             "no image was found for split test, and 2 rejected, such as all.csv/000003 (all.csv, row 3: column "
-            "'class' is empty): correct that, or remove the split from splits.from_source"
+            "'class' is empty): correct that, or remove it from splits.from_source"
         ],
     )
     kept = convert(tmp_path / "photos/all.csv", settings={**settings, "source.unlabelled": "keep"})

@@ -1,5 +1,7 @@
 import json
 import shutil
+from collections import Counter
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -8,7 +10,16 @@ from make_marker import marker_json
 from recordmill import storage
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.storage.dataset_files import find_fault, find_marker
-from recordmill.transforms.claim_output import Leftover, OutputState, clear_leftovers, decide_action, read_output
+from recordmill.transforms.claim_output import (
+    Leftover,
+    OutputState,
+    clear_leftovers,
+    decide_action,
+    is_outdated,
+    read_output,
+)
+from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.summary import Summary
 
 SHARDS = [{"name": f"train-{n}.tfrecord", "sidecar": f"sidecars/train-{n}.jsonl", "bytes": 1000 + n} for n in (0, 1)]
 LEDGER = {"listed": 5, "written": 2, "rejected": {"decode_error": 3}, "ignored": {}, "left_out": {}}
@@ -52,26 +63,13 @@ def test_the_same_dataset_is_kept(dataset):
     assert decide(state, overwrite=True) == expected
 
 
-def test_what_could_not_be_read_may_be_tried_again(dataset):
-    rejected = {"changed": 1, "decode_error": 3, "unreadable": 1200}
-    (dataset / "recordmill.json").write_text(json.dumps({**STORED, "ledger": {**LEDGER, "rejected": rejected}}))
-    state = read_output(str(dataset), "aaa")
-    assert decide(state) == (
-        "keep",
-        f"{dataset} already holds this dataset, without the files that could not be read then "
-        "(1 changed, 1,200 unreadable): --overwrite tries them again",
-    )
-    assert decide(state, overwrite=True) == ("convert", "")
-
-
-def test_a_single_file_that_could_not_be_read_is_not_forgotten(dataset):
-    ledger = {**LEDGER, "rejected": {"unreadable": 1}}
-    (dataset / "recordmill.json").write_text(json.dumps({**STORED, "ledger": ledger}))
-    assert decide(read_output(str(dataset), "aaa")) == (
-        "keep",
-        f"{dataset} already holds this dataset, without the files that could not be read then "
-        "(1 unreadable): --overwrite tries them again",
-    )
+def test_a_dataset_without_files_that_could_not_be_read_is_outdated(dataset):
+    marker = replace(MARKER, run=replace(MARKER.run, versions=f"{7:064x}"))
+    plan = Plan(summary=Summary(versions=7, ignored=Counter(marker.ledger.ignored)))
+    assert not is_outdated(marker, plan)
+    for reason in ("changed", "unreadable"):
+        ledger = replace(marker.ledger, rejected={"decode_error": 3, reason: 1})
+        assert is_outdated(replace(marker, ledger=ledger), plan)
 
 
 def test_another_dataset_is_refused_with_the_differences_or_overwritten():

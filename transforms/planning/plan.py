@@ -8,7 +8,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from itertools import pairwise
 from typing import Any, Literal, Self
 
 import orjson
@@ -42,12 +41,10 @@ def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMa
 
 def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str]:
     """Notes that class ids differ from the source's numbers."""
-    ids = label_map.ids
+    ids, layout = label_map.ids, ExampleLayout(settings)
     moved = [(name, number) for name, number in label_map.numbers.items() if ids.get(name, number) != number]
-    if settings.labels.ids == "raised" and moved:
-        name, own = moved[0]
-        what = f"class {name} has the id {ids[name]}, not {own}, and all others are higher by {ids[name] - own} too"
-        layout = ExampleLayout(settings)
+    for name, number in moved[:1] if settings.labels.ids == "raised" else ():
+        what = f"class {name} has the id {ids[name]}, not {number}, and all others are higher, too"
         why = f"ids begin at {layout.label_offset} in the convention ({layout.convention.title})"
         yield f"{what}: {why}; labels.ids=integers keeps the source's numbers"
 
@@ -70,15 +67,6 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         yield f"the images of class {label} are in folders of their own, {show_names(sorted(folders))}: {advice}"
 
 
-def note_only_class(summary: Summary, settings: DatasetSettings) -> list[str]:
-    """Notes that a single folder was taken for a class, unless a note on the folders below it says more."""
-    source, labels = settings.source, summary.labels - {""}
-    is_only = isinstance(source, ClassFolders) and source.gives_labels and len(labels) == 1
-    if not is_only or settings.labels.classes or any(_note_folders(summary, settings)):
-        return []
-    return [f"all images have the class {min(labels)}: if this folder is not a class, set source.class_from=none"]
-
-
 def _note_unused_splits(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     """Notes that images are in folders named after splits, and that nothing gives their splits."""
     folders = {ref.key.split("/")[0] for _, _, ref in summary.sample if "/" in ref.key}
@@ -90,12 +78,11 @@ def _note_unused_splits(summary: Summary, settings: DatasetSettings) -> Iterator
 
 def _note_numbers(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str]:
     """Notes that numeric class names have ids in text order, in which 10 comes before 2."""
-    names = list(label_map.ids)
-    is_found = settings.labels.ids == "names" and not settings.labels.classes and not label_map.numbers
-    if is_found and all(map(is_integer_label, names)):
-        for one, two in [each for each in pairwise(names) if int(each[0]) > int(each[1])][:1]:
-            order = f"classes are numbers, and are sorted as texts: {one} comes before {two}"
-            yield f"{order}; labels.ids=integers makes each number the id of its class"
+    names, labels = list(label_map.ids), settings.labels
+    is_found = labels.ids == "names" and not labels.classes and not label_map.numbers
+    if is_found and all(map(is_integer_label, names)) and names != sorted(names, key=int):
+        order = "classes are numbers, and are sorted as texts"
+        yield f"{order}; labels.ids=integers makes each number the id of its class"
 
 
 MOST_PER_SHARD = 1_000_000
@@ -300,24 +287,23 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
 
 def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
     """Why no dataset can be made from the listing; the empty string if one can."""
-    unit = settings.unit
+    unit, source = settings.unit, settings.source
     if summary.problems:
         more = f" (and {summary.problems_found - 1} more)" if summary.problems_found > 1 else ""
         return f"{summary.problems[0]}{more}"
     if settings.limit_per_class is not None and summary.boxes:
         return f"limit_per_class needs images with one label each, and there are {summary.boxes:,} boxes: remove it"
-    if not summary.references and not summary.rejected:
-        if summary.left_out:
-            return f"all {summary.left_out.total():,} {unit}s are left out: raise limit or the fractions"
+    if summary.references or summary.rejected:
+        return ""
+    if summary.left_out:
+        return f"all {summary.left_out.total():,} {unit}s are left out: raise limit or the fractions"
+    problem = f"no {unit}s were found in the input"
+    if summary.listed:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(summary.ignored.items()))
-        files = "the only file there is" if summary.listed == 1 else f"all {summary.listed:,} files there are"
-        ignored = f": {files} ignored ({reasons})" if summary.listed else ""
-        by_name = {"not_included", "read_only_with_images"} >= set(summary.ignored)
-        hint = ": set include to patterns of their names" if ignored and by_name else ""
-        if settings.source.other_files == "taken_only_by_name" and not settings.include and ignored:
-            hint = f"; the source reads {', '.join(settings.source.files)}, and there is no such file"
-        return f"no {unit}s were found in the input{ignored}{hint}"
-    return ""
+        problem += f": everything found ({summary.listed:,}) is ignored ({reasons})"
+    if source.files and not settings.include:
+        problem += f"; the source reads {', '.join(source.files)}"
+    return problem
 
 
 def _fill_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str:
@@ -328,6 +314,9 @@ def _fill_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str
         return ""
     if settings.splits.given:
         key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
+        if summary.rejected:  # images of the split may be among them
+            rejected = f"{summary.rejected.total():,} rejected, such as {min(summary.rejected_examples.values())}"
+            return f"no {unit} was found for split {empty[0]}, and {rejected}: correct that, or remove it from {key}"
         plan.notes.extend(f"no {unit} was found for split {name}, which {key} names" for name in empty)
         return ""
     counts = {name: split.references for name, split in summary.splits.items()}
@@ -350,11 +339,10 @@ def _note_deviations(summary: Summary, settings: DatasetSettings) -> Iterator[st
         for name, share in fractions.items()
         for label, count in summary.splits.get(name, SplitSummary()).classes.items()
     ]
-    far = sorted((each for each in off if each[0] > 2), key=lambda each: (-each[0], *each[1:]))
-    for _, label, name, count, share in far[:1]:
-        unit, more = settings.unit, f" (the largest of {len(far)} deviations)" if len(far) > 1 else ""
-        what = f"groups are kept whole: split {name} has {count:,} {unit}s of class {label}, whose share is {share:,}"
-        yield what + more
+    for distance, label, name, count, share in sorted(off, reverse=True)[:1]:
+        if distance > 2:
+            has = f"split {name} has {count:,} {settings.unit}s of class {label}, whose share is {share:,}"
+            yield f"groups are kept whole: {has}"
 
 
 def _without_histograms(summary: Summary) -> Summary:

@@ -35,7 +35,6 @@ class RunSettings:
         overwrite: whether another dataset in the output may be replaced.
         preview: whether only to plan.
         names_convention: whether the user or the layout names a convention: only then may it be one without boxes.
-        recognised: whether the layout of the input was recognised, so that it may not be what the user means.
         writer: what writes the files: `recordmill`, or Beam's `WriteToTFRecord` (`beam`).
         threads: images decoded at once in one process; 0 for one per processor.
         processes: the number of processes that convert images, including this one.
@@ -55,7 +54,6 @@ class RunSettings:
     overwrite: bool = False
     preview: bool = False
     names_convention: bool = True
-    recognised: bool = False
     writer: Literal["recordmill", "beam"] = "recordmill"
     threads: int = 0
     processes: int = 1

@@ -8,7 +8,7 @@ from recordmill.schemas.label_map import LabelSettings, build_label_map
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.inputs.sources.source import load_source
 from recordmill.transforms.inputs.tables.manifest_columns import Columns
-from recordmill.transforms.planning.plan import note_classes, note_only_class
+from recordmill.transforms.planning.plan import note_classes
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
@@ -45,10 +45,6 @@ def test_folders_below_the_only_class_may_be_the_classes():
     ]
 
 
-def only(name):
-    return [f"all images have the class {name}: if this folder is not a class, set source.class_from=none"]
-
-
 def test_several_classes_get_no_warning():
     assert notes_of(TWO) == []
 
@@ -64,13 +60,6 @@ def test_several_classes_get_no_warning():
 )
 def test_a_single_class_may_be_a_folder_of_all_images(keys):
     assert notes_of(keys) == []
-    assert note_only_class(summary_of(keys), BASE) == only("cat")
-    settings = replace(BASE, labels=LabelSettings(classes=("cat",)))
-    assert note_only_class(summary_of(keys), settings) == []
-
-
-def test_folders_below_the_only_class_say_more_than_that_there_is_one():
-    assert note_only_class(summary_of(NESTED), BASE) == []
 
 
 def test_folders_below_one_of_several_classes_get_a_warning():
@@ -103,7 +92,6 @@ def test_folders_below_the_only_class_of_an_archive_get_a_warning():
 def test_images_next_to_the_folders_are_of_their_class():
     beside = [f"fotos/{number}.jpg" for number in range(80)]
     assert notes_of([*NESTED, *beside]) == []
-    assert note_only_class(summary_of([*NESTED, *beside]), BASE) == only("fotos")
 
 
 def test_folders_that_are_splits_and_give_none_are_named():
@@ -127,8 +115,7 @@ def test_folders_that_do_not_give_the_class_get_no_warning():
 
 
 SORTED_AS_TEXTS = (
-    "classes are numbers, and are sorted as texts: 10 comes before 2; "
-    "labels.ids=integers makes each number the id of its class"
+    "classes are numbers, and are sorted as texts; labels.ids=integers makes each number the id of its class"
 )
 
 

@@ -126,25 +126,34 @@ ALL_IN_TRAIN = SplitCutoffs(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [H
     ("refs", "settings", "selection", "sentence"),
     [
         ([], BASE, None, "no images were found in the input"),
-        ([IGNORED], BASE, None, "no images were found in the input: the only file there is ignored (1 hidden)"),
+        ([IGNORED], BASE, None, "no images were found in the input: everything found (1) is ignored (1 hidden)"),
         (
             [replace(IGNORED, reason="not_included")] * 2,
             BASE,
             None,
-            "no images were found in the input: all 2 files there are ignored (2 not_included): "
-            "set include to patterns of their names",
+            "no images were found in the input: everything found (2) is ignored (2 not_included)",
         ),
         (
             [replace(IGNORED, reason="without_annotation")] * 2,
             replace(BASE, source=Voc()),
             None,
-            "no images were found in the input: all 2 files there are ignored (2 without_annotation); "
-            "the source reads *.xml, and there is no such file",
+            "no images were found in the input: everything found (2) is ignored (2 without_annotation); "
+            "the source reads *.xml",
         ),
         ([FATAL], BASE, None, "/x/d: it loops"),
         ([*IMAGES, FATAL, replace(FATAL, uri="/x/c")], BASE, None, "/x/c: it loops (and 1 more)"),
         ([replace(FATAL, uri=f"/x/{n:02}") for n in range(99)], BASE, None, "/x/00: it loops (and 98 more)"),
         (IMAGES, BASE, SplitCutoffs(cutoff=0), "all 100 images are left out: raise limit or the fractions"),
+        (
+            [
+                *(replace(ref, split="train") for ref in IMAGES),
+                ImageRef("val.bin", "/x/val.bin").notice("rejected", "wrong_length", "5 bytes over"),
+            ],
+            FROM_FOLDERS,
+            None,
+            "no image was found for split validation, and 1 rejected, such as val.bin (5 bytes over): "
+            "correct that, or remove it from splits.from_folders",
+        ),
         (
             IMAGES,
             STRATIFIED,

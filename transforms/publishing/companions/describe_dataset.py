@@ -144,18 +144,6 @@ def describe_report_data(dataset: StagedDataset) -> Iterator[tuple[str, Iterable
         yield REPORT_DATA, [as_json(to_json(data))]
 
 
-def describe_records(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """Makes `records.index`, for any dataset: the place of each record, as docs/format.md describes it."""
-    places = (read_column(dataset.folder, shard.report, "places") for shard in dataset.shards)
-    yield INDEX, chain([pack_head([shard.entry for shard in dataset.shards])], places)
-
-
-def describe_versions(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """Makes `records.versions`, for any dataset: a later run copies unchanged records without reading their sources."""
-    paths = [dataset.path_of(shard.report, "versions") for shard in dataset.shards]
-    yield VERSIONS, chain([pack_table(map(storage.read_range, paths), len(paths))], map(storage.read_range, paths))
-
-
 def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
     """Makes `sidecars/<shard>.idx` for each shard, if the settings ask for it.
 
@@ -246,7 +234,11 @@ def describe_dataset(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[byt
     yield from describe_tfds(dataset)
     yield from describe_schema(dataset)
     yield from describe_croissant(dataset)
-    yield from describe_records(dataset)
-    yield from describe_versions(dataset)
+    # The place of each record, as docs/format.md describes it.
+    places = (read_column(dataset.folder, shard.report, "places") for shard in dataset.shards)
+    yield INDEX, chain([pack_head([shard.entry for shard in dataset.shards])], places)
+    # With these, a later run copies unchanged records without reading their sources.
+    paths = [dataset.path_of(shard.report, "versions") for shard in dataset.shards]
+    yield VERSIONS, chain([pack_table(map(storage.read_range, paths), len(paths))], map(storage.read_range, paths))
     yield from describe_report_data(dataset)
     yield from describe_index(dataset)

@@ -7,6 +7,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from recordmill.imaging.acceptance import sniff
+from recordmill.imaging.colour import is_deep
 from recordmill.imaging.geometry import Box
 from recordmill.imaging.pillow_decode import load_image, open_image
 from recordmill.imaging.pixels import PreparedImage, to_image
@@ -21,15 +22,14 @@ CROP = 64
 MOST_PIXELS = 2**25
 """Larger images are not decoded again."""
 
-_TRANSPARENT = frozenset({"LA", "PA", "RGBA", "La", "RGBa"})
-_PLAIN = frozenset({"1", "L", "P", "RGB", "RGBX", "CMYK", "YCbCr"})
+_TRANSPARENT = (190, 190, 190)
 
 
 def draw_before_and_after(data: bytes, stored: PreparedImage) -> tuple[bytes, bytes] | None:
     """Two JPEGs, the second of the stored image; None for images that cannot be shown this way.
 
-    If only the encoding differs, these are enlarged crops from where it differs most; otherwise the whole images,
-    the first without any of the changes: not rotated, colours unconverted, transparency as a checkerboard.
+    If only the encoding differs, these are enlarged crops of the middle; otherwise the whole images, the first without
+    any of the changes: not rotated, colours unconverted, transparency as gray.
 
     Args:
         data: the file's bytes.
@@ -39,7 +39,7 @@ def draw_before_and_after(data: bytes, stored: PreparedImage) -> tuple[bytes, by
     if before is None or after is None:
         return None
     if stored.changes == ("reencoded",) and before.size == after.size:
-        return _crops(before, after)
+        return _enlarge_middle(before), _enlarge_middle(after)
     return _whole(before), _whole(after)
 
 
@@ -54,12 +54,13 @@ def _decode(data: bytes) -> Image.Image | None:
         image = load_image(opened, file_format).image
     except Rejected:
         return None
-    if image.mode in _TRANSPARENT or "transparency" in image.info:
-        layer = image.convert("RGBA")
-        ground = Image.fromarray(_chequered(*image.size))
-        ground.paste(layer, mask=layer.getchannel("A"))
-        return ground
-    return image.convert("RGB") if image.mode in _PLAIN else None  # 16 bits cannot be shown as they are
+    if is_deep(image.mode) or image.mode == "LAB":  # these cannot be shown as they are
+        return None
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    layer, ground = image.convert("RGBA"), Image.new("RGB", image.size, _TRANSPARENT)
+    ground.paste(layer, mask=layer)
+    return ground
 
 
 def _decode_stored(stored: PreparedImage) -> Image.Image | None:
@@ -71,31 +72,16 @@ def _decode_stored(stored: PreparedImage) -> Image.Image | None:
     return to_image(pixels).convert("RGB")
 
 
-def _chequered(width: int, height: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
-    square = max(width, height) // 16 + 1
-    dark = (np.arange(height)[:, None] // square + np.arange(width) // square) % 2
-    return np.repeat(np.where(dark, 190, 240).astype(np.uint8)[..., None], 3, axis=2)
-
-
 def _whole(image: Image.Image) -> bytes:
     small = image.copy()
     small.thumbnail((SIDE, SIDE))
     return _encode(small)
 
 
-def _crops(before: Image.Image, after: Image.Image) -> tuple[bytes, bytes]:
-    difference = np.abs(np.asarray(before, np.int16) - np.asarray(after, np.int16)).sum(2)
-    rows, columns = (range(0, max(side - CROP, 0) + 1, CROP // 2) for side in (before.height, before.width))
-    places = [
-        (int(difference[top : top + CROP, left : left + CROP].sum()), -top, -left) for top in rows for left in columns
-    ]
-    _, top, left = max(places)
-    box = (-left, -top, min(CROP - left, before.width), min(CROP - top, before.height))
-    first, second = (
-        _encode(cut.resize((3 * cut.width, 3 * cut.height), Image.Resampling.NEAREST))
-        for cut in (before.crop(box), after.crop(box))
-    )
-    return first, second
+def _enlarge_middle(image: Image.Image) -> bytes:
+    left, top = (max(side - CROP, 0) // 2 for side in image.size)
+    cut = image.crop((left, top, min(left + CROP, image.width), min(top + CROP, image.height)))
+    return _encode(cut.resize((3 * cut.width, 3 * cut.height), Image.Resampling.NEAREST))
 
 
 def _encode(image: Image.Image, quality: int = 92) -> bytes:

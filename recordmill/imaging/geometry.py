@@ -11,7 +11,7 @@ from recordmill.imaging.colour import Colour, lay_on
 from recordmill.imaging.exif import is_turned_sideways
 from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.pillow_decode import load_image, open_image
-from recordmill.imaging.pixels import PreparedImage, Raster
+from recordmill.imaging.pixels import PreparedImage, Raster, view_image
 from recordmill.schemas.settings.images import ImageSettings, Resize
 
 Size = tuple[int, int]  # width, height, in Pillow's order
@@ -80,12 +80,8 @@ COLUMNS, ROWS = 9, 8
 
 def difference_hash(raster: Raster) -> int:
     """The hash of a decoded image, 0 to 2**64 - 1; the first bit is the highest. The hash of a single colour is 0."""
-    height, width, channels = raster.shape
-    mode = "L" if channels == 1 else "RGBX"
-    shown = Image.frombuffer(mode, (width, height), raster, "raw", mode, 0, 1)  # no copy
-    cells = shown.resize((COLUMNS, ROWS), Image.Resampling.BOX)
-    gray = np.frombuffer((cells if channels == 1 else cells.convert("RGB").convert("L")).tobytes(), np.uint8)
-    gray = gray.reshape(ROWS, COLUMNS)
+    cells = view_image(raster).resize((COLUMNS, ROWS), Image.Resampling.BOX)
+    gray = np.asarray(cells if cells.mode == "L" else cells.convert("RGB").convert("L"))
     return int.from_bytes(np.packbits(gray[:, :-1] < gray[:, 1:]).tobytes())
 
 

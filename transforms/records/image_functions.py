@@ -12,12 +12,11 @@ from importlib.machinery import BuiltinImporter, FrozenImporter
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from recordmill.imaging import ImageSettings
 from recordmill.imaging.acceptance import check_size
 from recordmill.imaging.geometry import difference_hash as hash_of
-from recordmill.imaging.pixels import Raster, copy_pixels, moments, to_image, to_raster
+from recordmill.imaging.pixels import Raster, copy_pixels, count_values, moments, to_image
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
 from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Value
 from recordmill.schemas.image_ref import ImageRef, Pixels, count_boxes
@@ -39,25 +38,19 @@ def mean_std(image: Pixels) -> list[float]:
 
 def color_histogram(image: Pixels) -> list[float]:
     """Shares of pixels by red, then green, then blue, in eight bins each: 24 numbers; each group of eight sums to 1."""
-    channels = image.shape[2]
-    mode = "RGBX" if channels == 4 else "L" if channels == 1 else "RGB"
-    size = (image.shape[1], image.shape[0])
-    shown = Image.frombuffer(mode, size, np.ascontiguousarray(image), "raw", mode, 0, 1)
-    counts = np.array(shown.histogram(), dtype=np.int64).reshape(-1, BINS, 256 // BINS)[:3].sum(2)
+    counts = count_values(np.ascontiguousarray(image)).reshape(-1, BINS, 256 // BINS).sum(2)
     shares = np.broadcast_to(counts / counts.sum(1, keepdims=True), (3, BINS))
     return [float(value) for value in shares.ravel()]
 
 
 def difference_hash(image: Pixels) -> bytes:
     """64 bits in hex; few differ between images that look alike: see `imaging.geometry`."""
-    raster = np.ascontiguousarray(image)
-    return f"{hash_of(raster if image.shape[2] != 3 else to_raster(to_image(raster))):016x}".encode()
+    return f"{hash_of(np.ascontiguousarray(image)):016x}".encode()
 
 
 def pixels_sha256(image: Pixels) -> bytes:
     """SHA-256 in hex of the pixels, row by row, with interleaved channels."""
-    pixels = image if image.shape[2] != 4 else copy_pixels(image)
-    return hashlib.sha256(np.ascontiguousarray(pixels).data).hexdigest().encode()
+    return hashlib.sha256(copy_pixels(np.ascontiguousarray(image)).data).hexdigest().encode()
 
 
 def file_sha256(data: bytes, uri: str) -> bytes:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image, ImageCms
 
-from recordmill.imaging import ImageSettings, Resize, pixels, prepare_image
+from recordmill.imaging import ImageSettings, Resize, prepare_image
 from recordmill.imaging.pixels import (
     as_stored,
     copy_pixels,
@@ -60,21 +60,6 @@ def test_images_that_look_different_have_other_digests(photo, kind):
     elif kind == "mode":
         photo = photo.convert("L")
     assert digest_pixels(photo, orientation) != before
-
-
-@given(
-    st.tuples(st.integers(1, 40), st.integers(1, 40), st.sampled_from([1, 3, 4])).flatmap(
-        lambda shape: arrays(np.uint8, shape)
-    ),
-    st.integers(1, 50),
-    st.integers(1, 257),
-)
-def test_moments_do_not_hang_on_how_pixels_are_taken_together(raster, line, lines):
-    values = raster.reshape(-1, raster.shape[2]).astype(int)[:, : count_channels(raster)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pixels, "_LINE", line)
-        patch.setattr(pixels, "_LINES", lines)
-        assert moments(raster) == tuple(zip(values.sum(0).tolist(), (values**2).sum(0).tolist(), strict=True))
 
 
 @pytest.mark.parametrize("shape", [(66_000, 1, 1), (1, 66_000, 1), (66_000, 3, 4)])

@@ -37,8 +37,6 @@ _TURNED: dict[Subsampling, Subsampling] = {"4:2:2": "4:4:0", "4:4:0": "4:2:2", "
 DECODING = _FRAME_HEADERS | {0xC4, 0xCC, 0xDB, 0xDD}
 """The markers of frame headers, tables and restarts."""
 
-_NEEDED = DECODING | {_APP0, _APP14}  # JFIF and Adobe's segment determine the colour space
-
 _EXIF = b"Exif\0"
 _XMP = b"http://ns.adobe.com/xap/1.0/\0"
 _ICC = b"ICC_PROFILE\0"
@@ -134,21 +132,6 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
     orientation = find_orientation(exif[0] if exif else None, xmp) if metadata else 1
     located = any(map(has_position, metadata))
     return JpegHeader(*frames[0], orientation, _icc_profile(segments), located, scan_start, soundness)
-
-
-def plain_copy(data: bytes, header: JpegHeader) -> bytes:
-    """The same image, with only the segments that decoding needs before its first scan.
-
-    It is meant for a decoder that treats stray bytes and unknown versions of JFIF as damage.
-    """
-    kept = [b"\xff\xd8"]
-    for marker, payload in read_segments(data, _NEEDED)[0]:
-        if marker == _APP0:
-            if not payload.startswith(b"JFIF\0") or len(payload) < 14:
-                continue
-            payload = payload[:5] + b"\1\1" + payload[7:12] + bytes(2)
-        kept.append(SEGMENT.pack(0xFF, marker, 2 + len(payload)) + payload)
-    return b"".join(kept) + data[header.scan_start :]
 
 
 def read_segments(data: bytes, kept: frozenset[int]) -> tuple[list[tuple[int, bytes]], int, Soundness]:

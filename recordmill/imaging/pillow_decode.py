@@ -3,8 +3,8 @@
 The plugin's class is called instead of `Image.open`: the format is known by then, and `Image.open` compares the size
 with `Image.MAX_IMAGE_PIXELS`, one value for the whole process, whereas each caller here has its own limits.
 
-What Pillow does not report is read here: for AVIF (AV1 in ISOBMFF, 2.2.1) and JPEG 2000 (T.800, annexes A and I).
-Also lists the versions of the libraries that the stored bytes depend on, and finds missing ones.
+The headers of JPEG 2000 (T.800, annexes A and I) are read for what Pillow does not report. Also lists the versions of
+the libraries that the stored bytes depend on, and finds missing ones.
 """
 
 import io
@@ -34,19 +34,6 @@ _START, _STYLE, _COMPONENT_STYLE, _TILE = b"\xff\x4f\xff\x51", 0xFF52, 0xFF53, 0
 
 _MAX_BLOCKS = 2**20
 """Decoders keep a structure for each code-block and precinct. The largest image needs a thirtieth of this number."""
-
-
-def avif_depth(data: bytes) -> int:
-    """Bits per sample of the first image that says so; 8 if none does."""
-    at = data.find(b"av1C")
-    flags = data[at + 6 : at + 7] if at >= 0 else b""
-    return (12 if flags[0] & 0x20 else 10) if flags and flags[0] & 0x40 else 8
-
-
-def jpeg2000_depth(data: bytes) -> int:
-    """Bits per sample of the first component."""
-    depth = data[data.find(_START) + 42 :][:1] if _START in data else b""
-    return (depth[0] & 0x7F) + 1 if depth else 8
 
 
 def jpeg2000_profile(data: bytes) -> bytes | None:
@@ -157,13 +144,10 @@ def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
     plugin = _find_plugin(file_format)  # a missing one fails the run
     with _reject_errors(file_format, "bad_header"):
         opened = plugin(CountedReads(data, file_format))
-    match file_format:
-        case "PNG":
-            check_packed_pixels(data, *opened.size)
-        case "AVIF":
-            opened.info["bit_depth"] = avif_depth(data)
-        case "JPEG2000":
-            opened.info.update(bit_depth=jpeg2000_depth(data), icc_profile=jpeg2000_profile(data))
+    if file_format == "PNG":
+        check_packed_pixels(data, *opened.size)
+    elif file_format == "JPEG2000":
+        opened.info["icc_profile"] = jpeg2000_profile(data)  # which Pillow does not report
     return opened
 
 
@@ -189,7 +173,6 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
         if file_format == "PPM":
             read_samples(opened)
         deep = any(";16" in str(tile.args) for tile in opened.tile)  # Pillow drops the low bytes of colours silently
-        deep |= opened.info.get("bit_depth", 8) > 8
         if getattr(opened, "tag_v2", {}).get(0x0112, 1) in range(2, 9):
             changes.add("rotated")  # Pillow turns TIFFs while it loads them
         opened.load()

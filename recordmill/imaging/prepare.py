@@ -11,7 +11,7 @@ from recordmill.imaging.acceptance import accepted_format, check_size, is_sound_
 from recordmill.imaging.colour import apply_profile, judge_profile, to_gray_or_srgb
 from recordmill.imaging.exif import has_position, is_turned_sideways, turn
 from recordmill.imaging.geometry import Size, difference_hash, hash_reduction, jpeg_reduction, resize_image, target_size
-from recordmill.imaging.jpeg_header import JpegHeader, Soundness, plain_copy, read_jpeg_header
+from recordmill.imaging.jpeg_header import JpegHeader, Soundness, read_jpeg_header
 from recordmill.imaging.pillow_decode import (
     Loaded,
     count_encoded_channels,
@@ -309,8 +309,8 @@ def _decode(data: bytes, header: JpegHeader, reduction: int) -> tuple[Raster, st
         raster = decode_jpeg(data, header, reduction)
     except UnusualJpeg:
         # Like TensorFlow, Pillow tolerates stray bytes between segments and odd subsampling, but truncation too.
-        with suppress(UnusualJpeg):
-            decode_jpeg(plain_copy(data, header), header, SMALLEST_REDUCTION)
+        with suppress(UnusualJpeg, UnstrippableError):
+            decode_jpeg(strip_metadata(data, "JPEG"), header, SMALLEST_REDUCTION)
         raster = to_raster(load_image(open_image(data, "JPEG"), "JPEG").image)
     return raster, digest_pixels(raster, header.orientation) if reduction == 1 else None
 

@@ -120,7 +120,8 @@ def _kept_of_segment(marker: int, payload: bytes) -> bytes:
     if marker in DECODING or (marker == _APP2 and payload.startswith(b"ICC_PROFILE\0")):
         return _segment(marker, payload)
     if marker == _APP0 and payload.startswith(_JFIF) and len(payload) >= _JFIF_BYTES:
-        return _segment(marker, payload[: _JFIF_BYTES - 2] + bytes(2))
+        version = payload[5:7] if payload[5] == 1 else b"\1\1"  # libjpeg takes others for damage
+        return _segment(marker, payload[:5] + version + payload[7 : _JFIF_BYTES - 2] + bytes(2))
     is_adobe = marker == _APP14 and payload.startswith(b"Adobe") and len(payload) >= _ADOBE_BYTES
     return _segment(marker, payload[:_ADOBE_BYTES]) if is_adobe else b""
 

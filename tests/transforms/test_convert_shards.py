@@ -1,5 +1,4 @@
 import errno
-import gc
 import pickle
 import threading
 import time
@@ -25,7 +24,7 @@ from recordmill.transforms.planning.plan import Plan, ReusableDataset
 from recordmill.transforms.planning.splitting import SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.shards import shard_writer
-from recordmill.transforms.shards.read_ahead import DecodePool
+from recordmill.transforms.shards.read_ahead import pool_for
 from recordmill.transforms.shards.shard_files import WrittenShard
 from recordmill.transforms.shards.shard_writer import order_references
 
@@ -168,8 +167,6 @@ def test_bundles_of_one_process_decode_together_no_more_than_its_threads(shards,
     # Nothing is read of an unknown store: convert_image is counted and then rejects by status.
     remote = [ref.notice("rejected", "no_class") for ref in remote]
     assert write_at_once(monkeypatch, [*shards, (("test", 1), remote)], run, threads) == threads
-    gc.collect()  # the errors of conversions in other tests may refer to theirs
-    assert not DecodePool._shared
 
 
 def test_threads_are_chosen_where_the_work_is_done(run, monkeypatch):
@@ -183,13 +180,14 @@ def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
 
     def write(threads):
         """Writes the shards; gives how many pools of threads were begun."""
+        pool_for.cache_clear()
         step = _ConvertShard(settings, replace(run, threads=threads))
         step.setup()
         step.start_bundle()
         for shard in shards:
             step.process(batched(shard), replace(PLAN, output=str(tmp_path / f"out{threads}")))
         assert [report.value.references for report in step.finish_bundle()] == [40, 10, 10]
-        begun = len(step._writer.readers._pools)
+        begun = pool_for.cache_info().currsize
         step.teardown()
         return begun
 

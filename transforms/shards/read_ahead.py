@@ -5,10 +5,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeVar
-from weakref import WeakValueDictionary
-
-from recordmill import storage
+from functools import cache
+from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -96,36 +94,16 @@ class ReadAhead:
         self._pool.shutdown(cancel_futures=True)
 
 
-class DecodePool:
-    """Threads that read and decode, and the semaphore for decoding: shared by all bundles of a process.
+@cache
+def decoding_limit(threads: int) -> threading.BoundedSemaphore:
+    """Entered to decode, by no more than `threads` at once; shared by all bundles of a process."""
+    return threading.BoundedSemaphore(threads)
 
-    The threads end when nothing refers to the pool any more.
 
-    Attributes:
-        decoding: entered to decode, by no more than `threads` at once.
-    """
-
-    _shared: ClassVar[WeakValueDictionary[int, "DecodePool"]] = WeakValueDictionary()
-    _lock: ClassVar[threading.Lock] = threading.Lock()
-
-    def __init__(self, threads: int) -> None:
-        self.decoding = threading.BoundedSemaphore(threads)
-        self._threads = threads
-        self._pools: dict[bool, ReadAhead] = {}
-
-    @classmethod
-    def of(cls, threads: int) -> "DecodePool":
-        """This process's pool for this number of threads."""
-        with cls._lock:
-            return cls._shared.setdefault(threads, cls(threads))
-
-    def pool_for(self, uri: str) -> ReadAhead:
-        """The pool that reads a file, with more threads if they wait for a network; started when first needed."""
-        local = storage.is_local(uri)
-        with self._lock:
-            if local not in self._pools:
-                self._pools[local] = ReadAhead(self._threads) if local else ReadAhead(REMOTE_READERS, batch_items=1)
-            return self._pools[local]
+@cache
+def pool_for(threads: int, is_local: bool) -> ReadAhead:
+    """The threads that read files, more of them if they wait for a network; shared by all bundles of a process."""
+    return ReadAhead(threads) if is_local else ReadAhead(REMOTE_READERS, batch_items=1)
 
 
 @dataclass(slots=True, eq=False)

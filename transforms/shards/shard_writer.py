@@ -26,7 +26,7 @@ from recordmill.transforms.records.earlier_datasets import (
     join_earlier,
 )
 from recordmill.transforms.records.image_functions import FunctionError
-from recordmill.transforms.shards.read_ahead import DecodePool
+from recordmill.transforms.shards.read_ahead import decoding_limit, pool_for
 from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_files import (
     WrittenShard,
@@ -112,11 +112,6 @@ class ShardWriter:
     def _digests(self) -> ReferenceDigests:
         return ReferenceDigests(self.plan.recipe, self._layout, self.plan.label_map)
 
-    @cached_property
-    def readers(self) -> DecodePool:
-        """The threads that read and decode."""
-        return DecodePool.of(self.threads)
-
     def write(
         self, split: str, index: int, unordered: Iterable[ImageRef], convert: Convert | None = None
     ) -> WrittenShard | ShardReport:
@@ -189,8 +184,9 @@ class ShardWriter:
         Raises:
             InputError: an image's store failed.
         """
-        in_line = self.in_line and storage.is_local(refs[0].uri)
-        decoding = nullcontext() if in_line else self.readers.decoding
+        is_local = storage.is_local(refs[0].uri)
+        in_line = self.in_line and is_local
+        decoding = nullcontext() if in_line else decoding_limit(self.threads)
         layout, label_map, exclusions = self._layout, self.plan.label_map, self.run.exclusions or None
 
         def convert(joined: JoinedReference) -> ConvertedImage:
@@ -207,7 +203,7 @@ class ShardWriter:
         if in_line:
             images = (convert(each) for each in joined)
         else:
-            pool = self.readers.pool_for(refs[0].uri)
+            pool = pool_for(self.threads, is_local)
             images = pool.map(convert, joined, lambda each: each.ref.expected_bytes, ConvertedImage.size)
         with storage.parts_kept_open(), closing(joined), closing(images):
             yield from images

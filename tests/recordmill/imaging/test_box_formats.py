@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from recordmill.imaging import ImageSettings, prepare_image
-from recordmill.imaging.pillow_decode import avif_depth, check_codestream, jpeg2000_depth, jpeg2000_profile
+from recordmill.imaging.pillow_decode import check_codestream, jpeg2000_profile
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import FORMATS, OPTIONAL_FORMATS
 
@@ -83,22 +83,14 @@ def test_the_first_frame_of_an_animated_avif_is_stored(photo, save):
 def test_16_bits_become_8(save):
     values = np.linspace(0, 65_535, 96 * 64).astype(np.uint16).reshape(64, 96)
     data = save(Image.fromarray(values), "JPEG2000")
-    assert jpeg2000_depth(data) == 16
     image = prepare_image(data, replace(ALL, store="png"))
     assert image.changes == ("depth_reduced", "reencoded")
     assert (np.asarray(Image.open(io.BytesIO(image.encoded))) == values >> 8).all()
 
 
-def test_the_depth_of_an_avif_is_in_its_configuration(photo, save):
-    data = save(photo, "AVIF")
-    at = data.index(b"av1C") + 6
-    deep = [data[:at] + bytes([data[at] | flag]) + data[at + 1 :] for flag in (0x40, 0x60)]
-    assert [avif_depth(each) for each in (b"", b"av1C", data, *deep)] == [8, 8, 8, 10, 12]
-
-
 def test_the_profile_of_a_jpeg_2000_is_in_its_header(photo, save):
     data = save(photo, "JPEG2000")
-    assert (jpeg2000_profile(data), jpeg2000_profile(b""), jpeg2000_depth(b"")) == (None, None, 8)
+    assert (jpeg2000_profile(data), jpeg2000_profile(b"")) == (None, None)
     at, end = data.index(b"jp2h") + 4, data.index(b"jp2c") - 4
     old = data.index(b"colr") - 4
     size = int.from_bytes(data[old : old + 4], "big")

@@ -198,6 +198,9 @@ def test_what_a_function_rejects_has_its_words(convert, photos, capsys):
 
 
 @pytest.mark.usefixtures("own")
+FIT = "return height x width x 1 or 3 values of uint8, 0 to 255"
+
+
 @pytest.mark.parametrize("count", [1, None])
 @pytest.mark.parametrize(
     ("setting", "name", "why"),
@@ -205,12 +208,12 @@ def test_what_a_function_rejects_has_its_words(convert, photos, capsys):
         ("images.function", "fail", "{} failed on {}: RuntimeError: no weights in here"),
         ("images.function", "leave", "{} failed on {}: SystemExit: no licence"),
         ("images.function", "no_array", "{} returned, for {}, a value of the type list: return a numpy array"),
-        ("images.function", "floats", "{} returned, for {}, values of the type float64: return 0 to 255 as uint8"),
-        ("images.function", "nans", "{} returned, for {}, values of the type float64: return 0 to 255 as uint8"),
+        ("images.function", "floats", f"{{}} returned, for {{}}, an array of shape [16, 24, 3] of float64: {FIT}"),
+        ("images.function", "nans", f"{{}} returned, for {{}}, an array of shape [16, 24, 3] of float64: {FIT}"),
         (
             "images.function",
             "flat",
-            "{} returned, for {}, an array of shape [16, 24]: return height x width x 1 or 3",
+            f"{{}} returned, for {{}}, an array of shape [16, 24] of uint8: {FIT}",
         ),
         ("images.function", "nothing", "{} returned, for {}, 24 x 0 pixels: return another size"),
         (

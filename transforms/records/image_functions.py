@@ -217,29 +217,33 @@ def _check_size(keep: KeepSettings, width: int, height: int) -> None:
 
 def _apply_function(images: ImageSettings, ref: ImageRef, twice: bool, pixels: Pixels) -> Pixels:
     """Calls `images.function`, and checks the result."""
-    name, size = str(images.function), pixels.shape[:2]
-    copies = [pixels.copy()] if twice else []
-    returned = call_function("images.function", name, ref.key, pixels)
+    name, (height, width) = str(images.function), pixels.shape[:2]
+    returned = _call_with_pixels("images.function", name, ref.key, pixels, twice)
     problem = _find_problem(returned, images)
-    if not problem and count_boxes(ref) and returned.shape[:2] != size:
+    if not problem and count_boxes(ref) and returned.shape[:2] != (height, width):
         now = f"{returned.shape[1]} x {returned.shape[0]} pixels"
-        problem = f"{now} for an image of {size[1]} x {size[0]} with boxes: keep its size"
+        problem = f"{now} for an image of {width} x {height} with boxes: keep its size"
     if problem:
         raise FunctionError(f"images.function: {name} returned, for {ref.key}, {problem}")
-    for copy in copies:
-        if not np.array_equal(returned, call_function("images.function", name, ref.key, copy)):
-            raise FunctionError(_explain_two_answers("images.function", name, ref.key))
     return np.ascontiguousarray(returned)
+
+
+def _call_with_pixels(setting: str, name: str, key: str, pixels: Pixels, twice: bool) -> Any:
+    """Calls a function that decides what is stored; if `twice`, it must give the same answer again."""
+    again = pixels.copy() if twice else None  # a function may change what it gets
+    answer = call_function(setting, name, key, pixels)
+    if again is not None and not np.array_equal(answer, call_function(setting, name, key, again)):
+        raise FunctionError(f"{setting}: {name} gave two answers for {key}: its answer must depend on the image alone")
+    return answer
 
 
 def _find_problem(returned: object, images: ImageSettings) -> str:
     """What is wrong with a returned value, and what to do; the empty string if nothing is."""
     if not isinstance(returned, np.ndarray):
         return f"a value of the type {type(returned).__name__}: return a numpy array"
-    if returned.ndim != 3 or returned.shape[2] not in (1, 3):
-        return f"an array of shape {list(returned.shape)}: return height x width x 1 or 3"
-    if returned.dtype != np.uint8:
-        return f"values of the type {returned.dtype}: return 0 to 255 as uint8"
+    if returned.ndim != 3 or returned.shape[2] not in (1, 3) or returned.dtype != np.uint8:
+        what = f"an array of shape {list(returned.shape)} of {returned.dtype}"
+        return f"{what}: return height x width x 1 or 3 values of uint8, 0 to 255"
     try:
         check_size(returned.shape[1], returned.shape[0], images)
     except Rejected as rejected:
@@ -267,14 +271,11 @@ def check_kept(raster: Raster, keep: KeepSettings, key: str, twice: bool = False
         if keep.min_sharpness is not None and (variance := measure_sharpness(gray)) < keep.min_sharpness:
             raise LeftOut("too_blurred", f"sharpness {variance:.1f}")
     if keep.function:
-        answers = [call_function("keep.function", keep.function, key, copy_pixels(raster)) for _ in range(1 + twice)]
-        for answer in answers:
-            if not isinstance(answer, bool | np.bool_):
-                what = f"a value of the type {type(answer).__name__}"
-                raise FunctionError(f"keep.function: {keep.function} returned, for {key}, {what}: return True or False")
-        if len(set(answers)) > 1:
-            raise FunctionError(_explain_two_answers("keep.function", keep.function, key))
-        if not answers[0]:
+        answer = _call_with_pixels("keep.function", keep.function, key, copy_pixels(raster), twice)
+        if not isinstance(answer, bool | np.bool_):
+            what = f"a value of the type {type(answer).__name__}"
+            raise FunctionError(f"keep.function: {keep.function} returned, for {key}, {what}: return True or False")
+        if not answer:
             raise LeftOut("unwanted", keep.function)
 
 
@@ -288,7 +289,3 @@ def measure_sharpness(gray: Raster) -> float:
     # In integers, so that every machine computes the same.
     total, squares = int(edges.sum(dtype=np.int64)), int(np.square(edges, dtype=np.int32).sum(dtype=np.int64))
     return (squares * edges.size - total * total) / edges.size**2
-
-
-def _explain_two_answers(setting: str, name: str, key: str) -> str:
-    return f"{setting}: {name} gave two answers for {key}: its answer must depend on the image alone"

@@ -197,10 +197,10 @@ def test_what_a_function_rejects_has_its_words(convert, photos, capsys):
     assert verified(done, capsys)
 
 
-@pytest.mark.usefixtures("own")
 FIT = "return height x width x 1 or 3 values of uint8, 0 to 255"
 
 
+@pytest.mark.usefixtures("own")
 @pytest.mark.parametrize("count", [1, None])
 @pytest.mark.parametrize(
     ("setting", "name", "why"),

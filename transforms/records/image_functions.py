@@ -230,10 +230,12 @@ def _apply_function(images: ImageSettings, ref: ImageRef, twice: bool, pixels: P
 
 def _call_with_pixels(setting: str, name: str, key: str, pixels: Pixels, twice: bool) -> Any:
     """Calls a function that decides what is stored; if `twice`, it must give the same answer again."""
-    again = pixels.copy() if twice else None  # a function may change what it gets
+    copies = [pixels.copy()] if twice else []  # a function may change what it gets
     answer = call_function(setting, name, key, pixels)
-    if again is not None and not np.array_equal(answer, call_function(setting, name, key, again)):
-        raise FunctionError(f"{setting}: {name} gave two answers for {key}: its answer must depend on the image alone")
+    for copy in copies:
+        if np.asarray(answer).tobytes() != np.asarray(call_function(setting, name, key, copy)).tobytes():
+            what = f"{name} gave two answers for {key}"
+            raise FunctionError(f"{setting}: {what}: its answer must depend on the image alone")
     return answer
 
 

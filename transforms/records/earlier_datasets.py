@@ -249,17 +249,12 @@ def join_earlier(
             damaged.clear()
 
 
-class UntouchedShard(NamedTuple):
-    """An earlier shard that a conversion would write again unchanged: its file, and the rows of all its references."""
-
-    file: ShardEntry
-    rows: list[EarlierRecord]
-
-
 def find_untouched(
     dataset: ReusableDataset, refs: Sequence[ImageRef], seed: int, digest: Callable[[ImageRef], int]
-) -> UntouchedShard | None:
-    """Finds the shard of a dataset that was made from the same versions of exactly these references.
+) -> tuple[ShardEntry, list[EarlierRecord]] | None:
+    """Finds the shard of a dataset that a conversion would write again unchanged, and the rows of all its references.
+
+    It was made from the same versions of exactly these references.
 
     Args:
         dataset: one from `find_reusable`.
@@ -277,7 +272,7 @@ def find_untouched(
             rows.append(EarlierRecord(row, origin, is_current=True, is_same=True))
         same = (each.origin.reference == digest(ref) != 0 for each, ref in zip(rows, refs, strict=False))
         if len(rows) == len(refs) and next(found, None) is None and all(same):
-            return UntouchedShard(shard.entry, rows)
+            return shard.entry, rows
     return None
 
 

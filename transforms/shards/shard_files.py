@@ -109,15 +109,14 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     """
     try:
         done = orjson.loads(storage.read_range(shard_path(staging, split, index, "done.json")))
-        if done.get("format") != MARKER_FORMAT:  # an earlier version finished it, and its sidecar lacks digests
-            return None
         report = from_json(ShardReport, {**done["report"], "reused": True})
     except (FileNotFoundError, MisfitError):  # there is no note, or one of another version
         return None
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and all(storage.exists(shard_path(staging, split, index, kind)) for kind in _OTHER_KINDS)
     is_transient = not TRANSIENT.isdisjoint(report.rows.rejected)
-    if not there or is_transient or done["fingerprint"] != list(mark):
+    is_same = (done.get("format"), done["fingerprint"]) == (MARKER_FORMAT, list(mark))
+    if not (there and is_same) or is_transient:
         return None
     return replace(report, contents=read_column(staging, report, "contents"))
 
@@ -286,10 +285,10 @@ def write_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str
     Raises:
         OSError: the file cannot be written.
     """
-    wanted = set(chosen.values())
-    made = {ref.key: _make_example(ref, settings) for ref in refs if ref.key in wanted} if wanted else {}
-    pairs = [(change, made[key]) for change, key in sorted(chosen.items())]
-    if examples := [to_json(replace(example, change=change)) for change, example in pairs if example]:
+    keys = set(chosen.values())
+    by_key = {ref.key: ref for ref in refs if ref.key in keys}
+    made = [_make_example(by_key[key], change, settings) for change, key in sorted(chosen.items())]
+    if examples := [to_json(example) for example in made if example]:
         storage.write_file(path, orjson.dumps(examples))
     else:  # a failed run may have left some
         storage.remove_files([path])
@@ -308,8 +307,8 @@ def read_examples(paths: Iterable[str]) -> tuple[ChangeExample, ...]:
     return tuple(found.values())
 
 
-def _make_example(ref: ImageRef, settings: DatasetSettings) -> ChangeExample | None:
-    """Makes an example of the changes to one image; None if it cannot be shown."""
+def _make_example(ref: ImageRef, change: str, settings: DatasetSettings) -> ChangeExample | None:
+    """Makes an example of a change to one image; None if it cannot be shown."""
     try:
         content = settings.source.read(ref, settings.images.max_bytes)
         if not isinstance(content.image, bytes):
@@ -322,4 +321,4 @@ def _make_example(ref: ImageRef, settings: DatasetSettings) -> ChangeExample | N
     if pictures is None:
         return None
     before, after = (base64.b64encode(picture).decode() for picture in pictures)
-    return ChangeExample("", ref.key, stored.changes, len(content.image), len(stored.encoded), before, after)
+    return ChangeExample(change, ref.key, stored.changes, len(content.image), len(stored.encoded), before, after)

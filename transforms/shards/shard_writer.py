@@ -64,8 +64,6 @@ UNSURE_NANOSECONDS = 2_000_000_000
 
 _DIGESTS_AT_ONCE = 256
 
-_SECONDS_BETWEEN_COUNTS = 0.1
-
 
 class InputError(Exception):
     """An image could not be read because its store failed, which says nothing about the image."""
@@ -151,11 +149,12 @@ class ShardWriter:
         if [(each.folder, each.same_files) for each in reuse] != [(previous, True)]:
             return False
         found = find_untouched(reuse[0], refs, self.settings.seed, digest)
-        if not found or any(self.run.exclusions.find(each.row.key, each.row.sha256) for each in found.rows):
+        file, rows = found or (None, [])
+        if file is None or any(self.run.exclusions.find(each.row.key, each.row.sha256) for each in rows):
             return False
-        pairs = zip(refs, found.rows, strict=True)
+        pairs = zip(refs, rows, strict=True)
         images = (copy_earlier(ref, each, self.plan.label_map, each.origin.source) for ref, each in pairs)
-        return shard.keep(self._count(images), storage.join(previous, found.file.name), found.file)
+        return shard.keep(self._count(images), storage.join(previous, file.name), file)
 
     def finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
         """Reads a shard back and renames its files; see `WrittenShard.finish`."""
@@ -222,11 +221,6 @@ class ShardWriter:
             yield from zip(some, map(RowOrigin, sources, references), strict=True)
 
     def _count(self, images: Iterable[ConvertedImage]) -> Iterator[ConvertedImage]:
-        done, due = 0, 0.0
         for image in images:
-            done += 1
-            if (now := time.monotonic()) >= due:  # counting each image would take a fiftieth of a thumbnail's time
-                self.count_done(done)
-                done, due = 0, now + _SECONDS_BETWEEN_COUNTS
+            self.count_done(1)
             yield image
-        self.count_done(done)

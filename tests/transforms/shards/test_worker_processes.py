@@ -109,8 +109,8 @@ def test_workers_help_from_the_time_when_one_is_without_a_shard(writer, pictures
         return noted(ref, *arguments)
 
     monkeypatch.setattr(shard_writer, "convert_image", convert)
-    refs = shard_writer.order_references(pictures(600), 0)
-    with begin(writer, references=1202) as workers:
+    refs = shard_writer.order_references(pictures(1000), 0)
+    with begin(writer, references=2002) as workers:
         held = workers.submit("train", 0, [replace(refs[0], key="first")])
         images = workers.convert(refs, "train")
         found = [next(images) for _ in range(300)]

@@ -11,14 +11,13 @@ import shutil
 import signal
 import socket
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
-from urllib.parse import urlsplit
 
 import apache_beam as beam
+import grpc
 import orjson
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
@@ -68,7 +67,7 @@ def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) 
     PROGRESS.reset(job.settings.unit, options.owns_process)
     quiet_beam(not options.traceback)
     pipeline, here = _make_pipeline(options.runner, options.beam_arguments)
-    check_job_server(options.runner, pipeline.options, terminal)
+    check_job_server(options.runner, pipeline.options)
     named = pipeline.options.view_as(GoogleCloudOptions)  # Beam's attribute for every runner
     named.job_name = named.job_name or f"recordmill-{job.run.run_id}"
     leave = not options.wait and not here
@@ -136,7 +135,11 @@ def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None] | None]:
         The runner's result, and a function that ends its job server: an interrupted launcher skips exit handlers.
     """
     ours = signal.getsignal(signal.SIGINT)
-    result = pipeline.run()
+    try:
+        result = pipeline.run()
+    except grpc.FutureTimeoutError:  # after --job_server_timeout
+        endpoint = pipeline.options.view_as(PortableOptions).job_endpoint
+        raise RecordmillError(f"no job server answers at --job_endpoint={endpoint}: start it") from None
     theirs = signal.getsignal(signal.SIGINT)
     if theirs is ours or not callable(theirs):
         return result, None
@@ -215,23 +218,28 @@ def ends_with_this_process(runner: str, options: PipelineOptions) -> bool:
     return loops_back(runner, options) or (ours and not options.view_as(FlinkRunnerOptions).flink_submit_uber_jar)
 
 
-def check_job_server(runner: str, options: PipelineOptions, terminal: Terminal) -> None:
-    """Checks that there is a job server, or everything needed to start one.
-
-    Waits up to `--job_server_timeout` for a job server that does not answer yet, as Beam does.
+def check_job_server(runner: str, options: PipelineOptions) -> None:
+    """Checks that a job server is named, or that there is everything needed to start one.
 
     Raises:
-        UsageError: a flag is missing, or names a file that does not exist.
-        RecordmillError: there is no answer at an address.
+        UsageError: a flag or Java is missing.
+        RecordmillError: Flink does not answer.
     """
-    portable = options.view_as(PortableOptions)
-    if endpoint := portable.job_endpoint:
-        seconds = float(portable.job_server_timeout)
-        _check_address(endpoint, seconds, f"no job server answers at --job_endpoint={endpoint}", terminal)
-    elif runner == "PortableRunner":
+    if options.view_as(PortableOptions).job_endpoint:
+        return
+    if runner == "PortableRunner":
         raise UsageError("--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a Beam job server")
-    elif runner == "FlinkRunner":
-        _check_flink(options, terminal)
+    if runner != "FlinkRunner":
+        return
+    java = options.view_as(JobServerOptions).job_server_java_launcher
+    if not options.view_as(FlinkRunnerOptions).flink_submit_uber_jar and not shutil.which(java):
+        raise UsageError(f"FlinkRunner needs {java} for its job server: install Java, or give --job_endpoint")
+    master = _flink_address(options)
+    if place := re.fullmatch(r"(?:http://)?\[?([\w.:-]+?)\]?:(\d+)", master):  # other forms are left to Beam
+        try:
+            socket.create_connection((place[1], int(place[2])), timeout=SECONDS_TO_CONNECT).close()
+        except (OSError, OverflowError) as error:  # the latter: a port above 65,535
+            raise RecordmillError(f"no Flink answers at --flink_master={master} ({error}): start it") from None
 
 
 def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
@@ -286,35 +294,6 @@ def _flink_address(options: PipelineOptions) -> str:
     """The address of the given Flink cluster; empty for one that Beam starts itself."""
     master = str(options.view_as(FlinkRunnerOptions).flink_master).strip()
     return "" if master in ("[auto]", "[local]") else master
-
-
-def _check_flink(options: PipelineOptions, terminal: Terminal) -> None:
-    java = options.view_as(JobServerOptions).job_server_java_launcher
-    uber = options.view_as(FlinkRunnerOptions).flink_submit_uber_jar
-    if not uber and not shutil.which(java):
-        raise UsageError(f"FlinkRunner needs {java} for its job server: install Java, or give --job_endpoint")
-    if master := _flink_address(options):
-        _check_address(urlsplit(master).netloc or master, 0.0, f"no Flink answers at --flink_master={master}", terminal)
-
-
-def _check_address(address: str, seconds: float, problem: str, terminal: Terminal) -> None:
-    """Tries HOST:PORT; other forms are left to gRPC."""
-    parts = re.fullmatch(r"\[?([\w.:-]+?)\]?:(\d+)", address)
-    if not parts:
-        return
-    deadline, waits = time.monotonic() + seconds, False
-    while True:
-        try:
-            socket.create_connection((parts[1], int(parts[2])), timeout=SECONDS_TO_CONNECT).close()
-            return
-        except (OSError, OverflowError) as error:  # the latter: a port above 65,535
-            why = (getattr(error, "strerror", None) or str(error)).lower()
-        if time.monotonic() >= deadline:
-            raise RecordmillError(f"{problem} ({why}): start it, or correct the address")
-        if not waits:
-            terminal.say(f"waiting for the job server at {address}: {why}")
-            waits = True
-        time.sleep(min(1.0, max(0.0, deadline - time.monotonic())))
 
 
 def is_dataflow(runner: str) -> bool:

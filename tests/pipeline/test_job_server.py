@@ -19,14 +19,6 @@ from recordmill.pipeline.runners import (
 from recordmill.schemas.errors import RecordmillError, UsageError
 
 
-class Listener:
-    def __init__(self):
-        self.said = []
-
-    def say(self, text):
-        self.said.append(text)
-
-
 @pytest.fixture
 def listening():
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -39,10 +31,8 @@ def free():
         return server.getsockname()[1]
 
 
-def check(runner, *flags, terminal=None):
-    terminal = terminal or Listener()
-    check_job_server(runner, PipelineOptions(list(flags)), terminal)
-    return terminal.said
+def check(runner, *flags):
+    check_job_server(runner, PipelineOptions(list(flags)))
 
 
 def test_portable_runner_without_an_endpoint(convert, photos):
@@ -55,8 +45,7 @@ def test_portable_runner_without_an_endpoint(convert, photos):
 def test_no_job_server_answers(convert, photos, free):
     flags = (f"--job_endpoint=localhost:{free}", "--environment_type=LOOPBACK", "--job_server_timeout=0")
     done = convert(photos, "--runner=PortableRunner", *flags)
-    begin = f"no job server answers at --job_endpoint=localhost:{free} (connection refused): "
-    assert (done.code, done.errors) == (1, [f"{begin}start it, or correct the address"])
+    assert (done.code, done.errors) == (1, [f"no job server answers at --job_endpoint=localhost:{free}: start it"])
     assert not done.output.exists()
 
 
@@ -64,8 +53,8 @@ def test_no_flink_answers(convert, photos, free):
     done = convert(
         photos, "--runner=FlinkRunner", f"--flink_master=localhost:{free}", "--job_server_java_launcher=true"
     )
-    begin = f"no Flink answers at --flink_master=localhost:{free} (connection refused): "
-    assert (done.code, done.errors) == (1, [f"{begin}start it, or correct the address"])
+    begin = f"no Flink answers at --flink_master=localhost:{free} ([Errno 111] Connection refused): "
+    assert (done.code, done.errors) == (1, [f"{begin}start it"])
 
 
 @pytest.mark.parametrize(
@@ -84,35 +73,16 @@ def test_what_a_job_server_of_our_own_needs(convert, photos, flags, sentence):
 
 
 def test_who_answers_is_let_through(listening):
-    assert check("PortableRunner", f"--job_endpoint=localhost:{listening}") == []
+    check("PortableRunner", "--job_endpoint=embed")
     java = "--job_server_java_launcher=true"
-    assert check("FlinkRunner", java, f"--flink_master=localhost:{listening}") == []
-    assert check("FlinkRunner", java, f"--flink_master=http://localhost:{listening}") == []
-    assert check("FlinkRunner", java, "--flink_job_server_jar=https://host/a.jar") == []
-
-
-def test_what_only_grpc_or_flink_understand_is_left_to_them():
-    assert check("PortableRunner", "--job_endpoint=embed") == []
-    assert check("PortableRunner", "--job_endpoint=unix:/tmp/socket") == []
-    assert check("FlinkRunner", "--job_server_java_launcher=true", "--flink_master=https://host/path") == []
+    check("FlinkRunner", java, f"--flink_master=localhost:{listening}")
+    check("FlinkRunner", java, f"--flink_master=http://localhost:{listening}")
+    check("FlinkRunner", java, "--flink_master=https://host/path")
 
 
 def test_a_port_that_is_none():
-    with pytest.raises(RecordmillError, match=r"no job server answers at --job_endpoint=localhost:99999 \("):
-        check("PortableRunner", "--job_endpoint=localhost:99999", "--job_server_timeout=0")
-
-
-def test_a_job_server_that_starts_meanwhile_is_waited_for(free):
-    servers = []
-
-    class Starter(Listener):
-        def say(self, text):
-            super().say(text)
-            servers.append(socket.create_server(("127.0.0.1", free)))
-
-    said = check("PortableRunner", f"--job_endpoint=127.0.0.1:{free}", "--job_server_timeout=30", terminal=Starter())
-    servers[0].close()
-    assert said == [f"waiting for the job server at 127.0.0.1:{free}: connection refused"]
+    with pytest.raises(RecordmillError, match=r"no Flink answers at --flink_master=localhost:99999 \("):
+        check("FlinkRunner", "--job_server_java_launcher=true", "--flink_master=localhost:99999")
 
 
 def test_usage_comes_before_places(free):

@@ -4,9 +4,9 @@ import argparse
 import gc
 import logging
 import os
+import re
 import sys
 import time
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -33,13 +33,10 @@ exit codes: 0 done (or already there)   1 failed   2 wrong usage   130 interrupt
 
 
 def _size(text: str) -> tuple[int, int]:
-    sides = text.lower().split("x")
-    if len(sides) > 2 or not all(side.isascii() and side.isdigit() and len(side) < 6 for side in sides):
-        raise argparse.ArgumentTypeError(f"{text} is not a size such as 224 or 160x224")
-    height, width = int(sides[0]), int(sides[-1])
-    if not (1 <= height <= MOST_SIDE and 1 <= width <= MOST_SIDE):
-        raise argparse.ArgumentTypeError(f"{text}: a side has 1 to {MOST_SIDE:,} pixels")
-    return height, width
+    sides = re.fullmatch(r"([1-9][0-9]{0,4})(?:x([1-9][0-9]{0,4}))?", text.lower())
+    if not sides or max(map(int, filter(None, sides.groups()))) > MOST_SIDE:
+        raise argparse.ArgumentTypeError(f"{text} is not a size of at most {MOST_SIDE}, such as 224 or 160x224")
+    return int(sides[1]), int(sides[2] or sides[1])
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.analyze") -> int:
@@ -57,15 +54,13 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
     description = (
-        f"Adds {TRANSFORM_FN}/ to a finished dataset: statistics of its images, computed by TensorFlow Transform, and "
-        "a SavedModel that turns encoded images and label text into normalised images and label ids."
+        f"Adds {TRANSFORM_FN}/ to a finished dataset: statistics of its images, and a model that prepares them."
     )
     parser = reader_parser(prog, description, "the dataset's folder", EPILOG)
     height, width = DEFAULT_SIZE
     size = f"size of the model's images, or of each side (default: that of all images, or {height}x{width})"
     parser.add_argument("--size", type=_size, metavar="HEIGHTxWIDTH", help=size)
     parser.add_argument("--split", metavar="NAME", help="the split to learn from (default: train)")
-    parser.add_argument("--traceback", action="store_true", help="show where an unexpected error comes from")
     code = run_reader(parser, argv, _analyze, "interrupted: the dataset is as it was")
     # After TensorFlow Transform, Python's final garbage collection crashes on protobuf's objects: skip it.
     gc.freeze()
@@ -79,8 +74,6 @@ def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
     except RecordmillError:
         raise
     except Exception as error:  # noqa: BLE001  # whatever TensorFlow or a store raises is reported in one sentence
-        if flags.traceback:
-            traceback.print_exc()
         raise LoadError(_explain(error, path)) from None
     note, folder = analysis.note, storage.join(path, TRANSFORM_FN)
     height, width = note["size"]
@@ -105,7 +98,7 @@ def _explain(error: Exception, path: str) -> str:
     if isinstance(error, OSError):
         with suppress(OSError):  # raised if a user cannot fix it
             return storage.explain_output_error(error, storage.join(path, TRANSFORM_FN))
-    return f"unexpected {type(error).__name__}: {last_line(error)} (--traceback shows where)"
+    return f"unexpected {type(error).__name__}: {last_line(error)}"
 
 
 if __name__ == "__main__":

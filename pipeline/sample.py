@@ -35,8 +35,6 @@ SIDES = {"circle": 60, "hexagon": 6, "octagon": 8, "pentagon": 5, "square": 4, "
 
 PER_CLASS = 40  # plain JPEGs, in addition to the odd files
 
-_SKIES = ["#bfe3fa", "#a9d3f5", "#6db4ee", "#b5d8f7"]
-_GROUNDS = ["#47702e", "#4a4a50", "#5a4632", "#3a2f55"]
 _PAINTS = ["#c8372d", "#e08a1e", "#f2c230", "#7a3fa0", "#c93a86", "#fdf6e3"]
 _SIZES = [(320, 240), (320, 214), (288, 192), (240, 320), (214, 320), (180, 240), (256, 256), (284, 160)]
 
@@ -74,6 +72,9 @@ def _files() -> dict[str, bytes]:
     }
     whole = _jpeg(_picture("square", "cut short"))
     sixteen_bits = np.asarray(_picture("circle", "16 bit").convert("L"), dtype=np.uint16) * 257
+    # The sky stays in the transparent pixels: dropping the alpha channel would reveal it.
+    cut_out = _picture("pentagon", "cut out")
+    cut_out.putalpha(ImageOps.invert(Image.radial_gradient("L")).resize(cut_out.size))
     frames = [_picture("hexagon", "moving", shift).quantize(128) for shift in (-0.3, -0.1, 0.1, 0.3)]
     return plain | {
         ".DS_Store": b"\0\0\0\1Bud1".ljust(6148, b"\0"),
@@ -86,7 +87,7 @@ def _files() -> dict[str, bytes]:
         "hexagon/moving.gif": _encode(frames[0], "GIF", save_all=True, append_images=frames[1:], duration=150),
         "octagon/a_text.jpg": b"This was meant to be a picture of an octagon.\n",
         "octagon/on_its_side.jpg": _turned(_picture("octagon", "on its side"), 8),
-        "pentagon/cut_out.png": _cut_out(_picture("pentagon", "cut out")),
+        "pentagon/cut_out.png": _encode(cut_out, "PNG"),
         "square/black_and_white.jpg": _jpeg(_picture("square", "black and white").convert("L")),
         "square/cut_short.jpg": whole[: len(whole) * 6 // 10] + b"\xff\xd9",
         "triangle/on_its_side.jpg": _turned(_picture("triangle", "on its side"), 6),
@@ -98,8 +99,7 @@ def _picture(shape: str, name: object, shift: float = 0.0) -> Image.Image:
     """A polygon between sky and ground, moved to the right by `shift` times its radius."""
     chance = random.Random(f"{shape} {name}")
     width, height = chance.choice(_SIZES)
-    gradient = ImageOps.colorize(Image.linear_gradient("L"), chance.choice(_SKIES), chance.choice(_GROUNDS))
-    image = gradient.resize((width, height))
+    image = ImageOps.colorize(Image.linear_gradient("L"), "#a9d3f5", "#47702e").resize((width, height))
     radius = min(width, height) * chance.uniform(0.24, 0.36)
     centre = (width * chance.uniform(0.4, 0.6) + shift * radius, height * chance.uniform(0.45, 0.55))
     turn, paint = chance.uniform(-10, 10), chance.choice(_PAINTS)
@@ -123,10 +123,3 @@ def _turned(image: Image.Image, orientation: int) -> bytes:
     exif = Image.Exif()
     exif[0x0112] = orientation
     return _jpeg(image.transpose(STORED[orientation]), exif=exif)
-
-
-def _cut_out(image: Image.Image) -> bytes:
-    # The sky stays in the transparent pixels: dropping the alpha channel would reveal it.
-    rim = Image.radial_gradient("L").point(lambda distance: max(0, min(255, 4 * (150 - distance))))
-    image.putalpha(rim.resize(image.size))
-    return _encode(image, "PNG")

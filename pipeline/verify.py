@@ -87,20 +87,12 @@ def _report(console: Console, verification: Verification, seconds: float) -> Non
 
 
 def _table(verification: Verification) -> Table:
-    numbers = ("files", "records", "expected", "bytes", "wrong")
+    numbers = ("files", "records", "bytes")
     table = plain_table("split", *numbers, right=numbers)
     for split, shards in verification.dataset.splits.items():
         checks = [check for check in verification.checks if check.shard in shards]
-        wrong = sum(not finding.is_note for check in checks for finding in check.findings)
-        expected = verification.dataset.count(split)
-        table.add_row(
-            printable(split),
-            f"{len(checks):,}",
-            f"{sum(check.records for check in checks):,}",
-            "-" if expected is None else f"{expected:,}",
-            format_size(sum(check.bytes for check in checks)),
-            Text(f"{wrong:,}", style="bold red" if wrong else "green"),
-        )
+        records, size = sum(check.records for check in checks), sum(check.bytes for check in checks)
+        table.add_row(printable(split), f"{len(checks):,}", f"{records:,}", format_size(size))
     return table
 
 

@@ -186,7 +186,7 @@ def check_places(inputs: Sequence[Input], output: str) -> None:
     for path in (each.path for each in inputs):
         if _is_inside(output, path):
             raise RecordmillError(f"the output {output} is inside the input {path}: choose a folder outside it")
-        if _is_inside(path, output) and not _holds_dataset(output):
+        if _is_inside(path, output):
             raise RecordmillError(f"the output {output} contains the input {path}: choose a folder of its own")
 
 
@@ -199,15 +199,6 @@ def _check_client(what: str, path: str) -> None:
             return
     needs = "needs its store's client, which is not installed"
     raise RecordmillError(f"the {what} {path} {needs}: pip install '.[{extra}]' in a clone")
-
-
-def _holds_dataset(output: str) -> bool:
-    """Whether a folder is already a dataset; True if it cannot be read: the job will say why."""
-    try:
-        marker = os.path.join(output, MARKER)
-        return call_with_timeout(lambda: storage.describe(marker), SECONDS_TO_ANSWER) is not None
-    except (OSError, ValueError):
-        return True
 
 
 def check_local_inputs(inputs: Sequence[Input]) -> None:

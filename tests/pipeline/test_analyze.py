@@ -81,6 +81,9 @@ def test_what_fits_is_kept(report, analysis):
     assert shown == "dataset/transform_fn already fits the dataset: nothing to do\n"
 
 
+NO_SIZE = " is not a size of at most 16384, such as 224 or 160x224: see --help"
+
+
 @pytest.mark.parametrize(("text", "size"), [("224", (224, 224)), ("1x16384", (1, 16384)), ("160X224", (160, 224))])
 def test_sizes(report, analysis, text, size):
     asked = analysis(Analysis(True, NOTE, {}))
@@ -93,10 +96,16 @@ def test_sizes(report, analysis, text, size):
     [
         ([], "the following arguments are required: PATH: see --help"),
         ([""], "a path is empty: name a folder"),
-        (["x", "--size", "0"], "argument --size: 0: a side has 1 to 16,384 pixels: see --help"),
-        (["x", "--size", "16385x1"], "argument --size: 16385x1: a side has 1 to 16,384 pixels: see --help"),
-        (["x", "--size", "1x2x3"], "argument --size: 1x2x3 is not a size such as 224 or 160x224: see --help"),
-        (["x", "--size", "²"], "argument --size: ² is not a size such as 224 or 160x224: see --help"),
+        (["x", "--size", "0"], "argument --size: 0" + NO_SIZE),
+        (
+            ["x", "--size", "16385x1"],
+            "argument --size: 16385x1 is not a size of at most 16384, such as 224 or 160x224: see --help",
+        ),
+        (
+            ["x", "--size", "1x2x3"],
+            "argument --size: 1x2x3 is not a size of at most 16384, such as 224 or 160x224: see --help",
+        ),
+        (["x", "--size", "²"], "argument --size: ²" + NO_SIZE),
         (["x", "--siz", "3"], "unrecognized arguments: --siz 3: see --help"),
     ],
 )
@@ -117,8 +126,8 @@ def test_wrong_flags_are_one_sentence_and_exit_code_2(report, flags, sentence):
             "the output x/transform_fn cannot be written: no space left on device",
         ),
         (OSError(5, "I/O error"), 1, "the output x/transform_fn cannot be written: i/o error"),
-        (ValueError("many\nlines\nthe reason"), 1, "unexpected ValueError: the reason (--traceback shows where)"),
-        (ValueError(), 1, "unexpected ValueError: ValueError (--traceback shows where)"),
+        (ValueError("many\nlines\nthe reason"), 1, "unexpected ValueError: the reason"),
+        (ValueError(), 1, "unexpected ValueError: ValueError"),
     ],
 )
 def test_failures_are_one_sentence(report, analysis, error, code, sentence):
@@ -126,14 +135,6 @@ def test_failures_are_one_sentence(report, analysis, error, code, sentence):
     ended, line, shown = report("x")
     assert (ended, line) == (code, {"status": "failed", "exit_code": code, "sentence": sentence})
     assert shown == f"error: {sentence}\n"
-
-
-def test_a_traceback_is_shown_where_it_is_asked_for(report, analysis):
-    analysis(ValueError("why"))
-    assert "Traceback" not in report("x")[2]
-    shown = report("x", "--traceback")[2]
-    assert "Traceback" in shown
-    assert shown.splitlines()[-2:] == ["ValueError: why", "error: unexpected ValueError: why (--traceback shows where)"]
 
 
 def test_the_collector_is_frozen_at_the_end(monkeypatch, analysis):

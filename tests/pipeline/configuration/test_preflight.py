@@ -1,7 +1,6 @@
 import errno
 import sys
 import threading
-from contextlib import nullcontext
 
 import pytest
 from apache_beam.io.filesystem import BeamIOError
@@ -146,21 +145,6 @@ def test_an_output_that_holds_the_input_is_refused(tmp_path, monkeypatch, source
     with pytest.raises(RecordmillError) as raised:
         check_places([Input(source)], output)
     assert str(raised.value) == f"the output {output} contains the input {source}: choose a folder of its own"
-    (tmp_path / output / "recordmill.json").touch()
-    check_places([Input(source)], output)
-
-
-@pytest.mark.parametrize(("found", "refused"), [(None, True), ("there", False), (OSError("no rights"), False)])
-def test_an_output_that_holds_the_input_in_a_store(monkeypatch, found, refused):
-    def describe(path):
-        assert path == "x://b/data/recordmill.json"
-        if isinstance(found, OSError):
-            raise found
-        return found
-
-    monkeypatch.setattr("recordmill.storage.describe", describe)
-    with pytest.raises(RecordmillError, match="contains the input") if refused else nullcontext():
-        check_places([Input("x://b/data/few")], "x://b/data")
 
 
 def test_places_that_are_fine(tmp_path):

@@ -39,7 +39,6 @@ Entry = tuple[int, str, str | None, Row]
 """The hash of a key, the key, the split (None if it is not known), and the sidecar's row."""
 
 _BATCH = 10_000
-_END: Entry = (2**64, "", None, {})  # after every entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +119,12 @@ def compare_rows(before: Iterable[Entry], after: Iterable[Entry], judge: RowJudg
     """
     found, alone = Comparison(), SortedRows()
     waiting: list[tuple[str, bytes]] = []
-    for side, one, other in _join(iter(before), iter(after)):
-        found.rows[0] += side != 1
-        found.rows[1] += side != 0
-        if side == 2:
+    for _, group in groupby(merge(_tag(0, before), _tag(1, after)), itemgetter(0)):
+        entries = list(group)
+        for _, side, _ in entries:
+            found.rows[side] += 1
+        if [side for _, side, _ in entries] == [0, 1]:
+            one, other = entries[0][2], entries[1][2]
             old, new = one[3], other[3]
             same = old.get("record") == new.get("record", "") and old["class"] == new["class"]
             if same and old["sha256"] == new["sha256"] and one[2] == other[2]:
@@ -131,30 +132,19 @@ def compare_rows(before: Iterable[Entry], after: Iterable[Entry], judge: RowJudg
             else:
                 _compare_pair(found, judge, one, other)
             continue
-        _, key, split, row = one
-        waiting.append((row["sha256"], orjson.dumps([side, key, split, row])))
-        if len(waiting) == _BATCH:
+        waiting += ((row["sha256"], orjson.dumps([side, key, split, row])) for _, side, (_, key, split, row) in entries)
+        if len(waiting) >= _BATCH:
             alone.add(waiting)
             waiting.clear()
     alone.add(waiting)
-    for _, group in groupby(alone, itemgetter(0)):
-        _compare_alone(found, judge, (orjson.loads(line) for _, line in group))
+    for _, rows in groupby(alone, itemgetter(0)):
+        _compare_alone(found, judge, (orjson.loads(line) for _, line in rows))
     return found
 
 
-def _join(before: Iterator[Entry], after: Iterator[Entry]) -> Iterator[tuple[int, Entry, Entry]]:
-    """Pairs with the same key (2, one, other), and entries of the first (0) or second (1) without a partner."""
-    one, other = next(before, _END), next(after, _END)
-    while one is not _END or other is not _END:
-        if one[0] == other[0] and one[1] == other[1]:
-            yield 2, one, other
-            one, other = next(before, _END), next(after, _END)
-        elif one[:2] < other[:2]:
-            yield 0, one, one
-            one = next(before, _END)
-        else:
-            yield 1, other, other
-            other = next(after, _END)
+def _tag(side: int, entries: Iterable[Entry]) -> Iterator[tuple[tuple[int, str], int, Entry]]:
+    """Adds what entries are sorted by, and whether they are of the first (0) or the second dataset (1)."""
+    return ((entry[:2], side, entry) for entry in entries)
 
 
 def _compare_pair(found: Comparison, judge: RowJudge, one: Entry, other: Entry, renamed: bool = False) -> None:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import Any, Literal, NoReturn
 
 import orjson
@@ -27,7 +28,6 @@ from recordmill.storage.dataset_files import (
     DamagedMarkerError,
     current_folder,
     explain_choice,
-    parse_rows,
     read_marker,
     read_rows,
     split_version,
@@ -172,16 +172,8 @@ def find_shards(folder: str) -> tuple[Shard, ...]:
 
 
 def match_files(pattern: str) -> list[str]:
-    """The files that match a pattern, whatever their content."""
-    if storage.is_local(pattern):
-        return [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
-    folder = re.split(r"[*?\[]", pattern)[0].rpartition("/")[0]
-    if folder.endswith(":/"):  # a pattern of buckets
-        return []
-    from apache_beam.io.filesystem import FileSystem  # local files do not need Beam
-
-    fits = re.compile(FileSystem.translate_pattern(pattern))
-    return [file.path for file in storage.list_below(folder) if fits.fullmatch(file.path)]
+    """The local files that match a pattern, whatever their content; object stores have no patterns."""
+    return [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
 
 
 def name_shards(paths: list[str]) -> tuple[str, tuple[Shard, ...]]:
@@ -247,7 +239,7 @@ def read_label_lines(path: str) -> dict[str, int]:
 
 Kind = Literal["recordmill", "tfds", "files"]
 
-_NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that matches some"
+_NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that matches local ones"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -361,8 +353,8 @@ def open_dataset(path: str) -> Dataset:
     opened.
 
     Args:
-        path: on any of Beam's file systems. In a pattern, `*`, `?` and `[a-z]` match anything but slashes, and `**`
-            matches any folders.
+        path: on any of Beam's file systems. In a pattern of local files, `*`, `?` and `[a-z]` match anything but
+            slashes, and `**` matches any folders.
 
     Raises:
         LoadError: there are no such files, or publishing them was interrupted.
@@ -452,7 +444,7 @@ def _open_ours(folder: str) -> Dataset:
     return Dataset(folder, "recordmill", shards, marker.example_features, marker.labels, marker)
 
 
-_PEEK_BYTES = 2**18
+_PEEKED_ROWS = 1_000
 
 
 @dataclass(frozen=True)
@@ -528,20 +520,12 @@ class SplitInfo:
 
     @cached_property
     def image_size(self) -> tuple[int, int] | None:
-        """The height and width of all images, judging by the first rows of the first sidecar; None if they differ.
-
-        Only its first 256 KiB are read, so later images may have other sizes.
-        """
-        if not self.shards:
-            return None
+        """The height and width of all images, judging by the first rows of the first sidecar; None if they differ."""
         try:
-            block = storage.read_range(self.shards[0].sidecar, 0, _PEEK_BYTES)
+            rows = list(islice(self.shards[0].rows(), _PEEKED_ROWS)) if self.shards else []
         except FileNotFoundError:  # files that were copied without their sidecars can still be read
             return None
-        sizes = set()
-        for row in parse_rows(block[: block.rfind(b"\n") + 1].splitlines()):
-            if isinstance(row, SidecarRow) and row.height is not None and row.width is not None:
-                sizes.add((row.height, row.width))
+        sizes = {(row.height, row.width) for row in rows if row.height is not None and row.width is not None}
         return sizes.pop() if len(sizes) == 1 else None
 
 

@@ -37,12 +37,10 @@ class RunProgress:
     bytes: int
 
     def __str__(self) -> str:
+        share = self.images / max(self.images_planned, 1)
         shards = f"{self.shards:,} of {format_count(self.shards_planned, 'shard')}"
-        images = f"{self.images:,} of {format_count(self.images_planned, 'image')}"
-        if not self.images_planned:
-            shards, images = format_count(self.shards, "shard"), format_count(self.images, "image")
-        share = f" ({self.images / self.images_planned:.0%})" if self.images_planned else ""
-        return f"{shards}, {images}{share}, {self.rejected:,} rejected, {format_size(self.bytes)}"
+        images = f"{self.images:,} of {format_count(self.images_planned, 'image')} ({share:.0%})"
+        return f"{shards}, {images}, {self.rejected:,} rejected, {format_size(self.bytes)}"
 
 
 _UNREADABLE = (FileNotFoundError, KeyError, TypeError, ValueError)

@@ -18,51 +18,36 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 
-@dataclass(frozen=True, slots=True)
-class ImageLayout:
-    """The form of decoded images.
-
-    Attributes:
-        size: height and width that images are resized to; None: as stored.
-        channels: 3 for red, green and blue, 1 for grayscale, 0 as stored.
-        stored: height and width that all images must have as stored, so that they can be batched; None: any.
-    """
-
-    size: tuple[int, int] | None = None
-    channels: int = 3
-    stored: tuple[int, int] | None = None
-
-    def __post_init__(self) -> None:
-        """Raises LoadError if no image can have this form."""
-        if self.size is not None and (len(self.size) != 2 or min(self.size) < 1):
-            raise LoadError(f"image_size is {self.size}: give (height, width) in pixels")
-        if self.channels not in (0, 1, 3):
-            raise LoadError(f"channels is {self.channels}: give 3 (red, green, blue), 1 (grayscale) or 0 (as stored)")
+Size = tuple[int, int]
+"""Height and width, in pixels."""
 
 
-def image_from(values: Mapping[str, Any], info: SplitInfo, key: str, layout: ImageLayout) -> "tf.Tensor":
-    """One record's image, height by width by channels, 0 to 255: uint8 as stored, or float32 if resized (bilinearly).
+def image_from(
+    values: Mapping[str, Any], info: SplitInfo, key: str, size: Size | None = None, stored: Size | None = None
+) -> "tf.Tensor":
+    """One record's image, of three channels, 0 to 255: uint8 as stored, or float32 if resized (bilinearly).
 
     Args:
         values: the record's parsed features.
         info: its split.
         key: the image's feature.
-        layout: its form.
+        size: what images are resized to; None: as stored.
+        stored: what all images must have as stored, so that they can be batched; None: any.
     """
     import tensorflow as tf
 
     if info.raw:
-        image = _raw_image(values, info, key, layout)
+        image = _raw_image(values, info, key)
     else:
-        image = tf.io.decode_image(values[key], channels=layout.channels, expand_animations=False)
-        image.set_shape((None, None, layout.channels or None))
-    if layout.size is not None:
-        return tf.image.resize(image, layout.size)
-    return tf.ensure_shape(image, (*layout.stored, image.shape[2])) if layout.stored else image
+        image = tf.io.decode_image(values[key], channels=3, expand_animations=False)
+        image.set_shape((None, None, 3))
+    if size is not None:
+        return tf.image.resize(image, size)
+    return tf.ensure_shape(image, (*stored, 3)) if stored else image
 
 
-def _raw_image(values: Mapping[str, Any], info: SplitInfo, key: str, layout: ImageLayout) -> "tf.Tensor":
-    """Raw pixels as uint8; their shape is in the record, or the same for all."""
+def _raw_image(values: Mapping[str, Any], info: SplitInfo, key: str) -> "tf.Tensor":
+    """Raw pixels as uint8, gray ones repeated; their shape is in the record, or the same for all."""
     import tensorflow as tf
 
     height, width = info.key_of("height"), info.key_of("width")
@@ -75,11 +60,7 @@ def _raw_image(values: Mapping[str, Any], info: SplitInfo, key: str, layout: Ima
             f"{info.folder} holds raw pixels of several sizes, and its records do not say which: use decode=False"
         )
     image = tf.reshape(tf.io.decode_raw(values[key], tf.uint8), shape)
-    if layout.channels == 0:
-        return image
-    image = tf.broadcast_to(image, tf.concat([tf.shape(image)[:2], [layout.channels]], 0))
-    image.set_shape((None, None, layout.channels))
-    return image
+    return tf.ensure_shape(tf.broadcast_to(image, tf.concat([tf.shape(image)[:2], [3]], 0)), (None, None, 3))
 
 
 Shape = Literal["pair", "dict", "tuple"]
@@ -169,7 +150,7 @@ def parse_function(info: SplitInfo, layout: ElementLayout) -> "Callable[[tf.Tens
 
 
 def finish_function(
-    info: SplitInfo, layout: ElementLayout, images: ImageLayout
+    info: SplitInfo, layout: ElementLayout, size: Size | None = None, stored: Size | None = None
 ) -> "Callable[[Mapping[str, Any]], Any]":
     """Makes the function that turns parsed values (one record's if it decodes an image) into an element."""
     import tensorflow as tf
@@ -177,7 +158,7 @@ def finish_function(
     def finish(values: Mapping[str, Any]) -> Any:
         chosen = {key: values[key] for key in layout.keys}
         if layout.image:
-            chosen[layout.image] = image_from(values, info, layout.image, images)
+            chosen[layout.image] = image_from(values, info, layout.image, size, stored)
         if layout.multi_hot:
             one_hot = tf.one_hot(values[layout.multi_hot], info.label_depth, on_value=True, off_value=False)
             chosen[layout.multi_hot] = tf.cast(tf.reduce_any(one_hot, axis=0), tf.float32)
@@ -302,8 +283,7 @@ def load(
     split: str | Sequence[str] = "train",
     *,
     batch_size: int | None = None,
-    image_size: tuple[int, int] | None = None,
-    channels: int = 3,
+    image_size: Size | None = None,
     shuffle: bool | int = False,
     seed: int | None = None,
     repeat: bool | int = False,
@@ -320,7 +300,6 @@ def load(
         split: the split's name; several as a sequence, or joined by `+`.
         batch_size: records per batch; None for single elements.
         image_size: height and width to resize to, as float32; None: as stored, uint8. Values are 0 to 255 in both.
-        channels: 3, 1 (grayscale) or 0 (as stored).
         shuffle: True shuffles shards, and records in a buffer of 256 MiB, in each epoch; a number: of as many records.
         seed: makes shuffling the same on every run.
         repeat: number of epochs; True repeats forever. Batches span the ends of epochs.
@@ -339,24 +318,26 @@ def load(
         LoadError: the split cannot be read as requested, or has no images. If a shard turns out to be damaged later,
             iteration raises `tf.errors.InvalidArgumentError` with its name.
     """
-    _check_arguments(batch_size, num_replicas, index)
+    _check_arguments(batch_size, image_size, num_replicas, index)
     info = _describe(path, split)
     layout = choose_elements(info, features, decode)
     order = _order(info, shuffle, seed, repeat, deterministic)
     must_fit = layout.image and batch_size and image_size is None
-    images = ImageLayout(image_size, channels, _common_size(info) if must_fit else None)
+    finish = finish_function(info, layout, image_size, _common_size(info) if must_fit else None)
     records, count = read_shards(info, order, num_replicas, index)
-    dataset = _make_elements(records, info, layout, images, order, batch_size)
+    dataset = _make_elements(records, parse_function(info, layout), finish, layout, order, batch_size)
     batches = -(-count * order.repeat // (batch_size or 1))
     cardinality = batches if order.repeat > 0 or not count else -1  # tf.data's value for infinite
     return _finish(dataset, info, cardinality, num_replicas)
 
 
-def _check_arguments(batch_size: int | None, num_replicas: int, index: int) -> None:
+def _check_arguments(batch_size: int | None, image_size: Size | None, num_replicas: int, index: int) -> None:
     if find_spec("tensorflow") is None:
         raise LoadError("load needs TensorFlow, which is not installed: pip install '.[tensorflow]' in a clone")
     if batch_size is not None and batch_size < 1:
         raise LoadError(f"batch_size is {batch_size}: give at least 1, or None for single elements")
+    if image_size is not None and (len(image_size) != 2 or min(image_size) < 1):
+        raise LoadError(f"image_size is {image_size}: give (height, width) in pixels")
     if not 0 <= index < num_replicas:
         raise LoadError(f"index is {index} of num_replicas {num_replicas}: count from 0 to {num_replicas - 1}")
 
@@ -382,7 +363,7 @@ def _order(
     return ReadingOrder(bool(shuffle), buffer, seed, epochs, is_fixed)
 
 
-def _common_size(info: SplitInfo) -> tuple[int, int]:
+def _common_size(info: SplitInfo) -> Size:
     """The size that all stored images must have, since only images of one size can be batched."""
     if info.image_size is None:
         raise LoadError(f"images of {info.folder} differ in size: give image_size=(height, width), or no batch_size")
@@ -391,9 +372,9 @@ def _common_size(info: SplitInfo) -> tuple[int, int]:
 
 def _make_elements(
     records: "tf.data.Dataset",
-    info: SplitInfo,
+    parse: Callable[[Any], Any],
+    finish: Callable[[Any], Any],
     layout: ElementLayout,
-    images: ImageLayout,
     order: ReadingOrder,
     size: int | None,
 ) -> "tf.data.Dataset":
@@ -401,8 +382,6 @@ def _make_elements(
     import tensorflow as tf
 
     parallel: dict[str, Any] = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": order.deterministic}
-    finish = finish_function(info, layout, images)
-    parse = parse_function(info, layout)
     if size is not None and not layout.image:
         return records.batch(size).map(parse, **parallel).map(finish, **parallel)
     dataset = records.batch(_PARSED_AT_ONCE).map(parse, **parallel).unbatch().map(finish, **parallel)

@@ -347,8 +347,8 @@ def _header(length: int) -> bytes:
 class OpenedDataset(Mapping[str, Records]):
     """The splits of a dataset by name; several names joined by `+` are read as one split."""
 
-    def __init__(self, dataset: Dataset, make: Callable[[Dataset, str], Records]) -> None:
-        self._dataset, self._make = dataset, make
+    def __init__(self, dataset: Dataset, read: Callable[[Dataset, str], Records]) -> None:
+        self._dataset, self._read = dataset, read
 
     def __getitem__(self, split: str) -> Records:
         """Reads the split's index.
@@ -356,7 +356,7 @@ class OpenedDataset(Mapping[str, Records]):
         Raises:
             LoadError: there is no such split, or its index does not match it.
         """
-        return self._make(self._dataset, split)
+        return self._read(self._dataset, split)
 
     def __contains__(self, split: object) -> bool:
         return split in self._dataset.splits
@@ -391,8 +391,8 @@ def open(
         LoadError: there is no dataset, or it cannot be read this way.
     """
 
-    def make(dataset: Dataset, split: str) -> Records:
-        shards = dataset.shards_of(split)
-        return Records(read_index(dataset, shards), choose_form(dataset, split, form, features), transform, damaged)
+    def read(dataset: Dataset, split: str) -> Records:
+        index = read_index(dataset, dataset.shards_of(split))
+        return Records(index, choose_form(dataset, split, form, features), transform, damaged)
 
-    return OpenedDataset(open_dataset(str(path)), make)
+    return OpenedDataset(open_dataset(str(path)), read)

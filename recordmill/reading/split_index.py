@@ -6,7 +6,6 @@ Either can be written in the format that NVIDIA DALI and the PyTorch package `tf
 
 import hashlib
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -43,11 +42,6 @@ class SplitIndex:
     starts: tuple[int, ...]
     entries: Entries
     seed: int | None
-
-    @property
-    def damaged(self) -> bool:
-        """Whether parts of a file without metadata are damaged."""
-        return self.seed is None and bool(self.entries[:, 2].any())
 
     def find_key(self, key: str) -> int | None:
         """The number of the record made from a source; None if there is none.
@@ -136,8 +130,7 @@ def _read_frames(path: str) -> Entries:
 
 
 def _cache_folder() -> str:
-    usual = {"darwin": "~/Library/Caches", "win32": "~/AppData/Local"}.get(sys.platform, "~/.cache")
-    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser(usual), "recordmill")
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "recordmill")
 
 
 def write_indexes(dataset: Dataset, folder: str) -> list[str]:
@@ -156,7 +149,7 @@ def write_indexes(dataset: Dataset, folder: str) -> list[str]:
     contents = {}
     for shard in dataset.shards:
         index = read_index(dataset, (shard,))
-        if index.damaged:
+        if index.seed is None and index.entries[:, 2].any():
             raise LoadError(f"{shard.path} is damaged, and has no index: recordmill verify lists the damage")
         rows = index.entries[:, :2].tolist()
         lines = "".join(f"{offset} {length + FRAMING_BYTES}\n" for offset, length in rows).encode()

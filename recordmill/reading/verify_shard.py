@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from google.protobuf.message import DecodeError
 
@@ -98,12 +98,10 @@ class ShardCheck:
     images: int = 0
     totals: RowTotals | None = None
 
-    def add(
-        self, kind: str, detail: str, record: int | None = None, offset: int | None = None, source: str = ""
-    ) -> None:
-        """Adds one finding."""
+    def add(self, kind: str, detail: str, *place: Any) -> None:
+        """Adds one finding; the place is a record's number, offset and source, as far as they are known."""
         if len(self.findings) < MOST_FINDINGS:
-            self.findings.append(Finding(kind, detail, self.shard.name, record, offset, source))
+            self.findings.append(Finding(kind, detail, self.shard.name, *place))
         else:
             self.hidden += 1
 

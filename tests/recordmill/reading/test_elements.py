@@ -1,13 +1,12 @@
 import pytest
 
 from recordmill.reading.dataset import SplitInfo
-from recordmill.reading.load import ImageLayout, choose_elements, finish_function, parse_function
+from recordmill.reading.load import choose_elements, finish_function, parse_function
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, encode_example
 
 LABELS = {"cat": 1, "dog": 2}
-AS_STORED = ImageLayout()
 MANY = (
     Feature("image", "bytes", "encoded", ""),
     Feature("labels", "int64", "labels", "", many=True),
@@ -89,7 +88,7 @@ def test_many_labels_of_an_image_become_multi_hot(tf, ids, hot):
     info = split(MANY)
     layout = choose_elements(info, None, decode=True)
     values = {"image": tf.io.encode_png(tf.zeros((2, 3, 3), tf.uint8)), "labels": tf.constant(ids, tf.int64)}
-    image, label = finish_function(info, layout, AS_STORED)(values)
+    image, label = finish_function(info, layout)(values)
     assert image.shape == (2, 3, 3)
     assert label.numpy().tolist() == hot
     assert label.dtype == tf.float32
@@ -105,6 +104,6 @@ def test_many_labels_stay_as_they_are_in_dicts(tf):
         "labels": tf.constant([2], tf.int64),
         "boxes": tf.constant([0.5]),
     }
-    element = finish_function(info, layout, AS_STORED)(values)
+    element = finish_function(info, layout)(values)
     assert list(element) == ["image", "labels", "boxes"]
     assert element["labels"].numpy().tolist() == [2]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from recordmill.reading.dataset import SplitInfo
-from recordmill.reading.load import ImageLayout, image_from
+from recordmill.reading.load import image_from
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 
@@ -12,10 +12,6 @@ SIDES = (Feature("h", "int64", "height", ""), Feature("w", "int64", "width", "")
 
 def split(features=(ENCODED,), raw=False):
     return SplitInfo("folder", "train", tuple(features), {}, {}, (), "none", raw)
-
-
-def layout(size=None, channels=3, stored=None):
-    return ImageLayout(size, channels, stored)
 
 
 @pytest.fixture(scope="module")
@@ -29,63 +25,47 @@ def png(tf, pixels):
 
 
 def test_pixels_are_those_of_the_file(tf, png, pixels):
-    image = image_from(png, split(), "image", layout())
+    image = image_from(png, split(), "image")
     assert image.dtype == tf.uint8
     assert np.array_equal(image, pixels)
 
 
 def test_jpegs_are_decoded_as_decode_jpeg_does(tf, pixels):
     encoded = tf.io.encode_jpeg(pixels)
-    assert np.array_equal(image_from({"image": encoded}, split(), "image", layout()), tf.io.decode_jpeg(encoded))
+    assert np.array_equal(image_from({"image": encoded}, split(), "image"), tf.io.decode_jpeg(encoded))
 
 
-@pytest.mark.parametrize(("channels", "expected"), [(0, 1), (1, 1), (3, 3)])
-def test_grayscale_has_as_many_channels_as_asked_for(tf, pixels, channels, expected):
-    encoded = tf.io.encode_png(pixels[:, :, :1])
-    image = image_from({"image": encoded}, split(), "image", layout(channels=channels))
-    assert np.array_equal(image, np.repeat(pixels[:, :, :1], expected, axis=2))
+def test_grayscale_has_three_channels(tf, pixels):
+    image = image_from({"image": tf.io.encode_png(pixels[:, :, :1])}, split(), "image")
+    assert np.array_equal(image, np.repeat(pixels[:, :, :1], 3, axis=2))
 
 
 def test_stretched_images_are_resized_as_keras_resizes_them(tf, png, pixels):
-    image = image_from(png, split(), "image", layout((4, 4)))
+    image = image_from(png, split(), "image", (4, 4))
     assert image.dtype == tf.float32
     assert np.array_equal(image, tf.image.resize(pixels, (4, 4)))
 
 
 def test_another_size_than_all_others_is_an_error(tf, png):
-    assert image_from(png, split(), "image", layout(stored=(8, 12))).shape == (8, 12, 3)
+    assert image_from(png, split(), "image", stored=(8, 12)).shape == (8, 12, 3)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"expected shape \[9,12,3\]"):
-        image_from(png, split(), "image", layout(stored=(9, 12)))
+        image_from(png, split(), "image", stored=(9, 12))
 
 
 def test_raw_pixels_take_their_shape_from_their_record(tf, pixels):
     values = {"image": tf.constant(pixels.tobytes()), "h": tf.constant(8, tf.int64), "w": tf.constant(12, tf.int64)}
     info = split((ENCODED, *SIDES), raw=True)
-    assert np.array_equal(image_from(values, info, "image", layout()), pixels)
-    assert image_from(values, info, "image", layout((4, 6))).shape == (4, 6, 3)
+    assert np.array_equal(image_from(values, info, "image"), pixels)
+    assert image_from(values, info, "image", (4, 6)).shape == (4, 6, 3)
 
 
-def test_raw_grayscale_becomes_three_channels_only_if_asked(tf, pixels):
+def test_raw_grayscale_becomes_three_channels(tf, pixels):
     gray = pixels[:, :, :1]
     values = {"image": tf.constant(gray.tobytes()), "h": tf.constant(8, tf.int64), "w": tf.constant(12, tf.int64)}
     info = split((ENCODED, *SIDES), raw=True)
-    assert np.array_equal(image_from(values, info, "image", layout(channels=0)), gray)
-    assert np.array_equal(image_from(values, info, "image", layout()), np.repeat(gray, 3, axis=2))
+    assert np.array_equal(image_from(values, info, "image"), np.repeat(gray, 3, axis=2))
 
 
 def test_raw_pixels_of_no_known_shape_are_refused(tf):
     with pytest.raises(LoadError, match="use decode=False"):
-        image_from({"image": tf.constant(b"")}, split(raw=True), "image", layout())
-
-
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        ({"size": (0, 4)}, r"image_size is \(0, 4\): give \(height, width\) in pixels"),
-        ({"size": (4,)}, r"image_size is \(4,\)"),
-        ({"channels": 4}, "channels is 4: give 3"),
-    ],
-)
-def test_impossible_layouts_are_one_sentence(wrong, sentence):
-    with pytest.raises(LoadError, match=sentence):
-        layout(**wrong)
+        image_from({"image": tf.constant(b"")}, split(raw=True), "image")

@@ -228,9 +228,9 @@ def test_seed_4_one_file_with_labels_from_names(tmp_path, convert_with):
         shards__count=1,
         shards__name="{split}.record",
     )
-    dataset = load(str(folder), batch_size=10, channels=1)
+    dataset = load(str(folder), batch_size=10)
     ((images, labels),) = dataset
-    assert images.shape == (10, 28, 28, 1)
+    assert images.shape == (10, 28, 28, 3)
     assert sorted(labels.numpy().tolist()) == sorted(n % 4 for n in range(10))
     assert (dataset.info.num_examples, dataset.info.num_classes) == (10, 4)
     assert dataset.info.labels_to_names == {0: "0", 1: "1", 2: "2", 3: "3"}
@@ -344,6 +344,8 @@ def test_another_seed_is_another_order(animal_dataset):
     ("options", "sentence"),
     [
         ({"batch_size": 0}, "batch_size is 0: give at least 1, or None for single elements"),
+        ({"image_size": (0, 4)}, r"image_size is \(0, 4\): give \(height, width\) in pixels"),
+        ({"image_size": (4,)}, r"image_size is \(4,\)"),
         ({"index": 2, "num_replicas": 2}, "index is 2 of num_replicas 2: count from 0 to 1"),
         ({"features": ("image",)}, "has no feature 'image': choose from image/class/label, "),
         (

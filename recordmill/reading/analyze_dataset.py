@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,6 @@ from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import parse_rows
 from recordmill.storage.transform_fn import DEFAULT_SIZE, contents_digest, fits, publish_transform_fn, read_note
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g", "squares_b")
 """Sides in pixels; sums and sums of squares of red, green and blue (0 to 255) over the image's pixels."""
@@ -218,8 +214,8 @@ def run_analysis(numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         return {name: output.numpy()[0] for name, output in outputs.items()}
 
 
-def _batches(numbers: NDArray[np.int64]) -> Iterator["pa.RecordBatch"]:
-    """Record batches of one column, `row`: lists of eight numbers."""
+def _batches(numbers: NDArray[np.int64]) -> Iterator[Any]:
+    """Arrow record batches of one column, `row`: lists of eight numbers."""
     import pyarrow as pa
 
     for start in range(0, len(numbers), _ROWS_PER_BATCH):

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from heapq import merge
-from itertools import groupby, islice
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -37,8 +37,6 @@ MOST_EXAMPLES = 10
 Row = Mapping[str, Any]
 Entry = tuple[int, str, str | None, Row]
 """The hash of a key, the key, the split (None if it is not known), and the sidecar's row."""
-
-_BATCH = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,32 +116,36 @@ def compare_rows(before: Iterable[Entry], after: Iterable[Entry], judge: RowJudg
         TemporaryFileError: there is no room on this machine for rows without a partner.
     """
     found, alone = Comparison(), SortedRows()
-    waiting: list[tuple[str, bytes]] = []
-    for _, group in groupby(merge(_tag(0, before), _tag(1, after)), itemgetter(0)):
-        entries = list(group)
-        for _, side, _ in entries:
-            found.rows[side] += 1
-        if [side for _, side, _ in entries] == [0, 1]:
-            one, other = entries[0][2], entries[1][2]
-            old, new = one[3], other[3]
-            same = old.get("record") == new.get("record", "") and old["class"] == new["class"]
-            if same and old["sha256"] == new["sha256"] and one[2] == other[2]:
-                found.unchanged += 1  # most rows
-            else:
-                _compare_pair(found, judge, one, other)
-            continue
-        waiting += ((row["sha256"], orjson.dumps([side, key, split, row])) for _, side, (_, key, split, row) in entries)
-        if len(waiting) >= _BATCH:
-            alone.add(waiting)
-            waiting.clear()
-    alone.add(waiting)
+    alone.add(_compare_partners(found, judge, merge(_tag(0, before), _tag(1, after))))
     for _, rows in groupby(alone, itemgetter(0)):
         _compare_alone(found, judge, (orjson.loads(line) for _, line in rows))
     return found
 
 
-def _tag(side: int, entries: Iterable[Entry]) -> Iterator[tuple[tuple[int, str], int, Entry]]:
-    """Adds what entries are sorted by, and whether they are of the first (0) or the second dataset (1)."""
+Tagged = tuple[tuple[int, str], int, Entry]
+"""What entries are sorted by, whether they are of the first (0) or the second dataset (1), and the entry."""
+
+
+def _compare_partners(found: Comparison, judge: RowJudge, tagged: Iterator[Tagged]) -> Iterator[tuple[str, bytes]]:
+    """Compares entries of the same key; yields those without a partner, each with the digest of its source."""
+    for _, group in groupby(tagged, itemgetter(0)):
+        entries = list(group)
+        for _, side, _ in entries:
+            found.rows[side] += 1
+        if [side for _, side, _ in entries] != [0, 1]:
+            for _, side, (_, key, split, row) in entries:
+                yield row["sha256"], orjson.dumps([side, key, split, row])
+            continue
+        one, other = entries[0][2], entries[1][2]
+        old, new = one[3], other[3]
+        same = old.get("record") == new.get("record", "") and old["class"] == new["class"]
+        if same and old["sha256"] == new["sha256"] and one[2] == other[2]:
+            found.unchanged += 1  # most rows
+        else:
+            _compare_pair(found, judge, one, other)
+
+
+def _tag(side: int, entries: Iterable[Entry]) -> Iterator[Tagged]:
     return ((entry[:2], side, entry) for entry in entries)
 
 
@@ -261,9 +263,8 @@ def _read_split(shards: Sequence[Shard], split: str, seed: int) -> Iterator[Entr
 
 def sort_entries(rows: Iterable[tuple[str, str | None, Any]], seed: int) -> Iterator[Entry]:
     """Sorts keys, splits and rows by the hash of the key, in a temporary file."""
-    rows, place = iter(rows), SortedRows()
-    while batch := list(islice(rows, _BATCH)):
-        place.add((f"{order_of(seed, each[0]):016x}{each[0]}", orjson.dumps(each)) for each in batch)
+    place = SortedRows()
+    place.add((f"{order_of(seed, each[0]):016x}{each[0]}", orjson.dumps(each)) for each in rows)
     for number, line in place:
         key, split, row = orjson.loads(line)
         yield int(number[:16], 16), key, split, row

@@ -171,9 +171,6 @@ def _describe(profiles: Counter[Profile], meanings: dict[str, str]) -> dict[str,
     return features
 
 
-_NAMES = ("image/filename", "image_name", "image/source_id", "filename")
-
-
 @dataclass(frozen=True, slots=True)
 class FoundRecord:
     """One record.
@@ -276,7 +273,7 @@ def find_key(dataset: Dataset, key: str) -> list[FoundRecord]:
 def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
     """The records that came from a file, by its name or, if it exists, by its bytes.
 
-    Uses sidecars if there are any, otherwise the names in records and the images themselves.
+    Uses sidecars if there are any, otherwise the images in the records.
 
     Args:
         dataset: of any kind.
@@ -291,7 +288,7 @@ def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
     if any(shard.sidecar for shard in dataset.shards):
         found = list(_find_by_rows(dataset, file, digest))
     else:
-        found = list(_find_by_records(dataset, file, content))
+        found = list(_find_by_image(dataset, content))
     if not found:
         raise LoadError(_explain_absence(dataset, file))
     return found
@@ -304,15 +301,9 @@ def _find_by_rows(dataset: Dataset, file: str, digest: str) -> Iterator[FoundRec
                 yield read_record(dataset, split, number)
 
 
-def _find_by_records(dataset: Dataset, file: str, content: bytes | None) -> Iterator[FoundRecord]:
+def _find_by_image(dataset: Dataset, content: bytes | None) -> Iterator[FoundRecord]:
     expected = expect(dataset)
-    names = {os.fsencode(file), os.fsencode(os.path.basename(file))}
-    for found in read_records(dataset):
-        if (example := parse_intact(found.data)) is None:
-            continue
-        named = {value for key in _NAMES for value in example.values(key) or () if isinstance(value, bytes)}
-        if names & named or (content and find_image(example, expected)[1] == content):
-            yield found
+    return (found for found in read_records(dataset) if content and found.image(expected) == content)
 
 
 def _paths_match(key: str, file: str) -> bool:

@@ -117,6 +117,8 @@ def test_missing_and_stale_shards_of_a_stranger(tmp_path, frame, example):
         "b_*.tfrecord: shard 2 of 2 is missing",
     ]
     assert lines(tmp_path, "frames") == []
+    (tmp_path / "c-00000-of-99999999999999").write_bytes(frame(example(a=1)))
+    assert "c-*: shard 100 of 99999999999999 is missing" in lines(tmp_path)
 
 
 @pytest.mark.parametrize("convention", convention_names())

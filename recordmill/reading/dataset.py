@@ -18,7 +18,7 @@ from typing import Any, Literal, NoReturn
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import DUPLICATES, LABELS, MARKER, REJECTED, staging_names
+from recordmill.schemas.dataset.file_names import LABELS, MARKER, REJECTED, staging_names
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
@@ -274,11 +274,6 @@ class Dataset:
         """The conversion's notes and remarks; empty without a marker."""
         return (*self.marker.notes, *(self.marker.remarks or ())) if self.marker else ()
 
-    @property
-    def path(self) -> str:
-        """The dataset's folder."""
-        return self.folder
-
     def require_marker(self) -> Marker:
         """The marker.
 
@@ -392,10 +387,9 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
         )
     if any(map(split_version, names)):
         return f"{folder} holds versions, but none is current: {explain_choice(folder)}"
-    lists = [name for name in (REJECTED, DUPLICATES) if name in names]
-    if "sidecars" in names and lists:
+    if {"sidecars", REJECTED} <= {*names}:
         return (
-            f"{folder} holds no {MARKER} but sidecars/ and {lists[0]}, because a publishing was cut or the file was "
+            f"{folder} holds no {MARKER} but sidecars/ and {REJECTED}, because a publishing was cut or the file was "
             "lost: run the command that made the dataset again, or name the files alone by a pattern in quotes"
         )
     return ""

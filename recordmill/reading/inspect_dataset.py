@@ -24,8 +24,6 @@ from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import read_rows
 from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
 
-_MOST_LABELS = 100_000
-
 
 @dataclass(frozen=True, slots=True)
 class FeatureSummary:
@@ -150,8 +148,7 @@ def _scan_shard(
             labels = next(filter(None, map(example.values, label_keys)), ())
             for label in labels:
                 text = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
-                if text in split.labels or len(split.labels) < _MOST_LABELS:
-                    split.labels[text] = split.labels.get(text, 0) + 1
+                split.labels[text] = split.labels.get(text, 0) + 1
 
 
 def _describe(profiles: Counter[Profile], meanings: dict[str, str]) -> dict[str, FeatureSummary]:

@@ -195,17 +195,19 @@ class ReadingOrder:
 def read_shards(info: SplitInfo, order: ReadingOrder, num_replicas: int, index: int) -> "tuple[tf.data.Dataset, int]":
     """The serialised Examples of one replica's share of a split, and their number per epoch.
 
-    Replicas share the shards; if there are fewer shards than replicas, each reads all shards and keeps every
-    `num_replicas`-th record. If a shard has fewer intact records than the marker says, reading stops with an error that
-    names it.
+    If a shard has fewer intact records than the marker says, reading stops with an error that names it.
 
     Raises:
-        LoadError: a shard is missing, cannot be opened, or has another size; the message names it.
+        LoadError: there are fewer shards than replicas, or a shard is missing, cannot be opened, or has another size.
     """
     import tensorflow as tf
 
-    by_record = len(info.shards) < num_replicas
-    shards = info.shards if by_record else info.shards[index::num_replicas]
+    if len(info.shards) < num_replicas:
+        raise LoadError(
+            f"{info.folder} has too few shards for num_replicas={num_replicas}: "
+            f"load all of them, and call shard({num_replicas}, {index}) of the result"
+        )
+    shards = info.shards[index::num_replicas]
     if faults := [fault for fault in in_parallel(Shard.find_fault, shards) if fault]:
         raise LoadError(faults[0])
     files = tf.data.Dataset.from_tensor_slices(
@@ -215,19 +217,16 @@ def read_shards(info: SplitInfo, order: ReadingOrder, num_replicas: int, index: 
             tf.constant([shard.bytes for shard in shards], tf.int64),
         )
     )
-    if order.shuffle and not by_record:
-        files = files.shuffle(max(len(shards), 1), seed=order.seed)
+    if order.shuffle:
+        files = files.shuffle(len(shards), seed=order.seed)
     compression = "GZIP" if info.compression == "gzip" else ""
     records = files.interleave(
         lambda path, count, size: _read_shard(path, count, size, compression),
         cycle_length=CYCLE,
         num_parallel_calls=tf.data.AUTOTUNE,
-        deterministic=order.deterministic or by_record,
+        deterministic=order.deterministic,
     )
     count = sum(shard.records or 0 for shard in shards)
-    if by_record:
-        records = records.shard(num_replicas, index)
-        count = len(range(index, count, num_replicas))
     if order.shuffle:
         records = records.shuffle(max(min(order.buffer, count), 1), seed=order.seed)
     if order.repeat != 1:
@@ -267,10 +266,8 @@ def _fault_after(path: bytes, fault: bytes, compression: bytes, count: Any) -> b
     name = path.decode()
     try:
         found = read_back(name, compression.decode().lower() or "none").records
-    except DamagedFileError as error:
+    except (DamagedFileError, OSError) as error:
         return f"the shard {name} is damaged, {error}: restore it, or convert the dataset again".encode()
-    except OSError as error:
-        return f"the shard {name} cannot be read: {error}".encode()
     return f"the shard {name} ended early; now it holds {found:,} of {count:,} records: restore it, or retry".encode()
 
 

@@ -23,9 +23,6 @@ from recordmill.storage.tfrecord_file import FRAMING_BYTES, Damage, RecordFile, 
 
 _RESTORE = "restore it, or convert the dataset again"
 
-Entries = Places
-"""For files without metadata, the third number is 1 for a damaged part, otherwise 0."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SplitIndex:
@@ -34,13 +31,14 @@ class SplitIndex:
     Attributes:
         shards: the files.
         starts: the number of each shard's first record, and finally the total number of records.
-        entries: a row for each record, in the order of the shards.
+        entries: a row for each record, in the order of the shards. For files without metadata, the third number is 1
+            for a damaged part, otherwise 0.
         seed: the seed of the hashes of keys; None if the keys are unknown.
     """
 
     shards: tuple[Shard, ...]
     starts: tuple[int, ...]
-    entries: Entries
+    entries: Places
     seed: int | None
 
     def find_key(self, key: str) -> int | None:
@@ -93,7 +91,7 @@ def _compressed(path: str) -> LoadError:
     return LoadError(f"{path} is compressed, and a record cannot be found in it: convert with compression: none")
 
 
-def _read_companion(path: str, marker: Marker, shards: Sequence[Shard]) -> list[Entries]:
+def _read_companion(path: str, marker: Marker, shards: Sequence[Shard]) -> list[Places]:
     own = list_shards(marker)
     starts, head = (0, *accumulate(shard.records for shard in own)), pack_head(own)
     places = {shard.name: pair for shard, pair in zip(own, pairwise(starts), strict=True)}
@@ -106,7 +104,7 @@ def _read_companion(path: str, marker: Marker, shards: Sequence[Shard]) -> list[
     return [entries[begin - first : stop - first] for begin, stop in chosen]
 
 
-def _read_frames(path: str) -> Entries:
+def _read_frames(path: str) -> Places:
     """The index of any uncompressed TFRecord file, from the cache or by one pass; each damaged part has a row."""
     if storage.is_local(path):
         place, version = os.path.abspath(path), str(os.stat(path).st_mtime_ns)

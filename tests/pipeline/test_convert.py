@@ -42,7 +42,7 @@ def converted(tmp_path_factory, class_folders):
 def test_the_dataset_is_opened(converted):
     dataset, folder = converted
     assert isinstance(dataset, recordmill.Dataset)
-    assert (dataset.path, dataset.counts) == (str(folder / "dataset"), {"train": 5, "test": 5})
+    assert (dataset.folder, dataset.counts) == (str(folder / "dataset"), {"train": 5, "test": 5})
     assert dataset.labels == {"cat": 0, "dog": 1}
     assert [shard.records for shard in dataset.splits["train"]] == [5]
     assert all(isinstance(note, str) for note in dataset.notes)

@@ -5,6 +5,7 @@ References travel in batches, since runners have a cost per element.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
+from functools import cache
 from itertools import repeat
 from operator import attrgetter
 from typing import Any
@@ -50,7 +51,6 @@ class RecordCoder(coders.Coder):
 
     def __init__(self, record: type) -> None:
         self._record = record
-        self._values: Callable[[Any], Any] = attrgetter(*(each.name for each in fields(record)))
 
     @classmethod
     def from_type_hint(cls, typehint: type, unused_registry: object) -> "RecordCoder":  # type: ignore[override]
@@ -67,17 +67,16 @@ class RecordCoder(coders.Coder):
 
     def encode(self, value: Any) -> bytes:
         """Encodes a record."""
-        return orjson.dumps(self._values(value))
+        return orjson.dumps(_values_of(self._record)(value))
 
     def decode(self, encoded: bytes) -> Any:
         """Decodes a record."""
         return self._record(*orjson.loads(encoded))
 
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and isinstance(other, RecordCoder) and self._record is other._record
 
-    def __hash__(self) -> int:
-        return hash(self._record)
+@cache
+def _values_of(record: type) -> Callable[[Any], Any]:
+    return attrgetter(*(each.name for each in fields(record)))
 
 
 class ReferenceBatchCoder(RecordCoder):

@@ -76,6 +76,8 @@ PLACEHOLDERS = {
 MOST_BYTES = 240
 """Most file systems take names of 255 bytes, and those of sidecars and indexes are longer."""
 
+_CONTROL = frozenset(map(chr, (*range(32), 127)))
+
 
 def sidecar_name(shard: str) -> str:
     """The path of a shard's sidecar below the dataset's folder."""
@@ -117,20 +119,16 @@ def check_pattern(pattern: str, key: str) -> None:
     try:
         filled = fill_pattern(pattern, name="n", split="s", index=0, count=1, records=1)
     except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
-        *known, last = (f"{{{each}}}" for each in PLACEHOLDERS)
-        known_ones = f"{', '.join(known)} and {last}"
-        raise ValueError(f"{key} {pattern!r} is not a valid pattern ({error}): it may use {known_ones}") from None
+        known = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
+        raise ValueError(f"{key} {pattern!r} is not a valid pattern ({error}): it may use {known}") from None
     check_file_name(filled, pattern, key)
 
 
 def check_file_name(name: str, pattern: str, key: str) -> None:
     """Raises ValueError if a pattern gives names that no file can have."""
-    if not name.strip() or name.startswith(".") or "/" in name:
-        raise ValueError(f"{key} {pattern!r} must name a visible file without folders, not {name!r}")
-    if any(ord(letter) < 32 or ord(letter) == 127 for letter in name):
-        raise ValueError(f"{key} {pattern!r} gives names with control characters ({name!r}): remove them")
-    if len(name.encode()) > MOST_BYTES:
-        long = f"{name[:20]!r}... has {len(name.encode())} bytes"
+    is_visible = bool(name.strip()) and not name.startswith(".") and "/" not in name
+    if not is_visible or not _CONTROL.isdisjoint(name) or len(name.encode()) > MOST_BYTES:
         raise ValueError(
-            f"{key} {pattern!r} gives names that are too long ({long}): at most {MOST_BYTES} can be written"
+            f"{key} {pattern!r} gives the name {name[:80]!r}: names of visible files have neither folders nor control "
+            f"characters, and at most {MOST_BYTES} bytes"
         )

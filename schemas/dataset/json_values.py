@@ -17,15 +17,6 @@ import orjson
 
 T = TypeVar("T")
 
-_WORDS: Mapping[type, str] = {
-    bool: "true or false",
-    dict: "an object",
-    float: "a number",
-    int: "a whole number",
-    list: "a list",
-    str: "a text",
-}
-
 
 class MisfitError(ValueError):
     """A JSON value does not fit its type; the arguments are its path and the problem."""
@@ -81,7 +72,7 @@ def _check(kind: Any, value: Any, path: str) -> Any:
     if kind is float and type(value) is int:  # as other programs write 1.0
         return float(value)
     if kind is not Any and type(value) is not kind:
-        raise MisfitError(path, f"is not {_WORDS[kind]}")
+        raise MisfitError(path, f"is not of type {kind.__name__}")
     return value
 
 

@@ -162,7 +162,7 @@ def test_an_override_may_hold_equals_signs():
         ("shards.count=0", "shards.count is 0: it should be greater than or equal to 1"),
         ("shards.size=12 parsecs", "shards.size is '12 parsecs'"),
         ("shards.name=x", "shards.name 'x' gives several files one name"),
-        ("shards.name=../{split}-{index}", "must name a visible file without folders"),
+        ("shards.name=../{split}-{index}", "gives the name"),
         ("convention=none_such", "there is no convention 'none_such': choose one of default, "),
         ("limit=0", "limit is 0: it should be greater than or equal to 1"),
         (

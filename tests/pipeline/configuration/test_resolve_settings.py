@@ -55,7 +55,7 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
         ),
         (
             lambda: make_settings(splits=SplitSettings(fractions={"s" * 240: 1.0})),
-            "shards.name '{split}-{index:05d}-of-{count:05d}.tfrecord' gives names that are too long ('sssss",
+            "shards.name '{split}-{index:05d}-of-{count:05d}.tfrecord' gives the name 'sssss",
         ),
         (
             lambda: make_settings(splits=SplitSettings(group="(?P<patient>x)")),
@@ -211,7 +211,7 @@ def test_a_dataset_takes_its_folders_name_where_file_names_need_one(output, name
 def test_a_folders_name_that_is_too_long_for_files_is_one_sentence():
     settings = make_settings(shards=ShardSettings(name="{name:s}-{split}-{index}"))
     assert resolve_settings(settings, [], "out/photos", [].append).name == "photos"
-    with pytest.raises(UsageError, match=r"^shards.name .* gives names that are too long"):
+    with pytest.raises(UsageError, match=r"^shards.name .* gives the name .* at most 240 bytes"):
         resolve_settings(settings, [], "o" * 240, [].append)
 
 

@@ -107,7 +107,7 @@ def test_a_folder_of_files_with_slims_labels(tmp_path, frame):
         (
             "recordmill.json",
             b"[]",
-            "recordmill.json cannot be understood: it is not an object: restore it, or convert the dataset again",
+            "recordmill.json cannot be understood: it is not of type dict: restore it, or convert the dataset again",
         ),
         (
             "recordmill.json",

@@ -32,7 +32,7 @@ def test_the_marker_of_a_folder_is_found(tmp_path):
     ("content", "problem"),
     [
         ("{", "it is not JSON: unexpected end of data: line 1 column 2 (char 1)"),
-        ("[]", "it is not an object"),
+        ("[]", "it is not of type dict"),
         ('{"recordmill": 3}', "it has format 3, which another version of Recordmill reads"),
         ('{"recordmill": 1}', "name is missing"),
     ],

@@ -52,9 +52,9 @@ def test_what_cannot_be_is_one_sentence(wrong, sentence):
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        ("jpeg/{split}/{index:02d}.tfrec", "must name a visible file without folders, not 'jpeg/s/00.tfrec'"),
+        ("jpeg/{split}/{index:02d}.tfrec", "gives the name 'jpeg/s/00.tfrec': names of visible files"),
         ("{split}-{shard}.tfrec", r"is not a valid pattern \('shard'\): it may use {name}, {split}, "),
-        ("", "must name a visible file without folders"),
+        ("", "gives the name ''"),
     ],
 )
 def test_a_pattern_that_can_name_no_files_is_refused(pattern, why):

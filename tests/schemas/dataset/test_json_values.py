@@ -76,21 +76,21 @@ def test_what_may_be_absent_is_left_out_and_what_may_be_null_is_written():
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        ({"class": 1}, "class is not a text"),
-        ({"inner": []}, "inner is not an object"),
+        ({"class": 1}, "class is not of type str"),
+        ({"inner": []}, "inner is not of type dict"),
         ({"inner": {}}, "inner.number is missing"),
-        ({"inner": {"number": True}}, "inner.number is not a whole number"),
+        ({"inner": {"number": True}}, "inner.number is not of type int"),
         ({"inner": {"number": 1, "word": "c"}}, "inner.word is not one of a, b"),
-        ({"several": {}}, "several is not a list"),
-        ({"several": [{"number": 1}, 3]}, "several[1] is not an object"),
-        ({"several": [{"number": 1}, {"number": 1.5}]}, "several[1].number is not a whole number"),
-        ({"by_name": {"x": {"y": "4"}}}, "by_name.x.y is not a whole number"),
-        ({"counted": {"z": None}}, "counted.z is not a whole number"),
-        ({"nullable": 3}, "nullable is not an object"),
-        ({"optional": None}, "optional is not an object"),
-        ({"yes": 1}, "yes is not true or false"),
-        ({"share": True}, "share is not a number"),
-        ({"share": "1"}, "share is not a number"),
+        ({"several": {}}, "several is not of type list"),
+        ({"several": [{"number": 1}, 3]}, "several[1] is not of type dict"),
+        ({"several": [{"number": 1}, {"number": 1.5}]}, "several[1].number is not of type int"),
+        ({"by_name": {"x": {"y": "4"}}}, "by_name.x.y is not of type int"),
+        ({"counted": {"z": None}}, "counted.z is not of type int"),
+        ({"nullable": 3}, "nullable is not of type dict"),
+        ({"optional": None}, "optional is not of type dict"),
+        ({"yes": 1}, "yes is not of type bool"),
+        ({"share": True}, "share is not of type float"),
+        ({"share": "1"}, "share is not of type float"),
     ],
 )
 def test_what_does_not_fit_is_named_with_its_path(changed, problem):
@@ -105,7 +105,7 @@ def test_what_does_not_fit_is_named_with_its_path(changed, problem):
 
 @pytest.mark.parametrize("value", [None, 1, "a", []])
 def test_what_is_not_an_object_is_named(value):
-    with pytest.raises(MisfitError, match=r"^it is not an object$"):
+    with pytest.raises(MisfitError, match=r"^it is not of type dict$"):
         from_json(Outer, value)
 
 

@@ -35,7 +35,7 @@ def test_an_invalid_size_raises_and_names_the_key(size):
             lambda: ShardSettings(name="{split}-{shard}"),
             "shards.name '{split}-{shard}' is not a valid pattern ('shard'): it may",
         ),
-        (lambda: ShardSettings(name="a/{split}-{index}"), "shards.name 'a/{split}-{index}' must name a visible file"),
+        (lambda: ShardSettings(name="a/{split}-{index}"), "shards.name 'a/{split}-{index}' gives the name 'a/s-0'"),
     ],
 )
 def test_impossible_settings_raise_and_name_their_key(build, message):

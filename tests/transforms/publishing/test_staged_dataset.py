@@ -283,5 +283,5 @@ def test_a_file_that_is_gone_again_is_noticed_before_the_marker(tmp_path, monkey
 def test_a_staging_marker_without_its_moves_is_damaged(tmp_path):
     (tmp_path / ".staging-p").mkdir()
     (tmp_path / ".staging-p" / "recordmill.json").write_text(json.dumps(marker_json()))
-    with pytest.raises(DamagedMarkerError, match=r"does not say how its dataset is published: it is not an object$"):
+    with pytest.raises(DamagedMarkerError, match=r"does not say how its dataset is published: it is not of type dict$"):
         publish_staged(str(tmp_path), "p")

@@ -47,3 +47,4 @@ ClassId = Annotated[int, Interval(ge=-(2**62), le=2**62)]
 """The id of a first class, such that all others fit in 64 bits."""
 Percent = Annotated[float, Interval(ge=0, le=1_000_000)]
 Share = Annotated[float, Interval(ge=0, le=1)]
+PositiveShare = Annotated[float, Interval(gt=0, le=1)]

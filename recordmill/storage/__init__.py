@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from recordmill.storage.stores import local_file
 from recordmill.storage.stores.local_file import create_local, read_local
-from recordmill.storage.stores.local_file import parts_kept_open as parts_kept_open
 from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.stores.store import open_to_read as open_object
 
@@ -140,18 +139,6 @@ def move_file(source: str, target: str) -> None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source) from error
 
 
-def link_or_copy(source: str, target: str) -> None:
-    """Adds a second name for a file on the same store: a hard link on this machine, otherwise the store's copy.
-
-    Raises:
-        OSError: it cannot be done there, or the name is taken on this machine (a store replaces the other file).
-    """
-    if is_local(source):
-        os.link(source, target)
-    else:
-        _find_store(source).copy(source, target)
-
-
 def remove_files(paths: Iterable[str]) -> None:
     """Deletes files, if they exist; all must be on one store."""
     ordered = list(paths)
@@ -257,7 +244,10 @@ def keep_file(path: str, sha256: str, target: str) -> bool:
     is_here = is_local(target)
     other = temporary_name(target) if is_here else target
     try:
-        link_or_copy(path, other)
+        if is_here:
+            os.link(path, other)
+        else:
+            _find_store(target).copy(path, other)
         is_whole = digest_of(other) == sha256
         if is_whole and is_here:
             os.replace(other, target)

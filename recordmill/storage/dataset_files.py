@@ -164,7 +164,7 @@ def find_pointer(output: str) -> Pointer | None:
     Raises:
         OSError: it cannot be read.
     """
-    return _parse_pointer(_read_pointer(output) or b"")[0]
+    return _parse_pointer(_read_pointer(output) or b"")
 
 
 def _read_pointer(output: str) -> bytes | None:
@@ -174,21 +174,12 @@ def _read_pointer(output: str) -> bytes | None:
     return None
 
 
-def _parse_pointer(content: bytes) -> tuple[Pointer | None, str]:
-    """A pointer, or the problem with it."""
-    try:
-        value = orjson.loads(content)
-        form = value.get("recordmill") if isinstance(value, dict) else None
-        if type(form) is int and form > MARKER_FORMAT:
-            return None, f"has format {form}, which another version of Recordmill reads"
-        pointer = from_json(Pointer, value)
-    except orjson.JSONDecodeError:
-        return None, "is not valid JSON"
-    except MisfitError as misfit:
-        return None, f"cannot be understood ({misfit})"
-    if pointer.format != MARKER_FORMAT or split_version(pointer.current) is None:
-        return None, f"cannot be understood (current is {pointer.current!r})"
-    return pointer, ""
+def _parse_pointer(content: bytes) -> Pointer | None:
+    with suppress(ValueError):
+        pointer = from_json(Pointer, orjson.loads(content))
+        if pointer.format == MARKER_FORMAT and split_version(pointer.current):
+            return pointer
+    return None
 
 
 def current_folder(folder: str) -> str:
@@ -200,14 +191,13 @@ def current_folder(folder: str) -> str:
     """
     if (content := _read_pointer(folder)) is None:
         return folder
-    pointer, problem = _parse_pointer(content)
+    pointer = _parse_pointer(content)
     if pointer is None and (len(content) == _MOST_POINTER_BYTES or not version_names(folder)):
         return folder  # with a marker of its own
-    if pointer is not None:
-        if storage.exists(storage.join(folder, pointer.current, MARKER)):
-            return storage.join(folder, pointer.current)
-        problem = f"names the version {pointer.current}, which is not there or unfinished"
-    raise LoadError(f"{folder}/{MARKER} {problem}: {explain_choice(folder, 'delete that file and convert again')}")
+    if pointer and storage.exists(storage.join(folder, pointer.current, MARKER)):
+        return storage.join(folder, pointer.current)
+    remedy = explain_choice(folder, "delete that file and convert again")
+    raise LoadError(f"{folder}/{MARKER} does not name a complete version: {remedy}")
 
 
 def point_to(output: str, name: str) -> bool:

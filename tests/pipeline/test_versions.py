@@ -401,16 +401,14 @@ def test_images_that_must_be_absent_are_searched_in_all_versions(two, tonight, p
     assert old in os.listdir(output)
 
 
-DAMAGED_POINTERS = {
-    "": "is not valid JSON",
-    '{"recordmill": 2, "curr': "is not valid JSON",
-    '{"recordmill": 2}': "cannot be understood (current is missing)",
-    '{"recordmill": 2, "current": "../x"}': "cannot be understood (current is '../x')",
-    '{"recordmill": 3}': "has format 3, which another version of Recordmill reads",
-    '{"recordmill": 2, "current": "0000000000000000"}': (
-        "names the version 0000000000000000, which is not there or unfinished"
-    ),
-}
+DAMAGED_POINTERS = [
+    "",
+    '{"recordmill": 2, "curr',
+    '{"recordmill": 2}',
+    '{"recordmill": 2, "current": "../x"}',
+    '{"recordmill": 3}',
+    '{"recordmill": 2, "current": "0000000000000000"}',
+]
 
 
 @pytest.mark.parametrize("content", DAMAGED_POINTERS)
@@ -418,7 +416,7 @@ def test_a_damaged_pointer_is_one_sentence_with_the_remedy(two, tonight, convert
     output, old, new = two
     (output / "recordmill.json").write_text(content)
     sentence = (
-        f"{output}/recordmill.json {DAMAGED_POINTERS[content]}: "
+        f"{output}/recordmill.json does not name a complete version: "
         f"choose the latest version with recordmill versions {output} --use {new}"
     )
     with pytest.raises(ValueError, match="recordmill") as raised:
@@ -483,7 +481,7 @@ def test_a_pointer_without_any_complete_version(two, tonight):
     output, old, new = two
     for name in (old, new):
         (output / name / "recordmill.json").unlink()
-    why = f"names the version {new}, which is not there or unfinished"
+    why = "does not name a complete version"
     remedy = "no version is complete, so delete that file and convert again"
     assert tonight().answer == (1, f"{output}/recordmill.json {why}: {remedy}")
     (output / "recordmill.json").unlink()

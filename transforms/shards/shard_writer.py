@@ -204,7 +204,7 @@ class ShardWriter:
         else:
             pool = pool_for(self.threads, is_local)
             images = pool.map(convert, joined, lambda each: each.ref.expected_bytes, ConvertedImage.size)
-        with storage.parts_kept_open(), closing(joined), closing(images):
+        with closing(joined), closing(images):
             yield from images
 
     def _find_origins(self, refs: Iterable[ImageRef], split: str) -> Iterator[tuple[ImageRef, RowOrigin]]:

@@ -2,18 +2,10 @@
 
 import errno
 import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import BinaryIO
-
-MOST_KEPT = 64
-"""The most files that a thread keeps open."""
 
 _CANNOT_FORCE = frozenset({errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EROFS})
 """Error codes of file systems on which nothing needs to be forced."""
-
-_LONG = 2**20  # longer reads are cut to the file's length: a buffer of 32 MiB costs a thread 70 us in each call
 
 _BUFFER_BYTES = 32 * 2**10  # thumbnails are written ten at a time, and photographs are not copied
 
@@ -23,13 +15,6 @@ def read_local(path: str, offset: int, length: int) -> bytes:
 
     A pipe raises OSError; reading it would block until it is written to.
     """
-    kept: dict[str, int] | None = getattr(_kept, "files", None)
-    if kept is not None and offset > 0:
-        if path not in kept:
-            if len(kept) == MOST_KEPT:
-                _close_all(kept)
-            kept[path] = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        return read_open(kept[path], offset, length)
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         return read_open(file, offset, length)
@@ -43,35 +28,12 @@ def read_local(path: str, offset: int, length: int) -> bytes:
 
 def read_open(file: int, offset: int, length: int) -> bytes:
     """Reads a range of an open file, without moving its position; -1 reads to the end."""
-    if length < 0 or length > _LONG:
-        rest = max(os.fstat(file).st_size - offset, 0)
-        length = rest if length < 0 else min(length, rest)
+    rest = max(os.fstat(file).st_size - offset, 0)
+    length = rest if length < 0 else min(length, rest)
     data = os.pread(file, length, offset)
     while len(data) < length and (more := os.pread(file, length - len(data), offset + len(data))):
         data += more  # network file systems may return less
     return data
-
-
-_kept = threading.local()
-
-
-@contextmanager
-def parts_kept_open() -> Iterator[None]:
-    """Within the block, files that this thread reads in parts stay open: each further part takes a third of the time.
-
-    A file that is replaced meanwhile is still read in its old version.
-    """
-    _kept.files = {}
-    try:
-        yield
-    finally:
-        _close_all(_kept.files)
-        _kept.files = None
-
-
-def _close_all(kept: dict[str, int]) -> None:
-    while kept:
-        os.close(kept.popitem()[1])
 
 
 def create_local(path: str) -> BinaryIO:

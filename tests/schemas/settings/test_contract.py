@@ -3,13 +3,6 @@ import pytest
 from recordmill.schemas.settings.dataset import Contract, ImageLimits
 
 
-def test_limits_that_no_number_is_within_are_refused():
-    with pytest.raises(ValueError, match=r"^at_least is 3,000, and at_most is 2: correct one of them$"):
-        ImageLimits(at_least=3_000, at_most=2)
-    assert ImageLimits(at_least=2, at_most=2) == ImageLimits(at_most=2, at_least=2)
-    assert (ImageLimits(at_most=0).at_least, ImageLimits(at_least=9).at_most) == (None, None)
-
-
 @pytest.mark.parametrize(
     ("contract", "compares"),
     [

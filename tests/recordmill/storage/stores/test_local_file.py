@@ -3,12 +3,10 @@
 import errno
 import os
 import re
-import threading
 
 import pytest
 
-from recordmill.storage.stores import local_file
-from recordmill.storage.stores.local_file import force_to_disk, parts_kept_open, read_local
+from recordmill.storage.stores.local_file import force_to_disk, read_local
 
 
 @pytest.fixture
@@ -36,67 +34,12 @@ def open_files():
         (0, 0, b""),
     ],
 )
-def test_kept_open_files_give_the_same_bytes(path, offset, length, read):
+def test_a_range_ends_with_its_file(path, offset, length, read):
     assert read_local(path, offset, length) == read
-    with parts_kept_open():
-        assert [read_local(path, offset, length) for _ in range(2)] == [read, read]
-
-
-def test_a_file_is_opened_once_for_all_its_parts_and_closed_after_the_block(path, monkeypatch):
-    opened, before, really_open = [], open_files(), os.open
-    monkeypatch.setattr(os, "open", lambda *how: opened.append(how) or really_open(*how))
-    with parts_kept_open():
-        assert b"".join(read_local(path, offset, 2) for offset in range(1, 9, 2)) == b"12345678"
-        assert (len(opened), open_files()) == (1, before + 1)
-    assert open_files() == before
-    read_local(path, 1, 2)
-    assert (len(opened), open_files()) == (2, before)
-
-
-def test_files_are_closed_where_the_block_fails(path):
-    def read_and_fail():
-        with parts_kept_open():
-            read_local(path, 1, 1)
-            raise ZeroDivisionError
-
-    before = open_files()
-    with pytest.raises(ZeroDivisionError):
-        read_and_fail()
-    assert open_files() == before
-
-
-def test_whole_files_are_not_kept(path):
-    before = open_files()
-    with parts_kept_open():
-        read_local(path, 0, 10)
-        assert open_files() == before
-
-
-def test_no_more_files_are_kept_than_allowed(tmp_path, monkeypatch):
-    monkeypatch.setattr(local_file, "MOST_KEPT", 3)
-    paths = [str(tmp_path / str(number)) for number in range(10)]
-    for number, path in enumerate(paths):
-        (tmp_path / path).write_bytes(b"x%d" % number)
-    before = open_files()
-    with parts_kept_open():
-        for number, path in enumerate(paths):
-            assert read_local(path, 1, 1) == b"%d" % number
-            assert open_files() <= before + 3
-    assert open_files() == before
-
-
-def test_other_threads_keep_nothing(path):
-    before, counts = open_files(), []
-    with parts_kept_open():
-        read_local(path, 1, 1)
-        thread = threading.Thread(target=lambda: counts.append((read_local(path, 2, 1), open_files())))
-        thread.start()
-        thread.join()
-    assert counts == [(b"2", before + 1)]
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path):
-    with parts_kept_open(), pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError):
         read_local(str(tmp_path / "none"), 1, 1)
 
 

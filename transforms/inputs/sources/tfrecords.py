@@ -4,11 +4,11 @@ import base64
 import binascii
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import orjson
@@ -51,20 +51,23 @@ def parse_entries(record: bytes) -> Mapping[str, Any]:
     return entries
 
 
-def values_of(entries: Mapping[str, Any], key: str, kind: Kind) -> list[Any] | None:
-    """The values of one feature; None if there is no such feature.
+def value_of(entries: Mapping[str, Any], feature: Feature) -> Any:
+    """The value of one feature, or a list of all if it is `many`; None if it has none.
 
     Raises:
-        Rejected: it is of another kind.
+        Rejected: it is of another kind, or a scalar has several values.
     """
-    if key not in entries:
+    if feature.key not in entries:
         return None
-    found = entries[key].WhichOneof("kind")
-    if found is None:
-        return []
-    if found != f"{kind}_list":
-        raise bad_example(f"feature {key} is a {found}, not a {kind}_list")
-    return list(getattr(entries[key], found).value)
+    kind = entries[feature.key].WhichOneof("kind")
+    if kind not in (None, f"{feature.kind}_list"):
+        raise bad_example(f"feature {feature.key} is a {kind}, not a {feature.kind}_list")
+    values = list(getattr(entries[feature.key], f"{feature.kind}_list").value)
+    if feature.many:
+        return values
+    if len(values) > 1:
+        raise bad_example(f"feature {feature.key} holds {len(values)} values where one is expected")
+    return values[0] if values else None
 
 
 def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str, Any]:
@@ -76,14 +79,8 @@ def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str,
         Rejected: a feature is of another kind, a scalar has several values, or there is no image; for a convention
             without images, a feature other than the label is missing.
     """
-    fields: dict[str, Any] = {}
-    for feature in convention.example_features:
-        values = values_of(entries, feature.key, feature.kind) if feature.field else None
-        if values is None or (not feature.many and not values):
-            continue
-        if not feature.many and len(values) > 1:
-            raise bad_example(f"feature {feature.key} holds {len(values)} values where one is expected")
-        fields[feature.field] = values if feature.many else values[0]
+    found = {each.field: value_of(entries, each) for each in convention.example_features if each.field}
+    fields = {name: value for name, value in found.items() if value is not None}
     images = [feature.key for feature in convention.example_features if feature.field in STORED_IMAGE]
     if images and not fields.keys() & set(STORED_IMAGE):
         raise bad_example(f"it has no image: there is no feature {' or '.join(images)}")
@@ -140,28 +137,19 @@ def _find_convention(kinds: frozenset[tuple[str, str | None]]) -> Convention | N
     return max(filter(fits, conventions), default=None, key=rank)
 
 
-def read_kept(entries: Mapping[str, Any], keep: Mapping[str, KeptType]) -> dict[str, Any]:
+def read_kept(entries: Mapping[str, Any], kept: Iterable[Feature]) -> dict[str, Any]:
     """The values of the features to copy, by key; absent lists are empty.
 
     Raises:
         Rejected: a feature is of another kind, or has no value or several where one is expected.
     """
-    kept: dict[str, Any] = {}
-    for key, declared in keep.items():
-        values = values_of(entries, key, kind_of(declared)) or []
-        if declared.endswith("[]"):
-            kept[key] = values
-        elif len(values) == 1:
-            (kept[key],) = values
-        else:
-            raise bad_example(f"feature {key} holds {len(values)} values where source.keep expects one")
-    return kept
-
-
-def kind_of(declared: KeptType) -> Kind:
-    """The kind of a feature to copy."""
-    kind: Kind = declared.removesuffix("[]")  # type: ignore[assignment]
-    return kind
+    values = {}
+    for feature in kept:
+        value = value_of(entries, feature)
+        if value is None and not feature.many:
+            raise bad_example(f"feature {feature.key} has no value, where source.keep expects one")
+        values[feature.key] = value or [] if feature.many else value
+    return values
 
 
 def text_in(entries: Mapping[str, Any], key: str) -> str:
@@ -170,9 +158,9 @@ def text_in(entries: Mapping[str, Any], key: str) -> str:
     Raises:
         Rejected: it is missing, empty or of another kind.
     """
-    kind: Kind = "int64" if key in entries and entries[key].WhichOneof("kind") == "int64_list" else "bytes"
-    values = values_of(entries, key, kind) or [b""]
-    text = text_of(values[0], f"feature {key}") if kind == "bytes" else str(values[0])
+    is_number = key in entries and entries[key].WhichOneof("kind") == "int64_list"
+    value = value_of(entries, Feature(key, "int64" if is_number else "bytes", key, ""))
+    text = str(value) if isinstance(value, int) else text_of(value, f"feature {key}")
     if not text:
         raise bad_example(f"feature {key} is missing or empty")
     return unicodedata.normalize("NFC", text)
@@ -358,14 +346,17 @@ class Tfrecords(Source):
             return self.first_label
         return 0 if convention is None else convention.label_offset
 
+    @property
+    def kept(self) -> tuple[Feature, ...]:
+        """The features in `keep`."""
+        kinds = {key: cast(Kind, declared.removesuffix("[]")) for key, declared in self.keep.items()}
+        lists = {key for key, declared in self.keep.items() if declared.endswith("[]")}
+        return tuple(Feature(key, kind, key, "as in the input", many=key in lists) for key, kind in kinds.items())
+
     def features(self) -> tuple[Feature, ...]:
         """The features in `keep`, and those of a convention without images."""
-        kept = (
-            Feature(key, kind_of(kept), key, "as in the input", many=kept.endswith("[]"))
-            for key, kept in self.keep.items()
-        )
         own = own_features(self._declared) if self._declared else ()
-        return (*kept, *(replace(feature, meaning="as in the input") for feature in own))
+        return (*self.kept, *(replace(feature, meaning="as in the input") for feature in own))
 
     @property
     def remedies(self) -> Mapping[str, str]:
@@ -380,7 +371,7 @@ class Tfrecords(Source):
         """Yields a reference for each record, to the byte range of its data; a rejected one for each damaged place."""
         labels = LabelFiles(DataFile(path, file), self.class_names_file, self.class_names)
         word = find_split_word(self.split, path.rpartition("/")[2], path)
-        examples = _ExamplesOfFile(self, word, labels, self._declared)
+        examples = _ExamplesOfFile(self, word, labels, self._declared, self.kept)
         with StoredFile(file.uri) as stored:
             records, index = RecordFile(stored), -1
             for index, (offset, record) in enumerate(read_bounded(records, stored, self.max_ratio)):
@@ -413,7 +404,7 @@ class Tfrecords(Source):
         entries = parse_entries(record)
         convention = self._declared or find_convention(entries)
         fields = read_fields(entries, convention)
-        kept = read_kept(entries, self.keep)
+        kept = read_kept(entries, self.kept)
         if self.contents == "rows":
             # The reference has the class. A digest that the input lacks stays missing: only files have one.
             own = {name: value for name, value in fields.items() if name not in ("label", "label_text")}
@@ -432,6 +423,7 @@ class _ExamplesOfFile:
         word: the split word in its name or path.
         labels: the names of its numbered classes.
         declared: the convention of all Examples; None if it is found for each of them.
+        kept: the features to copy.
         numbers: the classes to announce, with their numbers; None for a class without one.
         others: how many Examples have each feature that is not the convention's.
     """
@@ -440,6 +432,7 @@ class _ExamplesOfFile:
     word: str
     labels: LabelFiles
     declared: Convention | None
+    kept: tuple[Feature, ...]
     numbers: dict[str, int | None] = field(default_factory=dict)
     others: Counter[str] = field(default_factory=Counter)
 
@@ -454,7 +447,7 @@ class _ExamplesOfFile:
         convention = self.declared or find_convention(entries)
         fields = read_fields(entries, convention)
         self.others.update(entries.keys() - convention.features.keys())
-        read_kept(entries, source.keep)
+        read_kept(entries, self.kept)
         key = text_in(entries, source.key_feature) if source.key_feature else ref.key
         split = ref.split or (text_in(entries, source.split_feature) if source.split_feature else self.word)
         texts = {each: fields[each] for each in ("filename", "source_id") if fields.get(each)}

@@ -19,7 +19,6 @@ from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.tfrecords import (
     Tfrecords,
     find_convention,
-    kind_of,
     own_features,
     parse_entries,
     read_boxes,
@@ -28,7 +27,7 @@ from recordmill.transforms.inputs.sources.tfrecords import (
     read_kept,
     text_in,
     text_of,
-    values_of,
+    value_of,
 )
 
 PATH = "old/train-00000-of-00001.tfrecord"
@@ -414,27 +413,27 @@ def test_features_that_do_not_fit_the_convention_are_reported(make_example, valu
 
 def test_features_are_passed_on_with_their_types(make_example):
     entries = parse_entries(make_example({"a": b"\xff", "b": [1, 2], "c": [1.0]}))
-    assert read_kept(entries, {"a": "bytes", "b": "int64[]", "c": "float", "d": "bytes[]"}) == {
+    kept = Tfrecords(keep={"a": "bytes", "b": "int64[]", "c": "float", "d": "bytes[]"}).kept
+    assert read_kept(entries, kept) == {
         "a": b"\xff",
         "b": [1, 2],
         "c": 1.0,
         "d": [],
     }
-    assert [kind_of(stated) for stated in ("bytes", "float[]")] == ["bytes", "float"]
-    assert (values_of(entries, "a", "bytes"), values_of(entries, "z", "bytes")) == ([b"\xff"], None)
+    assert [value_of(entries, feature) for feature in kept] == [b"\xff", [1, 2], 1.0, None]
 
 
 @pytest.mark.parametrize(
     ("keep", "message"),
     [
-        ({"z": "bytes"}, r"feature z holds 0 values where source\.keep expects one"),
+        ({"z": "bytes"}, r"feature z has no value, where source\.keep expects one"),
         ({"b": "int64"}, "feature b holds 2 values"),
         ({"b": "bytes[]"}, "feature b is a int64_list, not a bytes_list"),
     ],
 )
 def test_features_that_are_not_as_declared_are_reported(make_example, keep, message):
     with pytest.raises(Rejected, match=message):
-        read_kept(parse_entries(make_example({"b": [1, 2]})), keep)
+        read_kept(parse_entries(make_example({"b": [1, 2]})), Tfrecords(keep=keep).kept)
 
 
 def test_a_key_is_a_text_or_an_integer(make_example):

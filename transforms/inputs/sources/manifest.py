@@ -32,8 +32,6 @@ from recordmill.transforms.inputs.tables.manifest_columns import CellReader, Col
 from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names, read_parquet_cell
 from recordmill.transforms.inputs.tables.read_table import LIST_FILES, TABLE_FILES, Table, TableFormat, read_table
 
-IMAGES_AS_TEXT = "images in cells are read from Parquet only: store them as files, and name their paths in uri"
-
 _SHA256 = re.compile("[0-9a-fA-F]{64}")
 
 
@@ -270,7 +268,9 @@ class Manifest(TableFormat, Source):
         try:
             is_ragged = self.preset == "automl"
             with read_table(file.uri, self._table_format(), wanted, (self.columns.bytes,), is_ragged) as table:
-                self._check_cells(table)
+                image = self.columns.bytes
+                if image and (fault := bytes_type_fault(table.schema, image)):
+                    raise UnreadableTableError(f"column {image!r} (source.columns.bytes): {fault}")
                 names = self._class_names(table)
                 for numbered in () if self.class_names else filter(None, names.values()):
                     yield ClassNames.of(file, {name: number for number, name in enumerate(numbered)})
@@ -293,13 +293,6 @@ class Manifest(TableFormat, Source):
 
     def _table_format(self) -> TableFormat:
         return replace(self, format=PRESETS[self.preset].format) if self.preset else self
-
-    def _check_cells(self, table: Table) -> None:
-        """Raises UnreadableTableError if the table cannot contain the images that a column of it should contain."""
-        if column := self.columns.bytes:
-            fault = bytes_type_fault(table.schema, column) if table.schema is not None else IMAGES_AS_TEXT
-            if fault:
-                raise UnreadableTableError(f"column {column!r} (source.columns.bytes): {fault}")
 
     def _reader(self, table: Table, class_names: Mapping[str, Sequence[str]]) -> Callable[[Any], Entry]:
         if self.preset:

@@ -43,11 +43,6 @@ def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
         if names and not 0 <= value < len(names):
             raise refuse(column, value, f"not one of the {len(names)} classes")
         return names[value] if names else str(value)
-    if isinstance(value, bytes):
-        try:
-            value = value.decode()
-        except UnicodeDecodeError:
-            raise refuse(column, value, "not UTF-8") from None
     if not isinstance(value, str):
         raise refuse(column, value, "not text")
     if any(letter < " " and letter not in "\t\n\r" for letter in value):

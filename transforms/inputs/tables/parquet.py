@@ -98,8 +98,15 @@ def _names_in(feature: Any) -> list[Any]:
     return next((names for each in inner if (names := _names_in(each))), [])
 
 
-def bytes_type_fault(schema: pa.Schema, column: str) -> str:
-    """Why a column cannot hold files; empty if it can: if it is binary, or a struct with binary `bytes`."""
+def bytes_type_fault(schema: pa.Schema | None, column: str) -> str:
+    """Why a column cannot hold files; empty if it can: if it is binary, or a struct with binary `bytes`.
+
+    Args:
+        schema: of the table; None if it is not Parquet.
+        column: a column in it.
+    """
+    if schema is None:
+        return "images in cells are read from Parquet only: store them as files, and name their paths in uri"
     kind = schema.field(column).type
     if pa.types.is_struct(kind):
         inner = [kind.field(index) for index in range(kind.num_fields) if kind.field(index).name == "bytes"]

@@ -28,8 +28,8 @@ _GZIP = b"\x1f\x8b"
 
 _FREE_BYTES = 2**20  # less than for other files: two bytes can be a row, and each row takes microseconds
 
-MAX_ROW_LETTERS = 64 * 2**20
-"""The longest row of a text file: anything longer lacks a closing quote, or line ends."""
+MAX_LETTERS = 64 * 2**20
+"""The longest line, and the longest cell of CSV: anything longer lacks line ends, or a closing quote."""
 
 _MOST_EMPTY_LINES = 2**20  # each takes as long as a row, so a small gzip file of them would take minutes
 
@@ -45,7 +45,7 @@ class TextLines:
 
     Attributes:
         number: the number of the last line, from 1.
-        row_number: the number of the current row's first line, set by `begin_row`.
+        row_number: the number of the current row's first line, set by whoever reads rows.
         head: the first line that is not empty, or its beginning, whatever has been read.
     """
 
@@ -62,24 +62,19 @@ class TextLines:
         self.number, self.row_number = 0, 1
         self._text = io.TextIOWrapper(stream, encoding, _MARK_FAULTS, newline="\n")
         self._encoding = encoding
-        self._row_length = 0
-
-    def begin_row(self) -> None:
-        """Marks the next line as the first of a row."""
-        self.row_number, self._row_length = self.number + 1, 0
 
     def __iter__(self) -> "TextLines":
         return self
 
     def __next__(self) -> str:
-        line = self._text.readline(MAX_ROW_LETTERS + 1)  # a longer line is never held as a whole
+        line = self._text.readline(MAX_LETTERS + 1)  # a longer line is never held as a whole
         if not line:
             raise StopIteration
         self.number += 1
-        self._row_length += len(line)
-        if self._row_length > MAX_ROW_LETTERS:
-            size = f"{MAX_ROW_LETTERS:,} characters"
-            raise UnreadableTableError(f"row {self.row_number} has over {size}: is a quote not closed?")
+        if len(line) > MAX_LETTERS:
+            raise UnreadableTableError(
+                f"line {self.number} has over {MAX_LETTERS:,} characters: are line ends missing?"
+            )
         if _FAULT in line:
             raise ValueError(f"it is not in {self._encoding}")
         return line.removeprefix("\ufeff") if self.number == 1 else line
@@ -138,14 +133,14 @@ def read_csv_rows(lines: TextLines, dialect: Mapping[str, Any]) -> Iterator[Row]
     Raises:
         UnreadableTableError: a quote is never closed.
     """
-    csv.field_size_limit(MAX_ROW_LETTERS)  # process-wide; 128 KiB is too few for long lists
+    csv.field_size_limit(MAX_LETTERS)  # process-wide; 128 KiB is too few for long lists
     reader = csv.reader(lines, strict=True, **dialect)
 
     def read_cells() -> list[str]:
         try:
             return next(reader)
         except csv.Error as error:
-            if "unexpected end of data" in str(error):
+            if "unexpected end of data" in str(error) or "field larger than field limit" in str(error):
                 sentence = f"row {lines.row_number}: a quote is opened and never closed: close it"
                 raise UnreadableTableError(sentence) from None
             ends_with_cr = "new-line character seen in unquoted field" in str(error)
@@ -184,7 +179,7 @@ def _read_rows(lines: TextLines, read_cells: Callable[[], Any]) -> Iterator[Row]
     """
     empty = 0
     while True:
-        lines.begin_row()
+        lines.row_number = lines.number + 1
         cells, fault = None, ""
         try:
             cells = read_cells()

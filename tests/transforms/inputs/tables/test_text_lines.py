@@ -67,24 +67,13 @@ def test_undeclared_utf_16_is_reported():
 
 @pytest.mark.parametrize("ends", [False, True])
 def test_a_line_without_end_is_not_kept_in_memory(ends, monkeypatch):
-    monkeypatch.setattr(read_table, "MAX_ROW_LETTERS", 1_000_000)
+    monkeypatch.setattr(read_table, "MAX_LETTERS", 1_000_000)
     stream = io.BytesIO(b"short\n" + b"x" * 3_000_000 + b"\n" * ends)
     lines = TextLines(io.BufferedReader(stream), "utf-8")
     assert next(lines) == "short\n"
-    lines.begin_row()
-    with pytest.raises(UnreadableTableError, match=r"^row 2 has over 1,000,000 characters: is a quote not closed\?$"):
+    with pytest.raises(UnreadableTableError, match=r"^line 2 has over 1,000,000 characters: are line ends missing\?$"):
         next(lines)
     assert stream.tell() < 1_100_000
-
-
-def test_a_row_may_have_just_as_many_letters_as_are_kept(monkeypatch):
-    monkeypatch.setattr(read_table, "MAX_ROW_LETTERS", 4)
-    lines = text_lines_of("abé\nabcd\n".encode(), "utf-8")
-    lines.begin_row()
-    assert next(lines) == "abé\n"
-    lines.begin_row()
-    with pytest.raises(UnreadableTableError, match=r"^row 2 has over 4 characters: is a quote not closed\?$"):
-        next(lines)
 
 
 def test_an_encoding_that_is_none():

@@ -199,8 +199,8 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
     elif pattern and (len(found) + len(unread) > 1 or path.endswith(".txt")):
         source["split"] = pattern
         settings |= given_splits("from_source", words)
-    if not source.get("split"):
-        settings |= _leave_out(sorted(set(sketch.all_ending(*TABLE_ENDINGS)) - {*found, *unread}), found, unread)
+    if not source.get("split") and not unread and set(sketch.all_ending(*TABLE_ENDINGS)) - found.keys():
+        settings["include"] = [f"/{each}" for each in found]
     if first.has_boxes:
         settings["convention"] = "tf_object_detection"
     shown = ", ".join(first.others)
@@ -214,13 +214,6 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
         needs = "a list is read where its name has the word for a split: call it train.txt"
     why = f"a table of images, {path}" + (f" (left out: {shown})" if shown and first.has_classes else "")
     return Recognised(settings, why, needs=needs, needed_keys=(key,) if key else ())
-
-
-def _leave_out(others: Sequence[str], found: Iterable[str], unread: Sequence[str]) -> dict[str, list[str]]:
-    """The settings that leave out tables without images."""
-    if unread and others:  # tables that were not looked into must be read, and are rejected if they differ
-        return {"ignore": [f"/{each}" for each in others]}
-    return {"include": [f"/{each}" for each in found]} if others else {}
 
 
 def _find_unread_tables(found: Iterable[str], sketch: FolderSketch) -> list[str]:

@@ -45,7 +45,7 @@ class TextLines:
 
     Attributes:
         number: the number of the last line, from 1.
-        row_number: the number of the current row's first line, set by whoever reads rows.
+        row_number: the number of the current row's first line, set by the reader of rows.
         head: the first line that is not empty, or its beginning, whatever has been read.
     """
 

@@ -127,7 +127,8 @@ def test_an_error_blames_where_the_value_comes_from(tmp_path):
          "features.x.function 'os:system' is Python's own: name a function in a module of your own"),
         ("features={x: 'builtins:len'}",
          "features.x.function 'builtins:len' is Python's own: name a function in a module of your own"),
-        ("shards.size='" + "9" * 400 + "B'", "shards.size is '" + "9" * 79 + ": write a number and a unit, such as 128MiB"),
+        ("shards.size='" + "9" * 400 + "B'",
+         "shards.size is '" + "9" * 79 + ": write a number and a unit, such as 128MiB"),
         ("shards.name='{index:0999999999d}'", "shards.name '{index:0999999999d}' gives names that are too long: "
                                               "use format codes of fewer digits"),
     ],

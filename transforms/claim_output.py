@@ -114,22 +114,18 @@ def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftove
     return Leftover(name, shards=len(done) if has_records else 0)
 
 
-def find_obstacle_to_versions(output: str) -> str:
-    """Why an output cannot have versions; the empty string if it can.
+def check_versions(output: str) -> None:
+    """Makes sure that an output can have versions.
 
     Raises:
+        LoadError: it cannot: its pointer is damaged, or it contains a dataset that is not in a version.
         OSError: it cannot be read.
     """
     names = storage.folder_names(output)
     strangers = [*staging_names(names), *_find_strangers(OutputState(output, names))]
-    try:
-        current = dataset_files.current_folder(output)
-    except LoadError as error:
-        return str(error)
-    if strangers and current == output:
+    if dataset_files.current_folder(output) == output and strangers:
         what = "a dataset" if MARKER in strangers else strangers[0]
-        return f"{output} holds {what} that is not in a version: choose another output, or remove --versions"
-    return ""
+        raise LoadError(f"{output} holds {what} that is not in a version: choose another output, or remove --versions")
 
 
 def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], overwrite: bool) -> tuple[Action, str]:
@@ -218,18 +214,16 @@ def settle_action(plan: Plan, run: runs.RunSettings) -> Plan:
 
 def _settle_in_output(plan: Plan, run: runs.RunSettings) -> Plan:
     try:
-        if run.versions and (why := find_obstacle_to_versions(run.output)):
-            return replace(plan, action="refuse", sentence=why)
-        plan = _choose_version(plan, run) if run.versions else plan
+        if run.versions:
+            check_versions(run.output)
+            plan = _choose_version(plan, run)
         state, action, sentence = _claim_and_decide(plan, run)
-    except (OSError, ValueError) as error:
+    except (OSError, LoadError) as error:
         with suppress(OSError):
             runs.release_claim(plan.output, plan.plan_id, run.run_id)
         if isinstance(error, OSError):
             return replace(plan, action="fail", sentence=storage.describe_output_error(error, plan.output))
-        what = f"{plan.output} holds a dataset whose publishing was cut and cannot be completed"
-        advice = "delete it with --discard, or choose another output"
-        return replace(plan, action="refuse", sentence=f"{what}: {error}: {advice}")
+        return replace(plan, action="refuse", sentence=str(error))
     if action == "keep" and state.marker and is_outdated(state.marker, plan):
         why = "files could not be read, or were modified since, or others are ignored, or it has another description"
         plan.notes.append(f"this dataset may be outdated ({why}): --overwrite rebuilds it")

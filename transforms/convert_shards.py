@@ -55,7 +55,6 @@ def count_shard(report: ShardReport) -> None:
     """Counts a finished shard in Beam's metrics, which runners show during the run."""
     counts = {
         "images_written": report.records,
-        "images_reused": report.images_reused,
         "bytes_read": report.rows.input_bytes,
         "bytes_written": report.bytes,
     }

@@ -196,12 +196,7 @@ def estimate_growth(
     decides = settings.hooks or (settings.images.reencode != "never" and (shown or not settings.shards.ignores_growth))
     if not decides and not shown and summary.references < PRICED_FROM:
         return 1.0, None
-    try:
-        sample = convert_sample(summary, settings, reuse, as_0_1=True)
-    except FunctionError:
-        if decides:
-            raise
-        return 1.0, None  # the run will report it
+    sample = convert_sample(summary, settings, reuse, as_0_1=True)
     return growth_of(sample) if decides else 1.0, sample
 
 

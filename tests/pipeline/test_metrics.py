@@ -36,7 +36,6 @@ def test_the_metrics_of_two_processes_add_up_to_the_ledger(
     assert ledger["rejected"] == {"unknown_format": 3, "truncated": 1}
     assert {name: count for name, count in counters.items() if not name.startswith("_")} == {
         "images_written": ledger["written"],
-        "images_reused": 0,
         "bytes_read": done.marker["input_bytes"],
         "bytes_written": done.marker["output_bytes"],
         **{f"rejected_{reason}": count for reason, count in ledger["rejected"].items()},

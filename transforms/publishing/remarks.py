@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from recordmill.schemas.dataset.marker import Marker, SameBytes
 from recordmill.schemas.dataset.side_files import Remark
-from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, ImageTotals, Reencoded, count_dropped, show_dropped
+from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, ImageTotals, count_dropped, show_dropped
 from recordmill.schemas.errors import Outcome
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.rejection import NOT_KEPT, OF_WHOLE_FILES
@@ -93,22 +93,13 @@ def _find_positions(marker: Marker) -> Iterator[Remark]:
 def _find_lossy(images: ImageTotals, settings: DatasetSettings) -> Iterator[Remark]:
     if settings.images.store not in ("auto", "jpeg"):
         return
-    lossless, changed = images.lossless, images.reencoded
-    if lossless.images:
-        named = f"{format_count(lossless.images, 'image')} with a lossless extension, such as .png,"
-        what = f"{named} became JPEG, which is lossy"
-        yield Remark(f"{what}{_growth(lossless)}; set images.store=png to keep every pixel.", "changes")
-    others = Reencoded(*(getattr(changed, key) - getattr(lossless, key) for key in ("images", "before", "after")))
-    if growth := _growth(others):
-        what = f"{format_count(others.images, 'other image')} {'was' if others.images == 1 else 'were'} encoded again"
-        yield Remark(f"{what}, slightly changed{growth}.", "changes")
-
-
-def _growth(changed: Reencoded) -> str:
-    """How much larger records are than their files, if it is much."""
-    if not changed.after > LARGE_GROWTH * changed.before > 0:
-        return ""
-    return f" and {changed.after / changed.before:.1f} times as large"
+    if count := images.lossless.images:
+        named = f"{format_count(count, 'image')} with a lossless extension, such as .png,"
+        yield Remark(f"{named} became JPEG, which is lossy: set images.store=png to keep every pixel.", "changes")
+    changed = images.reencoded
+    if changed.after > LARGE_GROWTH * changed.before > 0:
+        what = f"{format_count(changed.images, 'image')} {'was' if changed.images == 1 else 'were'} encoded again"
+        yield Remark(f"{what} and {changed.after / changed.before:.1f} times as large as before.", "changes")
 
 
 def _find_rejected(marker: Marker) -> Iterator[Remark]:

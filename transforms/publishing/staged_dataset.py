@@ -54,7 +54,7 @@ from recordmill.schemas.dataset.marker import (
 )
 from recordmill.schemas.dataset.side_files import RejectedFile, RejectedRow, Remark
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals, RowTotals, ShardReport
-from recordmill.schemas.errors import ComparedPrice
+from recordmill.schemas.errors import ComparedPrice, LoadError
 from recordmill.schemas.features import Feature, feature_schema
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage import dataset_files
@@ -389,16 +389,15 @@ def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
 
     Raises:
         FileNotFoundError: there is none.
-        ValueError: it cannot be read.
+        LoadError: it cannot be read.
     """
     staging = dataset_files.staging_folder(output, plan_id)
-    marker, value = dataset_files.read_marker_json(staging)
     try:
+        marker, value = dataset_files.read_marker_json(staging)
         return marker, from_json(Switch, value.get("switch"))
-    except MisfitError as misfit:
-        raise dataset_files.DamagedMarkerError(
-            f"{staging}/{MARKER} does not say how its dataset is published: {misfit}"
-        ) from None
+    except (dataset_files.DamagedMarkerError, MisfitError) as error:
+        problem = f"{staging} holds a dataset whose publishing was cut and cannot be completed ({error})"
+        raise LoadError(f"{problem}: delete it with --discard, or choose another output") from None
 
 
 def roll_back(output: str, plan_id: str) -> None:

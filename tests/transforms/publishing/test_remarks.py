@@ -94,31 +94,18 @@ def test_dropped_boxes_and_images_without_any_are_reported():
     ]
 
 
-@pytest.mark.parametrize(
-    ("lossless", "text"),
-    [
-        (
-            Reencoded(1, 100, 120),
-            "1 image with a lossless extension, such as .png, became JPEG, which is lossy; "
-            "set images.store=png to keep every pixel.",
-        ),
-        (
-            Reencoded(20, 100, 402),
-            "20 images with a lossless extension, such as .png, became JPEG, which is lossy and 4.0 times as large; "
-            "set images.store=png to keep every pixel.",
-        ),
-    ],
-)
-def test_lost_exact_pixels_are_reported(lossless, text):
-    assert texts(marker(), ImageTotals(reencoded=lossless, lossless=lossless)) == [text]
-    assert texts(marker(), ImageTotals(reencoded=lossless, lossless=lossless), store="png") == []
+@pytest.mark.parametrize(("count", "images"), [(1, "1 image"), (20, "20 images")])
+def test_lost_exact_pixels_are_reported(count, images):
+    lossless = Reencoded(count, 100, 120)
+    text = f"{images} with a lossless extension, such as .png, became JPEG, which is lossy: "
+    found = ImageTotals(reencoded=lossless, lossless=lossless)
+    assert texts(marker(), found) == [f"{text}set images.store=png to keep every pixel."]
+    assert texts(marker(), found, store="png") == []
 
 
-def test_other_images_that_grew_are_reported():
+def test_images_that_grew_are_reported():
     statistics = ImageTotals(reencoded=Reencoded(7, 300, 700), lossless=Reencoded(0, 0, 0))
-    assert texts(marker(), statistics) == [
-        "7 other images were encoded again, slightly changed and 2.3 times as large."
-    ]
+    assert texts(marker(), statistics) == ["7 images were encoded again and 2.3 times as large as before."]
     assert texts(marker(), ImageTotals(reencoded=Reencoded(7, 300, 400))) == []
 
 

@@ -10,7 +10,7 @@ from make_marker import marker_json
 from recordmill import storage
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.storage.dataset_files import DamagedMarkerError
+from recordmill.schemas.errors import LoadError
 from recordmill.storage.transform_fn import contents_digest
 from recordmill.transforms.claim_output import decide_action, read_output
 from recordmill.transforms.publishing.staged_dataset import publish_staged
@@ -283,5 +283,5 @@ def test_a_file_that_is_gone_again_is_noticed_before_the_marker(tmp_path, monkey
 def test_a_staging_marker_without_its_moves_is_damaged(tmp_path):
     (tmp_path / ".staging-p").mkdir()
     (tmp_path / ".staging-p" / "recordmill.json").write_text(json.dumps(marker_json()))
-    with pytest.raises(DamagedMarkerError, match=r"does not say how its dataset is published: it is not of type dict$"):
+    with pytest.raises(LoadError, match=r"was cut and cannot be completed \(it is not of type dict\): delete it with"):
         publish_staged(str(tmp_path), "p")

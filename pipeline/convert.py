@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import yaml
+import orjson
 
 from recordmill.pipeline.attempt import attempt
-from recordmill.pipeline.configuration.config import as_yaml, iter_overrides
+from recordmill.pipeline.configuration.config import iter_overrides
 from recordmill.pipeline.configuration.options import LaunchOptions, check_options, parse_options
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners import QUIET_LOGGERS
@@ -91,7 +91,7 @@ def _parse(
     inputs: Path | Sequence[Path] | Mapping[str, Path], flags: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> LaunchOptions:
     try:
-        overrides = [f"--set={path}={_as_yaml(path, value)}" for path, value in iter_overrides(settings)]
+        overrides = [f"--set={path}={_as_json(path, value)}" for path, value in iter_overrides(settings)]
         words = [*_input_flags(inputs), *_as_flags(flags), *overrides]
         options = check_options(parse_options(words, _PROG), _PROG)
         if options.writer == "beam":
@@ -107,20 +107,13 @@ def _input_flags(inputs: Path | Sequence[Path] | Mapping[str, Path]) -> list[str
     return [f"--input={os.fspath(path)}" for path in ([inputs] if isinstance(inputs, str | os.PathLike) else inputs)]
 
 
-def _as_yaml(path: str, value: Any) -> str:
+def _as_json(path: str, value: Any) -> str:
+    """A setting as JSON, which is YAML, too."""
     try:
-        return as_yaml(_plain(value))
-    except yaml.YAMLError:
+        return orjson.dumps(value, default=os.fspath).decode()
+    except TypeError:
         kind = type(value).__name__
         raise UsageError(f"{path} is of type {kind}: give text, numbers, true or false, lists or mappings") from None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def _as_flags(options: Mapping[str, Any]) -> Iterator[str]:
@@ -128,7 +121,7 @@ def _as_flags(options: Mapping[str, Any]) -> Iterator[str]:
         if value is True:
             yield f"--{name}"
         elif value is not None and value is not False:
-            yield from (f"--{name}={_plain(each)}" for each in (value if isinstance(value, list) else [value]))
+            yield from (f"--{name}={each}" for each in (value if isinstance(value, list) else [value]))
 
 
 @contextmanager

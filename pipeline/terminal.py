@@ -13,7 +13,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from recordmill.schemas.dataset.totals import count_dropped
 from recordmill.schemas.errors import Outcome
 from recordmill.schemas.formatting import format_count, format_size, printable
 from recordmill.transforms.shards import resources
@@ -156,7 +155,7 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     if named := numbers.get("named"):
         yield "found", f"{format_count(named['images'], 'image')} named by {format_count(named['files'], 'file')}"
     yield "classes", f"{numbers['classes']:,}" if numbers.get("classes") else ""
-    yield "boxes", _boxes(numbers["boxes"]) if numbers.get("boxes") else ""
+    yield "boxes", _counted(numbers.get("boxes") or {})
     yield "changed", _counted(numbers.get("changes", {}))
     yield "duplicates", _duplicates(numbers)
     if numbers.get("output_bytes"):
@@ -202,14 +201,6 @@ def _ledger(ledger: Mapping[str, Any], planned: int) -> Iterator[tuple[str, str]
     yield "listed", f"{ledger['listed']:,} = {' + '.join(parts)}"
     for kind in kinds:
         yield _words(kind), _counted(ledger[kind])
-
-
-def _boxes(counts: Mapping[str, int]) -> str:
-    dropped = count_dropped(counts)
-    parts = [f"{counts.get('written', 0):,} written", *(f"{count:,} {_words(name)}" for name, count in dropped.items())]
-    cut = f" ({counts['clipped']:,} clipped)" if counts.get("clipped") else ""
-    enclosed = f" ({counts['enclosed']:,} around other shapes)" if counts.get("enclosed") else ""
-    return f"{counts['listed']:,}{enclosed} = {parts[0]}{cut}" + "".join(f" + {part}" for part in parts[1:])
 
 
 def _duplicates(numbers: Mapping[str, Any]) -> str:

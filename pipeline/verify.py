@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from recordmill.pipeline.command import reader_parser, run_reader
-from recordmill.pipeline.configuration.options import positive
 from recordmill.pipeline.configuration.preflight import normal_path, read_exclusions
 from recordmill.pipeline.terminal import make_console, plain_table, record_progress
 from recordmill.reading.dataset import open_dataset
@@ -47,8 +46,6 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
     absent = "a list as `exclude` takes it: whatever it names must not be in any file below the folder"
     parser.add_argument("--absent", metavar="FILE", help=absent)
     parser.add_argument("--level", choices=LEVELS, default="files", help="what to check (default: files)")
-    threads = "files at once (default: one per processor)"
-    parser.add_argument("--threads", type=positive, default=0, metavar="N", help=threads)
     metadata = "also find metadata in JPEG, PNG and WebP images, such as GPS positions; reads all records"
     parser.add_argument("--no-metadata", action="store_true", help=metadata)
     return run_reader(parser, argv, _verify)
@@ -60,7 +57,7 @@ def _verify(flags: argparse.Namespace) -> dict[str, Any]:
     exclusions = read_exclusions(flags.absent or "", "--absent")
     dataset = open_dataset(flags.path)
     with record_progress(console, "verifying", dataset) as progress:
-        verification = verify_dataset(dataset, flags.level, flags.threads, progress, flags.no_metadata)
+        verification = verify_dataset(dataset, flags.level, 0, progress, flags.no_metadata)
     if exclusions:
         found = find_excluded(dataset, exclusions, normal_path(flags.path))
         verification = replace(verification, findings=(*verification.findings, *found))

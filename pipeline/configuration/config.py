@@ -132,8 +132,8 @@ def _read_text(path: str) -> str:
     try:
         return local.read_text(encoding="utf-8") if storage.is_local(path) else storage.read_range(path).decode()
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise UsageError(f"the configuration {path} cannot be read: {str(why).lower()}") from None
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"the configuration {path} cannot be read: {why}") from None
 
 
 def _set(plain: dict[str, Any], override: str) -> tuple[str, ...]:

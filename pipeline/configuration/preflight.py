@@ -238,11 +238,6 @@ def read_exclusions(path: str, setting: str = "exclude") -> Exclusions:
         return Exclusions()
     try:
         text = storage.read_range(os.path.expanduser(path)).decode("utf-8-sig")  # some editors write a byte order mark
-    except OSError as error:
-        raise UsageError(f"{setting}: {path} cannot be read: {str(error.strerror or error).lower()}") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{setting}: {path} is not UTF-8, from byte {error.start} on: save it as UTF-8") from None
-    try:
         return Exclusions.parse(text.split("\n"))
-    except ValueError as error:
-        raise UsageError(f"{setting}: {path}, {error}") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{setting}: {path} cannot be used: {getattr(error, 'strerror', None) or error}") from None

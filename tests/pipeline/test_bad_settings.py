@@ -39,7 +39,7 @@ def test_a_configuration_that_is_not_there(convert, earlier, photos, tmp_path):
     missing = tmp_path / "missing.yaml"
     assert convert(photos, f"--config={missing}").answer == (
         2,
-        f"the configuration {missing} cannot be read: no such file or directory",
+        f"the configuration {missing} cannot be read: No such file or directory",
     )
 
 
@@ -78,17 +78,6 @@ def test_a_summary_file_that_cannot_be_written(convert, earlier, photos, tmp_pat
     done = convert(photos, "--summary_json=/proc/summary.json", settings=ALL)
     assert (done.code, done.line["exit_code"], done.line["status"]) == (1, 0, "kept")
     assert done.errors == ["the summary /proc/summary.json cannot be written: no such file or directory"]
-    assert convert(photos, f"--summary_json={tmp_path}").answer == (
-        1,
-        f"the summary {tmp_path} is a folder: name a file",
-    )
-
-
-def test_a_summary_file_in_a_folder_that_is_not_there(convert, earlier, photos, tmp_path):
-    path = tmp_path / "missing/deep/summary.json"
-    sentence = f"the summary {path} cannot be written: there is no folder {path.parent}"
-    assert convert(photos, f"--summary_json={path}", settings=ALL).answer == (1, sentence)
-    assert not (tmp_path / "missing").exists()
 
 
 def test_a_summary_file_next_to_an_output_whose_folder_does_not_exist_yet(convert, photos, tmp_path):

@@ -162,7 +162,7 @@ def test_a_run_that_was_cut_takes_up_what_was_left_out(exclude, photos):
 
 def test_a_malformed_list_is_refused(exclude, photos, tmp_path):
     done = exclude(photos, ["key:a", "cat/00.jpg"])
-    where = f"exclude: {tmp_path / 'removed.txt'}, line 2"
+    where = f"exclude: {tmp_path / 'removed.txt'} cannot be used: line 2"
     assert done.answer == (2, f"{where} is 'cat/00.jpg': write key:KEY, or sha256: and 64 hex digits")
 
 

@@ -47,7 +47,6 @@ def test_a_damaged_one(ours, capsys):
         (["/no/such/place"], 1, "error: /no/such/place does not exist or is empty"),
         ([], 2, "error: the following arguments are required: PATH: see --help"),
         (["x", "--level", "deep"], 2, "error: argument --level: invalid choice: 'deep'"),
-        (["x", "--threads", "-1"], 2, "error: argument --threads: -1 is not a number of 1 or more: see --help"),
     ],
 )
 def test_errors_are_one_sentence(capsys, arguments, code, sentence):

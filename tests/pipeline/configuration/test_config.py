@@ -204,7 +204,7 @@ def test_a_file_that_is_not_text(tmp_path):
 
 def test_a_folder_is_not_a_configuration(tmp_path):
     (line,) = errors_of(path=str(tmp_path))
-    assert line == f"the configuration {tmp_path} cannot be read: is a directory"
+    assert line == f"the configuration {tmp_path} cannot be read: Is a directory"
 
 
 def test_a_number_as_a_key(tmp_path):

@@ -15,9 +15,12 @@ def test_a_list_is_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"key:a\n\nphotos/b.jpg\n", "{}, line 3 is 'photos/b.jpg': write key:KEY, or sha256: and 64 hex digits"),
-        (b"\xff\n", "{} is not UTF-8, from byte 0 on: save it as UTF-8"),
-        (None, "{} cannot be read: no such file or directory"),
+        (
+            b"key:a\n\nphotos/b.jpg\n",
+            "{} cannot be used: line 3 is 'photos/b.jpg': write key:KEY, or sha256: and 64 hex digits",
+        ),
+        (b"\xff\n", "{} cannot be used: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
+        (None, "{} cannot be used: No such file or directory"),
     ],
 )
 def test_a_list_that_cannot_be_used_is_refused(tmp_path, content, sentence):

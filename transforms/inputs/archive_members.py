@@ -145,39 +145,29 @@ def tar_members(stream: Any, size: int, limits: Limits, packing: Packing | None 
     last = -1
     try:
         tar = tarfile.TarFile(fileobj=bounded, mode="r", encoding="utf-8", errors="surrogateescape")
+        while (info := tar.next()) is not None:
+            vars(tar)["members"] = []  # otherwise it keeps every header
+            if info.offset <= last:
+                raise bad_archive(f"the header at byte {info.offset} points backwards")
+            last = info.offset
+            if info.isreg() and info.offset_data + info.size > size:
+                raise bad_archive(f"the archive ends inside {info.name!r:.200}")
+            if info.isdir():
+                continue
+            is_special = info.issparse() or not info.isreg()
+            if fault := _SPECIAL_FILE if is_special else limits.refuse_large(info.size):
+                yield Member(info.name, reason="bad_member", detail=fault)
+            else:
+                yield Member(info.name, info.offset_data, info.size, packing)
+        bounded.seek(tar.offset)  # `tarfile` accepts anything but a header there
+        end = bounded.read(_BLOCK)
     except _TAR_DAMAGES as error:
-        raise bad_archive(f"it is not a tar archive ({error})") from None
-    while (info := _next(tar)) is not None:
-        vars(tar)["members"] = []  # otherwise it keeps every header
-        if info.offset <= last:
-            raise bad_archive(f"the header at byte {info.offset} points backwards")
-        last = info.offset
-        if info.isdir():
-            continue
-        if info.offset_data + info.size > size and info.isreg():
-            raise bad_archive(f"the archive ends inside {info.name!r:.200}")
-        yield _tar_member(info, limits, packing)
-    bounded.seek(tar.offset)  # `tarfile` accepts anything but a header there
-    end = bounded.read(_BLOCK)
+        where = f"the header after byte {last} cannot be read" if last >= 0 else "it is not a tar archive"
+        raise bad_archive(f"{where} ({error})") from None
     if not end:
         raise bad_archive("it has no end mark: it may have been cut after its last member")
     if end.strip(b"\0"):
         raise bad_archive(f"the header at byte {tar.offset} is damaged")
-
-
-def _next(tar: tarfile.TarFile) -> tarfile.TarInfo | None:
-    try:
-        return tar.next()
-    except _TAR_DAMAGES as error:
-        detail = str(error) or type(error).__name__
-        raise bad_archive(f"the header at byte {tar.offset} cannot be read ({detail})") from None
-
-
-def _tar_member(info: tarfile.TarInfo, limits: Limits, packing: Packing | None) -> Member:
-    is_special = info.issparse() or not info.isreg()
-    if fault := _SPECIAL_FILE if is_special else limits.refuse_large(info.size):
-        return Member(info.name, reason="bad_member", detail=fault)
-    return Member(info.name, info.offset_data, info.size, packing)
 
 
 _LOCAL_HEADER = struct.Struct("<4s2xHH16xHH")  # signature, flags, method, lengths of name and extra field

@@ -82,7 +82,7 @@ def test_a_header_cannot_claim_all_memory(make_tar):
     content = make_tar({"a": b"a"})[:1024] + info.tobuf(tarfile.GNU_FORMAT) + bytes(2048)
     found, damage = members_of(content)
     assert [each.name for each in found] == ["a"]
-    assert "the header at byte 1024 cannot be read" in damage
+    assert "the header after byte 0 cannot be read" in damage
 
 
 def test_endless_headers_of_headers_are_damage(make_tar):
@@ -90,7 +90,7 @@ def test_endless_headers_of_headers_are_damage(make_tar):
     info.type, info.size = tarfile.GNUTYPE_LONGNAME, 0
     found, damage = members_of(make_tar({"a": b"a"})[:1024] + info.tobuf(tarfile.GNU_FORMAT) * 3000)
     assert [each.name for each in found] == ["a"]
-    assert "the header at byte 1024 cannot be read" in damage
+    assert "the header after byte 0 cannot be read" in damage
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", bytes(1024), bytes(range(256)) * 8])

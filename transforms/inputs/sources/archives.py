@@ -22,7 +22,7 @@ from recordmill.schemas.setting_fields import AtLeastOne, added_setting
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.transforms.inputs.archive_members import Limits, Member, bad_archive, list_members
-from recordmill.transforms.inputs.class_names import LONGEST_NAME
+from recordmill.transforms.inputs.class_names import LONGEST_NAME, why_unread
 from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, given_splits, split_of
 from recordmill.transforms.inputs.patterns import compile_pattern, find_split_word, why_ignored
 from recordmill.transforms.inputs.sources.class_folders import folder_label
@@ -142,11 +142,9 @@ class PartFeature(FeatureFrom):
             if not isinstance(value, list | None):
                 raise bad_sample(f"{self.part} is not a list")
             return [_convert(each, self.type, self.part) for each in value or ()]
-        if value is None:
-            if self.default is None:
-                raise bad_sample(f"{self.part} is missing")
-            return self.default_value()
-        return _convert(value, self.type, self.part)
+        if value is None and self.default is None:
+            raise bad_sample(f"{self.part} is missing")
+        return self.default_value() if value is None else _convert(value, self.type, self.part)
 
 
 def _convert(value: Any, kind: Kind, part: str) -> Any:
@@ -169,20 +167,18 @@ def value_of(part: str, contents: Mapping[str, bytes]) -> Any:
     Raises:
         Rejected: it is not UTF-8, or not JSON.
     """
-    extension, _, key = part.partition(".") if part.startswith("json.") else (part, "", "")
+    is_json = part.startswith("json.")
+    extension = "json" if is_json else part
     if extension not in contents:
         return None
     try:
-        value = orjson.loads(contents[extension]) if key else contents[extension].decode().strip()
-    except orjson.JSONDecodeError as error:
-        raise bad_sample(f"json cannot be read: {error}") from None
-    except UnicodeDecodeError:
-        raise bad_sample(f"{extension} is not UTF-8") from None
-    if not key:
-        return value
-    if not isinstance(value, dict):
+        text = contents[extension].decode().strip()
+        value: Any = orjson.loads(text) if is_json else text
+    except ValueError as error:
+        raise bad_sample(f"{extension} cannot be read: {why_unread(error)}") from None
+    if is_json and not isinstance(value, dict):
         raise bad_sample("json is not an object")
-    return value.get(key)
+    return value.get(part.removeprefix("json.")) if is_json else value
 
 
 def class_of(label: Any, part: str, names: Sequence[str]) -> str:

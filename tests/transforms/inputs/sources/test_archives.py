@@ -147,7 +147,7 @@ def test_images_need_no_sibling_members_where_none_are_asked_for(refer):
     ("files", "key", "detail"),
     [
         ({"1.jpg": b"x"}, "1.jpg", "cls is missing or empty"),
-        ({"1.jpg": b"x", "1.cls": b"\xff"}, "1.jpg", "cls is not UTF-8"),
+        ({"1.jpg": b"x", "1.cls": b"\xff"}, "1.jpg", "cls cannot be read: it is not UTF-8"),
         ({"1.jpg": b"x", "1.cls": bytes(2**20 + 1)}, "1.jpg", "1.cls has 1048577 bytes: more than"),
         ({"1.cls": b"1", "1.gif": b"x"}, "1.cls", "there is no image next to cls, gif"),
     ],
@@ -260,7 +260,7 @@ def test_parts_are_texts_or_values_of_the_json():
 @pytest.mark.parametrize(
     ("part", "data", "message"),
     [
-        ("txt", b"\xff", "txt is not UTF-8"),
+        ("txt", b"\xff", "txt cannot be read: it is not UTF-8"),
         ("json.a", b"{", "json cannot be read"),
         ("json.a", b"[1]", "json is not an object"),
     ],

@@ -145,10 +145,11 @@ class FolderSketch:
         """The paths of all files with one of these extensions."""
         return tuple(posixpath.join(at, name) for at, names in self.names.items() for name in names.ending(*endings))
 
-    def archive_words(self) -> set[str]:
-        """The first split word in the name of each archive; empty for an archive without one."""
+    @property
+    def archive_splits(self) -> dict[str, Any]:
+        """The settings that take splits from the first split word in the name of each archive, if all have one."""
         found = [re.search(_WORDS, name, re.IGNORECASE) for name in self.all_ending(*ARCHIVE_ENDINGS)]
-        return {match[0] if match else "" for match in found}
+        return given_splits("from_source", {match[0] if match else "" for match in found})
 
     def first_head(self, folder: str, *endings: str, sign: bytes = b"") -> bytes:
         """The first bytes of the first file in a folder with one of these extensions and with `sign` in these bytes."""

@@ -140,9 +140,6 @@ def idle(*overrides, config=None):
          "source.separator has no effect, since no column has several values: remove it"),
         (("source={kind: archives, labels: beside, label_part: '', class_names: [a]}",),
          "source.class_names has no effect, since the source gives no labels: remove it"),
-        *[((f"source={{kind: archives, class_from: {way}, look_through: true}}",),
-           f"source.look_through has no effect, since source.class_from is {way}: remove it")
-          for way in ("none", "archive")],
         *[((f"source={{kind: {kind}, class_names: 3}}",),
            "source.class_names has no effect, since the source gives no labels: remove it")
           for kind in ("idx, labels: ''", "arrays, labels: {}")],
@@ -196,7 +193,6 @@ def test_each_is_named_once():
             "splits.stratify=true",
         ),
         ("source={kind: manifest, columns: {uri: a, labels: b}, separator: ;}", SEVERAL),
-        ("source={kind: archives, class_from: path, look_through: true}",),
         ("labels={classes: [a], catch_all: a}",),
         ("splits.group='(?P<group>a)'",),
         ("shards.count=2",),

@@ -57,7 +57,10 @@ def test_files_with_the_name_of_an_image():
 
 def test_words_in_the_names_of_archives():
     names = FolderSketch.of(["a-train-00.tar", "a-val-00.tgz", "b.zip", "train.txt"])
-    assert names.archive_words() == {"train", "val", ""}
+    assert names.archive_splits == {}
+    assert FolderSketch.of(["a-train-00.tar", "a-val-00.tgz"]).archive_splits == given_splits(
+        "from_source", ["train", "val"]
+    )
 
 
 @pytest.mark.parametrize(

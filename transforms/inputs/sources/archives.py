@@ -6,24 +6,23 @@ the base name: `000/07.seg.png` is the part `seg.png` of `000/07` (webdataset's 
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate, groupby, islice
+from itertools import accumulate, groupby
 from typing import Any, ClassVar, Literal
 
 import orjson
 
-from recordmill import storage
 from recordmill.schemas.features import Kind
 from recordmill.schemas.image_ref import Content, ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.setting_fields import AtLeastOne, added_setting
+from recordmill.schemas.setting_fields import AtLeastOne
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.transforms.inputs.archive_members import Limits, Member, bad_archive, list_members
 from recordmill.transforms.inputs.class_names import LONGEST_NAME, why_unread
-from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, given_splits, split_of
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.patterns import compile_pattern, find_split_word, why_ignored
 from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Source
@@ -31,20 +30,6 @@ from recordmill.transforms.inputs.tables.manifest_columns import FeatureFrom, fe
 
 _PARTS = (".cls", ".json", ".txt")
 """Extensions of the files next to an image that may contain a sample's label or caption."""
-
-
-def are_in_one_folder(names: Iterable[str]) -> bool:
-    """Whether all images are below one folder, in several folders that are not all named after splits."""
-    outer, inner = set(), set()
-    for name in names:
-        *folders, base = name.split("/")
-        if posixpath.splitext(base)[1].lower() not in ("", *IMAGE_ENDINGS):
-            continue
-        outer.update(folders[:1])
-        inner.update(folders[1:2])
-        if len(folders) < 2 or len(outer) > 1:
-            return False
-    return len(inner) > 1 and not all(map(split_of, inner))
 
 
 def _has_wrapper(inside: FolderSketch) -> bool:
@@ -60,7 +45,7 @@ def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recogn
         source["label_part"] = ""
     if has_caption:
         source["features_from"] = {"image/caption": {"part": "txt", "default": ""}}
-    if splits := given_splits("from_source", sketch.archive_words()):
+    if splits := sketch.archive_splits:
         ending = r"\.t(?:ar|gz)" if sketch.all_ending(".tgz") else r"\.tar"
         source["split"] = f"{_any_of(splits)}[^/]*{ending}"
     label = sketch.heads.get(f"{name}/.cls", b"").strip()
@@ -72,8 +57,8 @@ def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recogn
     return Recognised(settings, f"WebDataset's samples in {name}", needs=needs, needed_keys=("source.label_part",))
 
 
-def _as_folders(sketch: FolderSketch, names: list[str], inside: FolderSketch) -> Recognised:
-    """Recognises archives by the folders in the first of them."""
+def _as_folders(sketch: FolderSketch, names: list[str], inside: FolderSketch, is_wrapped: bool) -> Recognised:
+    """Recognises archives by the folders in the first of them, without a folder around everything."""
     source: dict[str, Any] = {"kind": "archives"}
     where = f"in {', '.join(names)}"
     if inside.split_folders and not inside.image_folders:
@@ -81,15 +66,20 @@ def _as_folders(sketch: FolderSketch, names: list[str], inside: FolderSketch) ->
         source |= {"class_from": "last_folder", "split": f"/{_any_of(splits)}/"}
         folders = ", ".join(inside.split_folders)
         return Recognised({"source": source, **splits}, f"class folders below {folders} {where}")
-    is_flat = bool(inside.top.images) and not inside.top.folders
-    if len(names) > 1 and (splits := given_splits("from_source", sketch.archive_words())):
-        source |= {"split": f"^[^/]*?{_any_of(splits)}", **({"class_from": "none"} if is_flat else {})}
-        return Recognised({"source": source, **splits}, f"archives for splits, {where[3:]}")
-    if is_flat:
-        source["class_from"] = "archive" if len(names) > 1 else "none"
-    what = {"archive": "archives that are classes", "none": "images without labels"}
-    found = what.get(source.get("class_from", ""), "class folders")
-    return Recognised({"source": source}, f"{found} {where}")
+    what, needs = "class folders", ""
+    splits = sketch.archive_splits if len(names) > 1 else {}
+    if inside.top.images and not inside.top.folders:
+        is_class = len(names) > 1 and not splits
+        source["class_from"] = "archive" if is_class else "none"
+        what = "archives that are classes" if is_class else "images without labels"
+    elif is_wrapped:
+        source["class_from"] = "last_folder"
+        if inside.top.folders != inside.image_folders or (len(names) > 1 and not splits):
+            needs = "a folder is around everything: add --set source.class_from=last_folder, first_folder or path"
+    if splits:
+        source["split"] = f"^[^/]*?{_any_of(splits)}"
+        what = "archives for splits,"
+    return Recognised({"source": source, **splits}, f"{what} {where}", needs=needs, needed_keys=("source.class_from",))
 
 
 def _any_of(splits: Mapping[str, Any]) -> str:
@@ -221,9 +211,6 @@ def _split(name: str) -> tuple[str, str]:
     return folder + slash + stem, extension.lower()
 
 
-MOST_SEEN = 100_000
-"""Members that are checked for one folder around everything."""
-
 _ENDING = re.compile(r"(?<=.)\.(tar|tar\.gz|tgz|zip)$", re.IGNORECASE)
 
 
@@ -236,8 +223,6 @@ class Archives(Source):
             its name and form one sample with it, as in WebDataset's shards.
         class_from: which folder of `a/b/image.jpg` in the archive names the class: `first_folder` (a), `last_folder`
             (b) or `path` (a/b); `archive`: the archive's own name without its extension; `none`: images have no labels.
-        look_through: whether to skip a folder that contains everything, as `zip -r signs.zip signs` makes it, so that
-            the folders in it are the first. Detected automatically with `class_from: first_folder`.
         label_part: with `beside`, the extension of the file that holds the label, or `json.KEY`; empty: no label.
         class_names: with `beside`, the names of the classes, if labels are numbers from 0; empty: labels are names, or
             ids with `labels.ids: integers`.
@@ -255,7 +240,6 @@ class Archives(Source):
 
     labels: Literal["folders", "beside"] = "folders"
     class_from: Literal["first_folder", "last_folder", "path", "archive", "none"] = "first_folder"
-    look_through: bool = added_setting(False)
     label_part: str = "cls"
     class_names: tuple[str, ...] = ()
     image_parts: tuple[str, ...] = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "ppm")
@@ -287,11 +271,8 @@ class Archives(Source):
     def idle_settings(self) -> Mapping[str, str]:
         """The settings for the other value of `labels`."""
         if self.labels == "beside":
-            return dict.fromkeys(("class_from", "look_through"), "source.labels is `beside`")
-        idle = dict.fromkeys(("label_part", "class_names", "image_parts"), "source.labels is folders")
-        if self.class_from in ("archive", "none"):
-            idle["look_through"] = f"source.class_from is {self.class_from}"
-        return idle
+            return {"class_from": "source.labels is `beside`"}
+        return dict.fromkeys(("label_part", "class_names", "image_parts"), "source.labels is folders")
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
@@ -301,7 +282,8 @@ class Archives(Source):
         if not archives:
             return
         name, inside = next(iter(archives.items()))
-        if _has_wrapper(inside):
+        is_wrapped = _has_wrapper(inside)
+        if is_wrapped:
             inside = inside.below(inside.top.folders[0])
         if any(inside.top.beside_images(ending) for ending in _PARTS):  # outside any folder
             yield _as_samples(sketch, name, inside)
@@ -309,28 +291,7 @@ class Archives(Source):
             needs = f"{name} holds annotations ({layout}), which are not read from archives: unpack it"
             yield Recognised({"source": {"kind": "archives"}}, f"the archive {name}", needs=needs)
         elif inside.has_images:
-            names = list(archives)
-            found = _as_folders(sketch, names, inside)
-            have_wrappers = len(names) > 1 and all(map(_has_wrapper, archives.values()))
-            if have_wrappers and "splits" in found.settings:
-                found.settings["source"]["look_through"] = True
-            yield found
-
-    def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> "Archives":
-        """Sets `look_through` if one folder with several folders contains everything."""
-        if self.look_through or self.labels != "folders" or self.class_from != "first_folder":
-            return self
-        try:
-            # On a store, a packed archive would be unpacked here and again on each worker.
-            seen = (file for file in files if storage.is_local(file.uri) or not file.uri.lower().endswith("gz"))
-            members = (each for file in seen for each in list_members(file, self._limits) if not each.reason)
-            names = (each.name for each in members if not self._ignores(each.name))
-            if not are_in_one_folder(islice(names, MOST_SEEN)):
-                return self
-        except (Rejected, OSError):  # the job says what is wrong
-            return self
-        note("one folder is around everything in the archives: the folders in it are the classes (source.look_through)")
-        return replace(self, look_through=True)
+            yield _as_folders(sketch, list(archives), inside, is_wrapped)
 
     @property
     def _limits(self) -> Limits:
@@ -410,7 +371,7 @@ class Archives(Source):
         if self.labels == "folders" and self.class_from == "archive":
             label = _ENDING.sub("", posixpath.basename(path))
         elif self.labels == "folders":
-            label = folder_label(member.name.partition("/")[2] if self.look_through else member.name, self.class_from)
+            label = folder_label(member.name, self.class_from)
         return member.place_in(ref).replace(split=word, label=label)
 
     def _ignores(self, name: str) -> str:

@@ -192,46 +192,6 @@ def test_settings_that_cannot_be_name_their_key(settings, message):
         Archives(**settings)
 
 
-SIGNS = {f"signs/{digit}/{number}.jpg": b"image" for digit in "01" for number in range(2)}
-
-
-def settled(refer, files, **settings):
-    """The source and the labels of its references; what is noted is appended to `notes`."""
-    file, _ = refer(files)
-    notes = []
-    source = Archives(**settings).settle(iter([file]), notes.append)
-    return source, [ref.label for ref in list_file(source, PATH, file) if not ref.status], notes
-
-
-def test_one_folder_around_everything_is_looked_through(refer):
-    source, labels, notes = settled(refer, {**SIGNS, "signs/README.md": b"text"})
-    assert (source, labels) == (Archives(look_through=True), ["0", "0", "1", "1"])
-    assert notes == [
-        "one folder is around everything in the archives: the folders in it are the classes (source.look_through)"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("files", "settings"),
-    [
-        ({**SIGNS, "other/1.jpg": b"image"}, {}),
-        ({**SIGNS, "signs/1.jpg": b"image"}, {}),
-        (SIGNS, {"class_from": "last_folder"}),
-        (SIGNS, {"labels": "beside"}),
-        ({"cat/1.jpg": b"image"}, {}),
-    ],
-)
-def test_several_folders_or_images_next_to_them_are_classes(refer, files, settings):
-    source, _, notes = settled(refer, files, **settings)
-    assert (source, notes) == (Archives(**settings), [])
-
-
-def test_a_damaged_archive_is_left_to_the_job(tmp_path):
-    (tmp_path / "a.zip").write_bytes(b"PK no zip")
-    file = ImageRef("a.zip", str(tmp_path / "a.zip"), 9, "1")
-    assert Archives().settle(iter([file]), pytest.fail) == Archives()
-
-
 def test_members_of_one_name_are_a_sample():
     names = ["a/1.JPG", "a/1.cls", "a/1.seg.png", "a/2.png", "b/2.png", "b/v1.2/3.jpg", "x", "a/1.txt"]
     assert [sorted(parts) for parts in group_samples(map(Member, names))] == [

@@ -3,25 +3,7 @@ from dataclasses import replace
 import pytest
 
 from recordmill.transforms.inputs.folder_sketch import FolderSketch
-from recordmill.transforms.inputs.sources.archives import Archives, are_in_one_folder
-
-
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (["signs/0/1.jpg", "signs/1/1.jpg"], True),
-        (["signs/0/1.jpg", "signs/1/1.jpg", "signs/README.md", "notes.txt"], True),
-        (["signs/0/a/1.jpg", "signs/1/b/1"], True),
-        (["cat/1.jpg", "dog/1.jpg"], False),
-        (["signs/0/1.jpg", "signs/0/2.jpg"], False),
-        (["signs/0/1.jpg", "signs/1.jpg"], False),
-        (["signs/train/1.jpg", "signs/test/1.jpg"], False),
-        (["1.jpg"], False),
-        ([], False),
-    ],
-)
-def test_one_folder_is_around_several_or_not(names, expected):
-    assert are_in_one_folder(iter(names)) is expected
+from recordmill.transforms.inputs.sources.archives import Archives
 
 
 def sketch(archives, heads=None):
@@ -42,7 +24,7 @@ SAMPLES = ["0.jpg", "0.cls", "1.jpg", "1.cls"]
 TRAIN_VAL = given(train="train", val="validation")
 RECOGNISED = {
     "class folders": (sketch({"a.zip": CLASSES}), source()),
-    "with one around": (sketch({"a.zip": ["a/cat/1.jpg", "a/dog/2.jpg"]}), source()),
+    "with one around": (sketch({"a.zip": ["a/cat/1.jpg", "a/dog/2.jpg"]}), source(class_from="last_folder")),
     "split folders": (
         sketch({"a.zip": ["a/train/cat/1.jpg", "a/val/cat/2.jpg"]}),
         {**source(class_from="last_folder", split="/(?P<split>train|val)/"), **TRAIN_VAL},
@@ -53,7 +35,7 @@ RECOGNISED = {
     ),
     "splits with one around": (
         sketch({f"{name}.zip": [f"{name}/{each}" for each in CLASSES] for name in ("train", "val")}),
-        {**source(split="^[^/]*?(?P<split>train|val)", look_through=True), **TRAIN_VAL},
+        {**source(split="^[^/]*?(?P<split>train|val)", class_from="last_folder"), **TRAIN_VAL},
     ),
     "flat": (sketch({"a.tar": ["1.jpg", "2.jpg"]}), source(class_from="none")),
     "archives that are classes": (
@@ -102,6 +84,16 @@ def test_annotations_in_archives_are_refused(names):
     (found,) = Archives.recognise(sketch({"pets.zip": names}))
     assert found.needs.startswith("pets.zip holds annotations (")
     assert found.needs.endswith("), which are not read from archives: unpack it")
+
+
+@pytest.mark.parametrize(
+    "archives",
+    [{"a.zip": ["a/cat/x/1.jpg", "a/dog/x/2.jpg"]}, {name: [f"{name}/cat/1.jpg"] for name in ("a.zip", "b.zip")}],
+)
+def test_a_folder_around_everything_may_need_a_word(archives):
+    (found,) = Archives.recognise(sketch(archives))
+    assert found.needs.startswith("a folder is around everything: add --set source.class_from=last_folder")
+    assert found.needed_keys == ("source.class_from",)
 
 
 def test_samples_with_json_alone_need_the_name_of_the_label():

@@ -49,6 +49,13 @@ def test_an_archive_gives_what_is_in_it(archive, pets, tmp_path, convert):
     assert sorted(keys) == sorted(f"{archive}/{name}" for name in pets)
 
 
+def test_a_folder_around_everything_is_in_a_note(pets, tmp_path, convert):
+    write_zip(tmp_path / "pets.zip", {f"pets/{name}": data for name, data in pets.items()}, zipfile.ZIP_STORED)
+    marker, _ = convert("archives.yaml", tmp_path / "pets.zip", "--set", "splits.fractions={train: 1.0}")
+    (note,) = [note for note in marker["notes"] if "class pets" in note]
+    assert note.endswith("if those are the classes, set source.class_from=last_folder")
+
+
 def sidecar_lines(folder):
     return [line for path in folder.rglob("*.jsonl") for line in path.read_text(encoding="utf-8").splitlines()]
 

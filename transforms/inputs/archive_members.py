@@ -172,7 +172,6 @@ def tar_members(stream: Any, size: int, limits: Limits, packing: Packing | None 
 
 _LOCAL_HEADER = struct.Struct("<4s2xHH16xHH")  # signature, flags, method, lengths of name and extra field
 _ENCRYPTED = 0x1
-_UTF8_NAME = 0x800
 _ZIP_DAMAGES = (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, OverflowError)
 """Errors that `zipfile` is known to raise on invalid directories, or unsupported features."""
 
@@ -191,13 +190,13 @@ def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
     """
     bounded = BoundedStream(stream)
     try:
-        archive = zipfile.ZipFile(bounded)
+        archive = zipfile.ZipFile(bounded, metadata_encoding="utf-8")  # of names that are not flagged as UTF-8
     except _ZIP_DAMAGES as error:
-        raise bad_archive(f"it is not a zip archive, or its end is missing ({error})") from None
+        raise bad_archive(f"it is not a zip archive with names in UTF-8, or its end is missing ({error})") from None
     infos, end, members = archive.infolist(), archive.start_dir, []
     separator = "/" if any("/" in info.orig_filename for info in infos) else "\\"
     for info in sorted(infos, key=lambda info: -info.header_offset):  # backwards: each must end before the next begins
-        name = _name_of(info).replace(separator, "/")
+        name = info.orig_filename.replace(separator, "/")
         if not name.endswith("/"):
             members.append(_zip_member(name, info, bounded, end, limits))
         end = min(end, info.header_offset)
@@ -216,21 +215,11 @@ def _zip_member(name: str, info: zipfile.ZipInfo, stream: BoundedStream, end: in
     return Member(name, 0, info.file_size, packing)
 
 
-def _name_of(info: zipfile.ZipInfo) -> str:
-    """The name decoded as UTF-8, flagged as such or not; other bytes become surrogates."""
-    name = info.orig_filename
-    if info.flag_bits & _UTF8_NAME or name.isascii():
-        return name
-    return name.encode("cp437").decode("utf-8", "surrogateescape")
-
-
 def _refusal(info: zipfile.ZipInfo, limits: Limits) -> str:
-    if info.flag_bits & _ENCRYPTED:
-        return "it is encrypted"
     if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
         return _SPECIAL_FILE
-    if info.compress_type not in (STORED, DEFLATED):
-        return f"it is packed by method {info.compress_type}, and only stored and deflated members are read"
+    if info.flag_bits & _ENCRYPTED or info.compress_type not in (STORED, DEFLATED):
+        return "it is encrypted, or packed by another method than stored and deflated"
     if info.file_size > PIECE_BYTES and info.file_size > limits.ratio * info.compress_size:
         return f"it would unpack to more than {limits.ratio} times its size, the limit of source.max_ratio"
     return limits.refuse_large(max(info.file_size, info.compress_size))

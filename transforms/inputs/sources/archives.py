@@ -32,12 +32,6 @@ _PARTS = (".cls", ".json", ".txt")
 """Extensions of the files next to an image that may contain a sample's label or caption."""
 
 
-def _has_wrapper(inside: FolderSketch) -> bool:
-    """Whether one folder contains everything that was seen."""
-    top = inside.top
-    return len(top.folders) == 1 and not top.images and not inside.at(top.folders[0]).images
-
-
 def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recognised:
     source: dict[str, Any] = {"kind": "archives", "labels": "beside"}
     has_label, has_caption, has_json = map(inside.top.beside_images, (".cls", ".txt", ".json"))
@@ -194,11 +188,6 @@ def class_of(label: Any, part: str, names: Sequence[str]) -> str:
     return names[number]
 
 
-def extensions_of(parts: Iterable[str]) -> frozenset[str]:
-    """The extensions of the files that contain these parts."""
-    return frozenset("json" if part.startswith("json.") else part for part in parts if part)
-
-
 def group_samples(members: Iterable[Member]) -> Iterator[dict[str, Member]]:
     """Groups the members of an archive into samples: consecutive members with one name, by extension."""
     for _, together in groupby(members, key=lambda member: _split(member.name)[0]):
@@ -282,9 +271,10 @@ class Archives(Source):
         if not archives:
             return
         name, inside = next(iter(archives.items()))
-        is_wrapped = _has_wrapper(inside)
+        top = inside.top
+        is_wrapped = len(top.folders) == 1 and not top.images and not inside.at(top.folders[0]).images
         if is_wrapped:
-            inside = inside.below(inside.top.folders[0])
+            inside = inside.below(top.folders[0])
         if any(inside.top.beside_images(ending) for ending in _PARTS):  # outside any folder
             yield _as_samples(sketch, name, inside)
         elif layout := _other_layout(inside):
@@ -338,9 +328,10 @@ class Archives(Source):
     def _with_parts(self, image: ImageRef, refs: Mapping[str, ImageRef]) -> ImageRef:
         """The image's reference, with what the wanted members next to it hold."""
         parts = (self.label_part, *(each.part for each in self.features_from.values()))
+        wanted = {"json" if part.startswith("json.") else part for part in parts}
         label = ""
         try:
-            texts = {each: self._text(refs[each]) for each in sorted(extensions_of(parts) & refs.keys())}
+            texts = {each: self._text(refs[each]) for each in sorted(wanted & refs.keys())}
             values = {key: each.value_of(value_of(each.part, texts)) for key, each in self.features_from.items()}
             if self.label_part:
                 label = class_of(value_of(self.label_part, texts), self.label_part, self.class_names)

@@ -60,11 +60,9 @@ class Coco(Source):
             return
         first, files = next(iter(found.items()))
         if set(found) <= set(sketch.split_folders) and set(found.values()) == {files}:
-            inner = {each for folder in found for each in sketch.at(folder).folders if not sketch.at(folder).images}
-            below = next((f"/{each}" for each in ("data", "images") if each in inner), "")  # as FiftyOne exports
-            source = {"split": re.escape(files[0]), "images": f"{{folder}}{below}"}
+            source = {"split": re.escape(files[0]), "images": "{folder}"}
             splits = given_splits("from_folders", sketch.split_folders)
-            is_clear = len(files) == 1
+            is_clear = len(files) == 1 and all(sketch.at(folder).images for folder in found)
         else:
             pattern, words = _pattern_of(files, cls().split)
             images = _images_of(sketch, first, words)
@@ -142,13 +140,6 @@ class Annotation(BaseModel):
     segmentation: Any = None
     keypoints: Any = None
 
-    def has_mask(self) -> bool:
-        """Whether it has more than a box: a rectangle as its only polygon, which some tools write, is a box."""
-        parts = self.segmentation
-        only = parts[0] if isinstance(parts, list) and len(parts) == 1 else None
-        is_box = isinstance(only, list) and len(only) == 8 and len({*only[::2]}) == len({*only[1::2]}) == 2
-        return bool(parts) and not is_box
-
 
 class Contents(BaseModel):
     """The contents of one file."""
@@ -187,7 +178,7 @@ class Annotations:
                 self.strays.append(each)
                 continue
             self._objects[each.image_id].append(each)
-            self.not_stored.update({"masks": each.has_mask(), "key points": bool(each.keypoints)})
+            self.not_stored.update({"masks": bool(each.segmentation), "key points": bool(each.keypoints)})
         self.not_stored = +self.not_stored
 
     def report_strays(self, file: ImageRef) -> Iterator[Notice]:

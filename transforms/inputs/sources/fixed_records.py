@@ -81,8 +81,16 @@ class FixedRecords(ArraySource):
 
     def __post_init__(self) -> None:
         """Raises ValueError if the layout, with the preset, is incomplete or invalid."""
-        if self._with_preset() is self:  # otherwise, the completed source has been checked
-            self._check()
+        if self._with_preset() is not self:
+            return  # the completed source has been checked
+        if self.height < 1 or self.width < 1 or self.channels not in (1, 3):
+            size = f"{self.height} x {self.width} x {self.channels}"
+            raise ValueError(f"source.height x width x channels is {size}: give 1 or 3 channels, or name a preset")
+        if self.labels and (self.label not in self.labels or len({*self.labels}) < len(self.labels)):
+            raise ValueError(f"source.labels must name source.label, which is {self.label!r}, and no label byte twice")
+        if self.labels and bool(self.class_names) == bool(self.class_names_file):
+            raise ValueError("give either source.class_names, the classes' names or number, or source.class_names_file")
+        self.classes()
 
     def _with_preset(self) -> Self:
         """The source with the preset's values for missing settings; itself if none is missing."""
@@ -99,16 +107,6 @@ class FixedRecords(ArraySource):
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
         """Fills in the preset's settings; no file is read."""
         return self._with_preset()
-
-    def _check(self) -> None:
-        if self.height < 1 or self.width < 1 or self.channels not in (1, 3):
-            size = f"{self.height} x {self.width} x {self.channels}"
-            raise ValueError(f"source.height x width x channels is {size}: give 1 or 3 channels, or name a preset")
-        if self.labels and (self.label not in self.labels or len({*self.labels}) < len(self.labels)):
-            raise ValueError(f"source.labels must name source.label, which is {self.label!r}, and no label byte twice")
-        if self.labels and bool(self.class_names) == bool(self.class_names_file):
-            raise ValueError("give either source.class_names, the classes' names or number, or source.class_names_file")
-        self.classes()
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:

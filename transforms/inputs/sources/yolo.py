@@ -32,9 +32,7 @@ _YAML = (".yaml", ".yml")
 NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
 """Files that name the classes if text files are next to images, as in Darknet."""
 
-_IMAGES = re.compile(r"(?:([^/\s'\"\[,]+)/+)?images(?:/+([^/\s'\"\],]+))?")
-"""A path in data.yaml: the folders above and below `images`."""
-
+_SPLITS = re.compile(rb"^(?:train|val|test) *:", re.MULTILINE)
 _BOX = re.compile(rb"(?:\xef\xbb\xbf)?[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
 _KEY_POINTS = re.compile(rb"^kpt_shape *:", re.MULTILINE)
 _CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
@@ -92,13 +90,14 @@ class Yolo(Source):
             files = {name for folder, each in sketch.names.items() for name in each.files if source or not folder}
             named = any(_may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files)
             needs = "" if named else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
-            splits = given_splits("from_source", words, _splits_of_data_yaml(sketch))
-            lines = {"lines": "boxes"} if _KEY_POINTS.search(sketch.first_head("", *_YAML)) else {}
+            splits = given_splits("from_source", words)
+            data_yaml = sketch.first_head("", *_YAML)
+            lines = {"lines": "boxes"} if _KEY_POINTS.search(data_yaml) else {}
             settings = {"source": {"kind": "yolo", **source, **lines}, **splits, "convention": "tf_object_detection"}
             key = "source.names"
-            if not needs and not splits and len(lists) > 1:
-                key, needs = "splits", f"{', '.join(lists)} list the images of splits, and such lists are not read: "
-                needs += "add --set 'splits.fractions={train: 0.9, test: 0.1}' to split the images otherwise"
+            if not needs and not splits and (len(lists) > 1 or (words and len(_SPLITS.findall(data_yaml)) > 1)):
+                key, needs = "splits", f"the splits of {', '.join(lists) or 'data.yaml'} are not those of folders: add "
+                needs += "--set 'splits.from_source={FOLDER: SPLIT, ...}', or splits.fractions to split otherwise"
             yield Recognised(settings, why, needs=needs, needed_keys=(key,))
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
@@ -221,16 +220,6 @@ def _recognise_places(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], Co
     if _holds_boxes(sketch, beside):
         example = sketch.at(beside[0]).beside_images(".txt")[0]
         yield {"text_files": "beside"}, beside, f"YOLO's text files next to images, such as {example}"
-
-
-def _splits_of_data_yaml(sketch: FolderSketch) -> dict[str, str]:
-    """The splits of folders around `images`, from the paths of `train`, `val` and `test` in data.yaml."""
-    text = sketch.first_head("", *_YAML).decode("utf-8-sig", "replace")
-    found: dict[str, str] = {}
-    for key, paths in re.findall(r"^(train|val|test) *:((?:.|\n[ -])*)", text, re.MULTILINE):
-        for above, below in _IMAGES.findall(paths):
-            found.setdefault(below or above, split_of(key))
-    return found
 
 
 def _holds_boxes(sketch: FolderSketch, folders: Collection[str]) -> bool:

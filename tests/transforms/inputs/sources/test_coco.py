@@ -63,7 +63,7 @@ def test_a_byte_order_mark_is_not_part_of_a_file(collection):
     assert refer(collection, f"\ufeff{json.dumps(ANNOTATIONS)}") == refer(collection, ANNOTATIONS)
 
 
-SQUARE, TRIANGLE = [1, 2, 4, 2, 4, 6, 1, 6], [1, 2, 4, 2, 4, 6]
+TRIANGLE = [1, 2, 4, 2, 4, 6]
 
 
 def test_an_empty_box_is_counted_instead_of_rejecting_the_file(collection):
@@ -79,9 +79,7 @@ def test_an_empty_box_is_counted_instead_of_rejecting_the_file(collection):
     [
         ([], False),
         (None, False),
-        ([SQUARE], False),
         ([TRIANGLE], True),
-        ([SQUARE, SQUARE], True),
         ({"counts": "a"}, True),
     ],
 )

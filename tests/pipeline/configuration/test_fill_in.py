@@ -126,27 +126,12 @@ def test_class_folders_may_hold_folders_of_images(fill_in):
     assert fill_in(files)[0] == {"source": {"kind": "class_folders"}}
 
 
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
-        ("train: images/one\nval: ../x/images/two\n", {"one": "train", "two": "validation"}),
-        ("path: ../x\ntrain: './images/one/'\nval: images/one\ntest: images/two # few\n",
-         {"one": "train", "two": "test"}),
-        ("train:\n  - images/one\n  - images/two\n", {"one": "train", "two": "train"}),
-        ("train: [images/one]\nval: two.txt\n", {"one": "train", "two": "two"}),
-    ],
-)  # fmt: skip
-def test_data_yaml_says_which_folders_are_splits(fill_in, lines, words):
-    files = {f"in/{kind}/{word}/1.{end}": BOX if end == "txt" else b""
-             for kind, end in (("images", "jpg"), ("labels", "txt")) for word in ("one", "two")}  # fmt: skip
-    filled, _ = fill_in({**files, "in/data.yaml": f"{lines}names: [cat]\n".encode()})
-    assert filled["splits"] == {"from_source": words}
-
-
-def test_data_yaml_says_which_folders_around_images_are_splits(fill_in):
-    files = {f"in/{word}/{path}": BOX for word in ("one", "val") for path in ("images/1.jpg", "labels/1.txt")}
-    filled, _ = fill_in({**files, "in/data.yaml": b"names: [cat]\ntrain: one/images\nval: val/images\ntest: a/b\n"})
-    assert filled["splits"] == {"from_source": {"one": "train", "val": "validation"}}
+@pytest.mark.parametrize("word", ["two", "val"])
+def test_a_data_yaml_with_splits_of_other_names_is_refused(fill_in, word):
+    files = {f"in/{each}/{path}": BOX for each in ("one", word) for path in ("images/1.jpg", "labels/1.txt")}
+    data_yaml = f"names: [cat]\ntrain: one/images\nval: {word}/images\n".encode()
+    with pytest.raises(UsageError, match=r"the splits of data\.yaml are not those of folders: add --set"):
+        fill_in({**files, "in/data.yaml": data_yaml})
 
 
 def test_a_coco_file_may_begin_with_a_byte_order_mark(fill_in):

@@ -95,7 +95,8 @@ class Yolo(Source):
             lines = {"lines": "boxes"} if _KEY_POINTS.search(data_yaml) else {}
             settings = {"source": {"kind": "yolo", **source, **lines}, **splits, "convention": "tf_object_detection"}
             key = "source.names"
-            if not needs and not splits and (len(lists) > 1 or (words and len(_SPLITS.findall(data_yaml)) > 1)):
+            are_others = not all(map(split_of, words)) and len(_SPLITS.findall(data_yaml)) > 1
+            if not needs and (are_others or (not splits and len(lists) > 1)):
                 key, needs = "splits", f"the splits of {', '.join(lists) or 'data.yaml'} are not those of folders: add "
                 needs += "--set 'splits.from_source={FOLDER: SPLIT, ...}', or splits.fractions to split otherwise"
             yield Recognised(settings, why, needs=needs, needed_keys=(key,))

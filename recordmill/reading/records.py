@@ -232,15 +232,9 @@ class Records:
 
     def raw(self, number: int) -> bytes:
         """One record as a serialised Example, with its checksums verified."""
-        place = as_number(number)
-        if not 0 <= place < self.places.starts[-1]:
-            place = self._check_number(place)
-        shard = bisect_right(self.places.starts, place) - 1
-        offset, length = self._entries[3 * place], self._entries[3 * place + 1]
-        file = self._files.get(shard) or self._open(shard)
-        record = _unframe(file.read(offset, length + FRAMING_BYTES), length)
-        if record is None:
-            raise self._damage(place)
+        ((_, record),) = self._read_piece([self._check_number(number)])
+        if isinstance(record, LoadError):
+            raise record
         return record
 
     def _check_number(self, number: int) -> int:

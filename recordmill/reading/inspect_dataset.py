@@ -243,7 +243,7 @@ def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
         if found is None:
             raise LoadError(f"{split} has no intact record {number:,}, counted from 0") from None
         return found
-    data = Records(index).raw(number)
+    data = Records(index)[number]
     place = bisect_right(index.starts, number) - 1
     shard, offset = shards[place], int(index.entries[number, 0])
     row = next((row for row in shard.rows() if row.offset == offset), None)

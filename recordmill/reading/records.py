@@ -188,8 +188,9 @@ class Records:
         """
         if isinstance(number, slice):
             return self.__getitems__(range(*number.indices(len(self))))
-        record = self.raw(number)
-        return record if self._form is self._transform is None else self._finish(number, record)
+        place = self._check_number(number)
+        ((_, record),) = self._read_piece([place])
+        return self._finish(place, record)
 
     def __getitems__(self, numbers: Iterable[int], buffers: Iterable[Any] = ()) -> list[Any]:
         """The elements of several records; neighbours are read together, and ranges of a store concurrently.
@@ -230,13 +231,6 @@ class Records:
             raise LoadError(f"no record of this split in {folder} comes from {key!r}: name a key of its sidecars")
         return self[number]
 
-    def raw(self, number: int) -> bytes:
-        """One record as a serialised Example, with its checksums verified."""
-        ((_, record),) = self._read_piece([self._check_number(number)])
-        if isinstance(record, LoadError):
-            raise record
-        return record
-
     def _check_number(self, number: int) -> int:
         count = self.places.starts[-1]
         if not -count <= number < count:
@@ -248,18 +242,18 @@ class Records:
         where = f"record {number - self.places.starts[shard]:,} of {self.places.shards[shard].path}"
         return LoadError(f"{where}, at byte {int(self._entries[3 * number]):,}, is damaged: {why}")
 
-    def _finish(self, number: int, record: bytes, buffer: Any = None) -> Any:
+    def _finish(self, number: int, record: bytes | LoadError, buffer: Any = None) -> Any:
+        if isinstance(record, LoadError):
+            raise record
         try:
             args = (record,) if buffer is None else (record, buffer)
             element = self._form(*args) if self._form else record
         except (DecodeError, DamagedExampleError, FeatureValueError, Rejected) as error:
-            raise self._damage(self._check_number(number), f"{error}") from None
+            raise self._damage(number, f"{error}") from None
         return self._transform(element) if self._transform else element
 
     def _finish_all(self, number: int, record: bytes | LoadError, buffer: Any = None) -> Iterator[Any]:
         try:
-            if isinstance(record, LoadError):
-                raise record
             element = self._finish(number, record, buffer)
         except LoadError as error:
             if self._damaged == "raise":

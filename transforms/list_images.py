@@ -28,7 +28,7 @@ from recordmill.schemas.settings.source import Input, ListingSettings, SourceSet
 from recordmill.storage.stores.find_store import version_of
 from recordmill.storage.stores.store import in_parallel
 from recordmill.transforms.inputs.folder_sketch import likely_splits
-from recordmill.transforms.inputs.named_files import explain_os_error
+from recordmill.transforms.inputs.named_files import explain_os_error, size_and_version
 from recordmill.transforms.inputs.patterns import Ignore, compile_pattern, escape_path, normal_path, why_ignored
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.shards.resources import PROGRESS
@@ -224,8 +224,7 @@ def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Ite
         if not os.path.isfile(root):
             return root, walk_folder(part, partial(why_ignored, settings))
         folder, name = os.path.split(root)
-        status = os.stat(root)
-        return folder or ".", [ImageRef(name, "", status.st_size, str(status.st_mtime_ns))]
+        return folder or ".", [ImageRef(name, "", *size_and_version(root))]
     file = None
     with suppress(PermissionError):  # listing may be allowed all the same
         file = storage.describe(root)

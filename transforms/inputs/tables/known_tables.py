@@ -60,8 +60,7 @@ def _object(value: Any, column: str) -> dict[str, Any]:
 
 
 def _name(annotation: Any, column: str) -> str:
-    key = "displayName"
-    return name_of(_object(annotation, column).get(key), f"{column}.{key}", is_required=True)
+    return name_of(_object(annotation, column).get("displayName"), f"{column}.displayName", is_required=True)
 
 
 def read_automl(cells: Sequence[str]) -> Entry:

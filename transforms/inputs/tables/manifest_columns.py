@@ -85,17 +85,13 @@ def feature_value(value: Any, kind: Kind, column: str) -> Any:
     """
     if kind == "bytes":
         return text_of(value, column)
+    if kind == "int64" and isinstance(value, str):
+        text = value.strip()
+        value = int(text) if _INTEGER.fullmatch(text) else _TRUTH.get(text.lower(), value)
     try:
-        return COERCE[kind](_integer(value) if kind == "int64" else number_of(value, column))
+        return COERCE[kind](number_of(value, column) if kind == "float" else value)
     except FeatureValueError:
         raise refuse(column, value, "not a 64-bit integer" if kind == "int64" else "not a 32-bit float") from None
-
-
-def _integer(value: Any) -> Any:
-    if isinstance(value, str):
-        text = value.strip()
-        return int(text) if _INTEGER.fullmatch(text) else _TRUTH.get(text.lower(), value)
-    return value
 
 
 def number_of(value: Any, column: str) -> float:

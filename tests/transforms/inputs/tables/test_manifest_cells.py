@@ -101,7 +101,7 @@ def test_values_of_features(value, kind, result):
         ("1_0", "int64", "column 'x': '1_0' (str) is not a 64-bit integer"),
         ("٣", "int64", "column 'x': '٣' (str) is not a 64-bit integer"),
         (2**63, "int64", "column 'x': 9223372036854775808 (int) is not a 64-bit integer"),
-        ("9" * 40, "int64", f"column 'x': '{'9' * 40}' (str) is not a 64-bit integer"),
+        ("9" * 40, "int64", f"column 'x': {'9' * 40} (int) is not a 64-bit integer"),
         (True, "float", "column 'x': True (bool) is not a finite number"),
         ("nan", "float", "column 'x': 'nan' (str) is not a finite number"),
         ("1e999", "float", "column 'x': '1e999' (str) is not a finite number"),

@@ -112,9 +112,7 @@ def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int |
     if name is None:
         if isinstance(label, int):
             raise Rejected("encode", "unknown_label", f"the label number {label} is not one of the classes")
-        bare = label.strip()
-        why = f", but {bare!r:.200} is: there are blanks around it" if label_map.name_for(bare) else ""
-        raise Rejected("encode", "unknown_label", f"the label {label!r:.200} is not one of the classes{why}")
+        raise Rejected("encode", "unknown_label", f"the label {label!r:.200} is not one of the classes")
     return name, label_map.ids[name]
 
 

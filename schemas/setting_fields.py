@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, field, fields, is_dataclass
 from typing import Annotated, Any
 
-from annotated_types import Ge, Interval
+from annotated_types import Ge, Interval, MaxLen
 
 _ADDED = "added"
 
@@ -47,4 +47,6 @@ ClassId = Annotated[int, Interval(ge=-(2**62), le=2**62)]
 """The id of a first class, such that all others fit in 64 bits."""
 Percent = Annotated[float, Interval(ge=0, le=1_000_000)]
 Share = Annotated[float, Interval(ge=0, le=1)]
+Shape = Annotated[tuple[None, ...], MaxLen(1)]
+"""`[]` for one value, or `[null]` for any number of them."""
 PositiveShare = Annotated[float, Interval(gt=0, le=1)]

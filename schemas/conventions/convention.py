@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from recordmill.schemas.dataset.file_names import SHARD_NAME, check_pattern
 from recordmill.schemas.features import Feature, FeatureValueError, Kind, coerce_setting
-from recordmill.schemas.setting_fields import ClassId, added_setting
+from recordmill.schemas.setting_fields import ClassId, Shape, added_setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,15 +30,13 @@ class ConventionFeature:
 
     type: Kind
     field: str = ""
-    shape: tuple[None, ...] = ()
+    shape: Shape = ()
     default: str | float | int | None = None
     value: str | float | int | None = None
     meaning: str = ""
 
     def __post_init__(self) -> None:
         """Raises ValueError if the feature is impossible."""
-        if len(self.shape) > 1:
-            raise ValueError("shape is [] for one value or [null] for any number of them")
         if bool(self.field) == (self.value is not None):
             raise ValueError("field or value: give one of the two")
         if self.shape and (self.default is not None or self.value is not None):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from recordmill.schemas.features import Feature, Kind
+from recordmill.schemas.setting_fields import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +55,12 @@ class FeatureFunction:
 
     function: str
     type: Kind | None = None
-    shape: tuple[None, ...] | None = None
+    shape: Shape | None = None
     of: Literal["image", "file"] | None = None
     meaning: str = ""
 
     def __post_init__(self) -> None:
         """Raises ValueError if it names no function, or sets what is fixed for a built-in one."""
-        if self.shape is not None and len(self.shape) > 1:
-            raise ValueError("shape is [] for one value or [null] for any number of them")
         if self.is_built_in and self.function not in BUILT_IN:
             known = ", ".join(BUILT_IN)
             raise ValueError(

@@ -18,6 +18,8 @@ from recordmill.schemas.errors import UsageError
          "expect.images.train.change is inf: it should be less than or equal to 1000000"),
         ("splits.fractions.train=0", "splits.fractions.train is 0: it should be greater than 0"),
         ("splits.fractions.train=1.5", "splits.fractions.train is 1.5: it should be less than or equal to 1"),
+        ("features={x: {function: 'a:b', shape: [null, null]}}",
+         "features.x.shape is [None, None]: it should have at most 1 item after validation, not 2"),
         ("source={kind: archives, max_members: 0}", "source.max_members is 0: it should be greater than or equal to 1"),
         ("source={kind: tfrecords, max_ratio: 0}", "source.max_ratio is 0: it should be greater than or equal to 1"),
         ("convention={features: {a: {field: label, type: int64}}, label_offset: -4611686018427387905}",

@@ -21,7 +21,6 @@ def test_a_feature_is_as_declared():
     [
         ({"function": "mean"}, "unknown function 'mean': write one of mean_std, color_histogram, difference_hash, "),
         ({"function": "mean_std", "type": "float"}, "type, shape and of are fixed for mean_std: remove them"),
-        ({"function": "own:embed", "shape": (None, None)}, "shape is "),
     ],
 )
 def test_what_cannot_be_is_refused(settings, message):

@@ -73,7 +73,6 @@ def test_a_module_may_pass_on_what_is_pythons_own(module):
         ({"function": "own_functions:number"}, "has no function 'number'"),
         ({"function": "own_broken:x"}, r"the module cannot be imported \(ZeroDivisionError: division by zero\)"),
         ({"function": "mean_std", "type": "float"}, "type, shape and of are fixed for mean_std: remove them"),
-        ({"function": "own_functions:embed", "shape": (None, None)}, "shape is "),
     ],
 )
 def test_what_cannot_be_is_refused(module, settings, message):

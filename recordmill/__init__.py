@@ -5,7 +5,9 @@ A name is imported when it is first used, so `import recordmill` loads neither B
 below `recordmill`, where a user's own `transforms.py` cannot shadow them.
 """
 
+import ast
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recordmill.schemas.version import VERSION as __version__
@@ -47,34 +49,10 @@ if TYPE_CHECKING:
     from recordmill.transforms.list_images import ListReferences
     from recordmill.transforms.planning.plan import Plan
 
-_NAMES = {
-    "imaging": ("ImageSettings", "PreparedImage", "prepare_image"),
-    "pipeline.convert": ("convert",),
-    "reading.dataset": ("Dataset", "SplitInfo", "describe_split", "open_dataset"),
-    "reading.epoch_order": ("EpochOrder",),
-    "reading.example": ("examples_as_numpy",),
-    "reading.load": ("load",),
-    "reading.records": ("OpenedDataset", "Records", "open"),
-    "reading.torch_stream": ("TorchStream",),
-    "reading.verify_dataset": ("Verification", "verify_dataset"),
-    "schemas.conventions": ("Convention", "convention_names", "load_convention"),
-    "schemas.errors": ("ConversionError", "LoadError", "RecordmillError"),
-    "schemas.features": ("Feature", "describe_features", "encode_example", "parse_example", "tensorflow_features"),
-    "schemas.image_ref": ("ImageRef",),
-    "schemas.label_map": ("LabelMap",),
-    "schemas.rejection": ("Reject",),
-    "schemas.settings.dataset": ("DatasetSettings", "ShardSettings"),
-    "schemas.settings.source": ("Input", "ListingSettings"),
-    "storage.tfrecord_file": ("Damage", "RecordFile", "StoredFile"),
-    "transforms.compose": ("BuildExamples", "ReadImages", "ReencodeImages", "SplitExamples", "convert_with_beam"),
-    "transforms.inputs.sources.class_folders": ("ClassFolders",),
-    "transforms.inputs.sources.filename_labels": ("FilenameLabels",),
-    "transforms.list_images": ("ListReferences",),
-    "transforms.planning.plan": ("Plan",),
-}
-"""The public names, by the module that defines them."""
+_IMPORTS = next(node for node in ast.parse(Path(__file__).read_bytes()).body if isinstance(node, ast.If))
+_MODULES = {name.name: node.module for node in _IMPORTS.body if isinstance(node, ast.ImportFrom) for name in node.names}
+"""The public names, each with its module: the imports above, which type checkers read."""
 
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [*sorted(_MODULES), "__version__"]
 
 
@@ -82,7 +60,7 @@ def __getattr__(name: str) -> Any:
     """Imports a public name when it is first used."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    value = getattr(import_module(str(_MODULES[name])), name)
     globals()[name] = value
     return value
 

@@ -85,9 +85,7 @@ def coerce_bytes(value: Any) -> bytes:
         return bytes(value)
     if callable(numpy := getattr(value, "numpy", None)) and isinstance(inside := numpy(), bytes):
         return inside  # accepts EagerTensors, as TensorFlow's tutorial does, without importing TensorFlow
-    if isinstance(value, str):
-        raise FeatureValueError(f"text {value!r:.60} is not bytes: encode it as UTF-8 where it is read")
-    raise FeatureValueError(f"{_named(value)} is not bytes")
+    raise FeatureValueError(f"{_named(value)} is not bytes: encode text as UTF-8 where it is read")
 
 
 def coerce_float(value: Any) -> float:

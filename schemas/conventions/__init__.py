@@ -1,8 +1,125 @@
-"""Example conventions: the features of an Example, and the names of files. One YAML file per convention.
+"""Example conventions: the features of an Example, and the names of files. One YAML file in this folder per convention.
 
-The file's name is the name that users write (`convention: tutorial`). Nothing else lists it.
+The file's name is the name that users write (`convention: tutorial`); nothing else lists it. Users write the same form
+under `convention:`, so a shipped file can be copied as the start of one's own.
 """
 
-from recordmill.schemas.conventions.convention import Convention, ConventionFeature, convention_names, load_convention
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib import resources
+from typing import ClassVar, Literal
 
-__all__ = ["Convention", "ConventionFeature", "convention_names", "load_convention"]
+from recordmill.schemas.dataset.file_names import SHARD_NAME, check_pattern
+from recordmill.schemas.features import Feature, FeatureValueError, Kind, coerce_setting
+from recordmill.schemas.setting_fields import ClassId, Shape, added_setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConventionFeature:
+    """One feature: the YAML keys below its name.
+
+    Attributes:
+        type: `bytes`, `float` or `int64`, like its field.
+        field: the field that fills it, e.g. `encoded`; an Example whose record lacks it lacks the feature too.
+        shape: `[]` for one value, `[null]` for any number of them, like its field.
+        default: the value that readers use if the feature is absent: it is stored in the dataset's metadata, not in
+            Examples. Without one, the feature must be present.
+        value: the value that every Example has, in place of a field.
+        meaning: one line for people.
+    """
+
+    type: Kind
+    field: str = ""
+    shape: Shape = ()
+    default: str | float | int | None = None
+    value: str | float | int | None = None
+    meaning: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if the feature is impossible."""
+        if bool(self.field) == (self.value is not None):
+            raise ValueError("field or value: give one of the two")
+        if self.shape and (self.default is not None or self.value is not None):
+            raise ValueError("shape [null] allows neither default nor value: a missing list is empty")
+        for key in ("default", "value"):
+            try:
+                coerce_setting(getattr(self, key), self.type)
+            except FeatureValueError as error:
+                raise ValueError(f"{key}: {error}") from None
+
+    def as_feature(self, key: str) -> Feature:
+        """The feature under its name."""
+        meaning = self.meaning or (f"the field `{self.field}`" if self.field else f"always {self.value}")
+        default, constant = (coerce_setting(value, self.type) for value in (self.default, self.value))
+        return Feature(key, self.type, self.field, meaning, many=bool(self.shape), default=default, constant=constant)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convention:
+    """A layout of images as `tf.train.Example`s: the YAML keys under `convention:`.
+
+    Attributes:
+        features: the features by their keys in the Example, in the order in which they are documented.
+        title: where the convention comes from, in a few words.
+        shard_name: pattern of the files' names, unless `shards.name` gives another.
+        split_words: names of splits in file names, if they differ from the split's name, e.g. `{train: training}`.
+        label_offset: the id of the first class unless `labels.offset` says otherwise; 1 if readers keep 0 for
+            background.
+        label_lines: the form of the lines in `labels.txt`: `id:name`, or the `name` alone, in the order of the ids.
+        label_map_file: `label_map.pbtxt` if the dataset gets a label map in the Object Detection API's form.
+        compression: compression of the files, `none` or `gzip`, unless the setting `compression` says otherwise.
+        stores: how images are stored unless `images.store` says otherwise: `jpeg`, or `raw` pixels.
+        format_names: the text of the field `format` for a format, e.g. `{JPEG: jpg}`; the others are lower-cased.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid"}
+
+    features: Mapping[str, ConventionFeature]
+    title: str = added_setting("the user's own")
+    shard_name: str = SHARD_NAME
+    split_words: Mapping[str, str] = added_setting(default_factory=dict)
+    label_offset: ClassId = 0
+    label_lines: Literal["id:name", "name"] = "id:name"
+    label_map_file: Literal["", "label_map.pbtxt"] = added_setting("")
+    compression: Literal["none", "gzip"] = added_setting("none")
+    stores: Literal["jpeg", "raw"] = added_setting("jpeg")
+    format_names: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if it cannot name files."""
+        check_pattern(self.shard_name, "convention.shard_name")
+
+    @cached_property
+    def example_features(self) -> tuple[Feature, ...]:
+        """The features of an Example."""
+        return tuple(each.as_feature(key) for key, each in self.features.items())
+
+    @cached_property
+    def fields(self) -> Mapping[str, Feature]:
+        """The features by the fields of a record that they are filled from."""
+        return {feature.field: feature for feature in self.example_features}
+
+
+@cache
+def convention_names() -> tuple[str, ...]:
+    """The names of all shipped conventions, sorted: those of the YAML files here."""
+    files = (file.name for file in resources.files(__name__).iterdir())
+    return tuple(sorted(name.removesuffix(".yaml") for name in files if name.endswith(".yaml")))
+
+
+@cache
+def load_convention(name: str) -> Convention:
+    """The shipped convention of that name.
+
+    Raises:
+        ValueError: there is none (the message lists those that exist).
+    """
+    # Imported here: it takes 0.05 s, and most readers of records need no convention.
+    import yaml
+    from pydantic import TypeAdapter
+
+    if name not in convention_names():
+        raise ValueError(f"there is no convention {name!r}: choose one of {', '.join(convention_names())}")
+    text = (resources.files(__name__) / f"{name}.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(Convention).validate_python(yaml.safe_load(text)["convention"])

@@ -156,7 +156,7 @@ def test_an_empty_list_is_written_as_an_empty_list():
         (LABEL, 1.0, "feature label: float 1.0 is not an integer"),
         (LABEL, (1, 2), "feature label: tuple (1, 2) is not an integer"),
         (LABEL, [], "feature label: list [] is not an integer"),
-        (IMAGE, "text", "feature image: text 'text' is not bytes: encode it as UTF-8 where it is read"),
+        (IMAGE, "text", "feature image: str 'text' is not bytes: encode text as UTF-8 where it is read"),
         (BOXES, [0.5, 1], "feature boxes: int 1 is not a float"),
         (BOXES, "ab", "feature boxes: holds many values, but 'ab' is not a list"),
         (BOXES, 0.5, "feature boxes: holds many values, but 0.5 is not a list"),
@@ -271,8 +271,8 @@ TAKEN = [
 ]
 
 REFUSED = [
-    ("bytes", "text", "text 'text' is not bytes: encode it as UTF-8 where it is read"),
-    ("bytes", np.str_("text"), "is not bytes: encode it"),
+    ("bytes", "text", "str 'text' is not bytes: encode text as UTF-8 where it is read"),
+    ("bytes", np.str_("text"), "is not bytes: encode text"),
     ("bytes", 1, "int 1 is not bytes"),
     ("bytes", 1.0, "float 1.0 is not bytes"),
     ("bytes", None, "NoneType None is not bytes"),

@@ -8,7 +8,6 @@ takes one request. All other URLs go through Beam.
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, BinaryIO
 
@@ -40,26 +39,11 @@ def version_of(file: FileMetadata) -> str:
 
 
 _PLAIN = CompressionTypes.UNCOMPRESSED  # by default Beam unpacks by extension
-_BY_STATUS = {404: FileNotFoundError, 403: PermissionError}
 
 
 def record_sink(path: str) -> Any:
     """The sink of `WriteToTFRecord`, with `write_encoded_record(file, record)` and `close(file)`."""
     return WriteToTFRecord(path)._sink
-
-
-@contextmanager
-def beam_errors_as_os_errors(path: str) -> Iterator[None]:
-    """Turns a store's own errors for a missing or forbidden object, which Beam passes on, into OSErrors."""
-    try:
-        yield
-    except Exception as error:  # Google's and Amazon's are not OSErrors, and their packages may not be installed
-        details = getattr(error, "exception_details", None)  # of a BeamIOError, by path
-        for cause in (error, error.__cause__, *(details.values() if isinstance(details, dict) else ())):
-            for status, kind in _BY_STATUS.items():
-                if isinstance(cause, kind) or getattr(cause, "code", None) == status:
-                    raise system_error(status, str(error), path) from error
-        raise
 
 
 class BeamStore(Store):
@@ -69,7 +53,9 @@ class BeamStore(Store):
 
     def read(self, uri: str, offset: int, length: int) -> bytes:
         """Opens the file, and reads a range."""
-        with beam_errors_as_os_errors(uri), FileSystems.open(uri, compression_type=_PLAIN) as stream:
+        if self.describe(uri) is None:  # each file system has its own error for that
+            raise system_error(404, "", uri)
+        with FileSystems.open(uri, compression_type=_PLAIN) as stream:
             if offset:
                 stream.seek(offset)
             return stream.read() if length < 0 else stream.read(length)

@@ -86,7 +86,7 @@ def fail(image):
         ({}, lambda image: np.zeros((2, 2)), "does not fit: its shape is [2, 2], not that of a list: give it flat"),
         ({}, lambda image: [1e39], "does not fit: float 1e+39 is outside the range of a 32-bit float"),
         ({"shape": ()}, lambda image: [1.0], "does not fit: list [1.0] is not a float"),
-        ({"type": "bytes", "shape": ()}, lambda image: "x", "does not fit: text 'x' is not bytes"),
+        ({"type": "bytes", "shape": ()}, lambda image: "x", "does not fit: str 'x' is not bytes"),
     ],
 )
 def test_a_function_that_fails_is_named_with_the_file(own, settings, function, message):

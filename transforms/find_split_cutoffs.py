@@ -24,6 +24,8 @@ from recordmill.transforms.planning.splitting import SplitCutoffs, bounds_by_ran
 _Hash = Any
 """The type of hashes for Beam: its coder for `int` is signed, and half of the hashes do not fit."""
 
+_Keyed = tuple[str, _Hash]
+
 _Ranked = tuple[list[int], dict[int, str]]
 """A class's bounds, and the splits of some of its groups by hash."""
 
@@ -56,14 +58,10 @@ class FindSplitCutoffs(beam.PTransform):
         cutoff: Any = HASH_RANGE
         class_cutoffs: Any = {}
         if limit_per_class is not None:
-            class_cutoffs = AsDict(
-                images
-                | "HashByClass" >> beam.Map(self._hash_by_class).with_output_types(tuple[str, _Hash])
-                | "KeepLowestOfClass"
-                >> beam.CombinePerKey(TopCombineFn(limit_per_class + 1)).with_output_types(tuple[str, _Hash])
-                | "FindLimitOfClass"
-                >> beam.MapTuple(lambda label, lowest: (label, _find_cutoff(lowest, limit_per_class)))
-            )
+            lowest_of_class = beam.CombinePerKey(TopCombineFn(limit_per_class + 1)).with_output_types(_Keyed)
+            find_limit = beam.MapTuple(lambda label, lowest: (label, _find_cutoff(lowest, limit_per_class)))
+            hashes = images | "HashByClass" >> beam.Map(self._hash_by_class).with_output_types(_Keyed)
+            class_cutoffs = AsDict(hashes | "KeepLowestOfClass" >> lowest_of_class | "FindLimitOfClass" >> find_limit)
         if limit is not None:
             cutoff = AsSingleton(
                 images
@@ -73,18 +71,16 @@ class FindSplitCutoffs(beam.PTransform):
             )
         class_bounds: Any = {}
         if splits.stratify:
+            groups = beam.FlatMap(self._group_hash, cutoff, class_cutoffs)
             class_bounds = AsDict(
                 images
-                | "HashGroups"
-                >> beam.FlatMap(self._group_hash, cutoff, class_cutoffs).with_output_types(tuple[str, str])
+                | "HashGroups" >> groups.with_output_types(tuple[str, str])
                 | "GatherGroups" >> beam.GroupByKey()
-                | "FindMainClass" >> beam.MapTuple(_find_main_class).with_output_types(tuple[str, _Hash])
+                | "FindMainClass" >> beam.MapTuple(_find_main_class).with_output_types(_Keyed)
                 | "GroupClasses" >> beam.GroupByKey()
-                | "RankClasses" >> beam.MapTuple(self._rank_class).with_output_types(tuple[str, _Hash])
+                | "RankClasses" >> beam.MapTuple(self._rank_class).with_output_types(_Keyed)
             )
-        return start | "Select" >> beam.Map(_select, cutoff, class_cutoffs, class_bounds).with_output_types(
-            SplitCutoffs
-        )
+        return start | "Select" >> beam.Map(_select, cutoff, class_cutoffs, class_bounds)
 
     def _hash_by_class(self, ref: ImageRef) -> tuple[str, int]:
         return ref.label, -hash_key(self.settings.seed, ref.key).take

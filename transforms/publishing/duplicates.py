@@ -10,10 +10,10 @@ are compared by their bytes, so renamed files are found, too.
 
 import errno
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import attrgetter
 from typing import Any
 
@@ -222,25 +222,21 @@ def list_duplicates(
     Raises:
         OSError: a shard's files cannot be read, or the list cannot be written.
     """
-    path = storage.join(staging, DUPLICATES)
-    temporary = storage.temporary_name(path)
-    with storage.open_to_write(temporary) as lines:
+    groups, complete = find_same_bytes(staging, copies), None
+    hashes = read_numbers(staging, reports, "hashes")
+    if len(hashes) == sum(report.records for report in reports):  # the run computed them
+        pairs, complete = find_look_alikes(staging, reports, hashes, finds_closest)
+        groups = chain(groups, pairs)
+    numbers: defaultdict[Kind, SameBytes] = defaultdict(SameBytes)
 
-        def write(groups: Iterator[DuplicateGroup]) -> SameBytes:
-            numbers = SameBytes()
-            for group in groups:
-                lines.write(orjson.dumps(to_json(group), option=orjson.OPT_APPEND_NEWLINE))
-                numbers.add(group.count or len(group.images), group.splits, group.classes)
-            return numbers
+    def lines() -> Iterator[bytes]:
+        for group in groups:
+            numbers[group.kind].add(group.count or len(group.images), group.splits, group.classes)
+            yield orjson.dumps(to_json(group), option=orjson.OPT_APPEND_NEWLINE)
 
-        same, alike = write(find_same_bytes(staging, copies)), None
-        hashes = read_numbers(staging, reports, "hashes")
-        if len(hashes) == sum(report.records for report in reports):  # the run computed them
-            complete, pairs, closest = find_look_alikes(staging, reports, hashes, finds_closest)
-            alike = LookAlikes.of(write(pairs), MOST_BITS, complete)
-            write(closest)
-    storage.move_file(temporary, path)
-    return DuplicateCounts(same, alike)
+    storage.write_file(storage.join(staging, DUPLICATES), lines())
+    alike = None if complete is None else LookAlikes.of(numbers["look_alike"], MOST_BITS, complete)
+    return DuplicateCounts(numbers["same_bytes"], alike)
 
 
 def find_same_bytes(staging: str, copies: Iterable[Copies]) -> Iterator[DuplicateGroup]:
@@ -277,14 +273,14 @@ def read_numbers(staging: str, reports: Iterable[ShardReport], column: Column) -
 
 def find_look_alikes(
     staging: str, reports: Sequence[ShardReport], hashes: Digests, finds_closest: bool
-) -> tuple[bool, Iterator[DuplicateGroup], Iterator[DuplicateGroup]]:
+) -> tuple[Iterator[DuplicateGroup], bool]:
     """Finds pairs of images with different bytes whose difference hashes are close.
 
     Of images with the same bytes, the first stands for all. Pictures that look like a blank page or a plain gradient
     are left out: their hashes say nothing about them.
 
     Returns:
-        Whether no pairs are missing; the pairs; and, if asked for, the closest pair in different splits.
+        The pairs and, if asked for, the closest pair in different splits; and whether no pairs are missing.
     """
     contents, first = np.unique(read_numbers(staging, reports, "contents"), return_index=True)
     distinctive = are_distinctive(hashes[first])
@@ -306,7 +302,7 @@ def find_look_alikes(
     splits = np.unique([report.split for report in reports], return_inverse=True)[1]
     parts = np.repeat(splits, [report.records for report in reports])[first]
     closest = find_closest_apart(hashes, parts) if finds_closest else near[:0]
-    return complete, describe("look_alike", near), describe("closest_apart", closest)
+    return chain(describe("look_alike", near), describe("closest_apart", closest)), complete
 
 
 def read_digests(sidecar: str) -> Iterator[tuple[list[SidecarRow], Digests]]:

@@ -41,11 +41,10 @@ def _find_duplicates(marker: Marker) -> Iterator[Remark]:
         (same, f"{unit} is", f"{unit}s are"),
         (alike, "pair of images that look alike is", "pairs of images that look alike are"),
     ):
-        if count := numbers.conflicting:
-            yield Remark(f"{count:,} {one if count == 1 else many} in more than one class.", "duplicates")
-        if count := numbers.across_splits:
-            what = f"{count:,} {one if count == 1 else many} in more than one split"
-            yield Remark(f"{what}: scores will look too good.", "duplicates")
+        where = {"class": numbers.conflicting, "split: scores will look too good": numbers.across_splits}
+        for place, count in where.items():
+            if count:
+                yield Remark(f"{count:,} {one if count == 1 else many} in more than one {place}.", "duplicates")
 
 
 def _find_classes(marker: Marker) -> Iterator[Remark]:
@@ -57,8 +56,7 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
     for name, split in marker.splits.items():
         own = split.class_counts
         if lacking := sum(1 for each, count in counts.items() if count and not own.get(each)):
-            some = f"{lacking:,} of {len(filled):,} classes" if len(filled) > 1 else "the only class"
-            yield Remark(f"{name} has no {of} of {some}{' that have any' if len(filled) < classes else ''}.", "classes")
+            yield Remark(f"{name} has no {of} of {lacking:,} of {len(filled):,} classes that have any.", "classes")
     if unused := sorted(name for name, count in counts.items() if not count):
         verb = "has" if len(unused) == 1 else "have"
         what = f"{len(unused):,} of {format_count(classes, 'class')} {verb} no {of} at all"

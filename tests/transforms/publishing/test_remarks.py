@@ -61,7 +61,7 @@ def test_the_worst_comes_first_with_the_place_of_more():
 
 def test_one_class_is_one():
     assert texts(marker(splits={"train": split(cat=9), "test": split()}, labels={"cat": 0})) == [
-        "test has no image of the only class."
+        "test has no image of 1 of 1 classes that have any."
     ]
 
 
@@ -77,7 +77,7 @@ def test_of_images_with_several_classes_these_are_counted(boxes, of):
     dataset = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
     assert dataset.class_counts == {"cat": 20, "dog": 2}
     lacking, imbalance = texts(dataset)
-    assert lacking == f"test has no {of} of 2 of 2 classes."
+    assert lacking == f"test has no {of} of 2 of 2 classes that have any."
     assert imbalance.startswith(f"The largest class has 20 {'boxes' if boxes else 'labels'}, ")
 
 

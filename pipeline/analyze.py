@@ -8,7 +8,6 @@ import re
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from recordmill import storage
@@ -69,13 +68,14 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
 
 def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
     started, path = time.monotonic(), current_folder(normal_path(flags.path))
+    folder = storage.join(path, TRANSFORM_FN)
     try:
         analysis = analyze_dataset(path, flags.split, flags.size)
     except RecordmillError:
         raise
     except Exception as error:  # noqa: BLE001  # whatever TensorFlow or a store raises is reported in one sentence
-        raise LoadError(_explain(error, path)) from None
-    note, folder = analysis.note, storage.join(path, TRANSFORM_FN)
+        raise LoadError(f"{folder} cannot be made: {type(error).__name__}: {last_line(error)}") from None
+    note = analysis.note
     height, width = note["size"]
     sentence = f"{folder} already fits the dataset: nothing to do"
     if analysis.done:
@@ -92,13 +92,6 @@ def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
             "total": round(time.monotonic() - started, 3),
         },
     }
-
-
-def _explain(error: Exception, path: str) -> str:
-    if isinstance(error, OSError):
-        with suppress(OSError):  # raised if a user cannot fix it
-            return storage.explain_output_error(error, storage.join(path, TRANSFORM_FN))
-    return f"unexpected {type(error).__name__}: {last_line(error)}"
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ The subcommands that read datasets share a parser, errors in one sentence, and t
 import argparse
 import difflib
 import json
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -72,8 +71,6 @@ def run_command(argv: Sequence[str], build: Callable[..., Any]) -> int:
 def _explain_unknown(word: str) -> str:
     if near := difflib.get_close_matches(word, _COMMANDS, 1):
         return f"there is no command {word}: did you mean recordmill {near[0]}?"
-    if os.path.exists(word):
-        return f"there is no command {word}: to convert it, write recordmill run --input {word} --output DIR"
     return f"there is no command {word}: choose one of {', '.join(_COMMANDS)}"
 
 

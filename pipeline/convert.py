@@ -74,9 +74,8 @@ def convert(
     terminal = Terminal(None if quiet else sys.stderr)
     own: dict[str, Any] = {"output": output, "config": config, "against": against, "reuse": list(reuse)}
     own |= {"update": update, "versions": versions, "overwrite": overwrite, "discard": discard}
-    own |= {"runner": runner, "threads": threads, "processes": processes, "traceback": traceback}
-    given = {name: value for name, value in own.items() if value}
-    options = _parse(inputs, {**given, **(runner_options or {})}, settings)
+    own |= {"runner": runner, "threads": threads or None, "processes": processes or None, "traceback": traceback}
+    options = _parse(inputs, {**own, **(runner_options or {})}, settings)
     with _ONE_AT_A_TIME, _callers_logging():
         outcome, job = attempt(options, build, terminal)
     if outcome.exit_code == INTERRUPTED:

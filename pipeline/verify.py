@@ -75,12 +75,11 @@ def _report(console: Console, verification: Verification, seconds: float) -> Non
     console.print()
     console.print(_table(verification))
     console.print()
-    rate = f"{seconds:.1f} s, {verification.records / max(seconds, 1e-3):,.0f} records/s"
     records, files = format_count(verification.records, "record"), format_count(len(verification.checks), "file")
-    scope = f"{records} in {files}, level {verification.level}"
+    scope = f"{records} in {files}, level {verification.level}, {seconds:.1f} s"
     wrong = "1 problem found" if verification.failed == 1 else f"{verification.failed:,} problems found"
     verdict = (wrong, "bold red") if verification.failed else ("no problems found", "bold green")
-    console.print(Text.assemble(verdict, f": {scope}, {rate}"))
+    console.print(Text.assemble(verdict, f": {scope}"))
 
 
 def _table(verification: Verification) -> Table:

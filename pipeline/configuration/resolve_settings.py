@@ -284,6 +284,7 @@ _PIXELS = (
     *("images.store", "images.grayscale", "images.background", "images.resize", *_ENCODING),
     *("images.function", "images.metadata", "keep"),
 )
+_OF_FILES = ("images.formats", "images.check", "images.metadata")
 _LABELS = (
     *("labels.classes", "labels.catch_all", "labels.ids", "labels.offset"),
     *("limit_per_class", "max_rejected.lost_classes"),
@@ -344,23 +345,17 @@ def check_beams_writer(settings: DatasetSettings, output: str, here: bool) -> st
 
 def find_unused_words(settings: DatasetSettings) -> list[str]:
     """A note for each setting that finds words for splits, if no setting maps these words to splits."""
-    by = "splits.from_folders gives the splits" if settings.splits.from_folders else "splits.from_source is not set"
     keys = () if settings.splits.from_source else [f"source.{name}" for name in settings.source.split_settings]
-    return [f"{key} is not used, since {by}" for key in keys if settings.differs(key)]
+    return [f"{key} is not used, since splits.from_source is not set" for key in keys if settings.differs(key)]
 
 
 def _image_rules(settings: DatasetSettings) -> Sequence[_Rule]:
     images, source, resize = settings.images, settings.source, settings.images.resize
-    from_pixels = (
-        source.gives_pixels,
-        ("images.formats", "images.check", "images.metadata"),
-        "the source gives pixels",
-    )
     if not settings.holds_images:
         # If quality or subsampling turned `auto` into `always`, name those instead.
         asked = images.reencode == "always" and not any(map(settings.differs, _ENCODING))
         keys = (*_PIXELS, "images.reencode") if asked else _PIXELS
-        return (True, keys, "no image is decoded"), from_pixels
+        return ((True, keys, "no image is decoded"),)
     never = images.reencode == "never"
     copies = never and not source.may_give_pixels
     shown = images.near_duplicates or ExampleLayout(settings).needs_pixels
@@ -373,7 +368,6 @@ def _image_rules(settings: DatasetSettings) -> Sequence[_Rule]:
         (opaque, ("images.background",), "no image is transparent, and none is padded"),
         (never and source.gives_pixels, ("images.reencode",), "the source gives pixels, which are always encoded"),
         (copies and images.check == "header", ("images.moments",), "images.check is header"),
-        from_pixels,
         (bare, ("images.metadata",), "every image is encoded again, without metadata"),
         (resize and resize.exact is None, ("images.resize.fit",), "images.resize.exact is not set"),
     )
@@ -388,6 +382,7 @@ def _other_rules(settings: DatasetSettings) -> Sequence[_Rule]:
         (source.contents == "rows", ("features",), "the source holds neither images nor files"),
         (not settings.holds_images or "boxes" not in annotations, _BOXES, "the source gives no boxes"),
         (no_ids, ("labels.offset",), f"the convention ({layout.convention.title}) stores no class ids"),
+        (source.gives_pixels, _OF_FILES, "the source gives pixels"),
         (not source.gives_labels, _LABELS, "the source gives no labels"),
         ("labels" not in annotations, ("max_rejected.labels",), f"no {settings.unit} has several labels"),
         (why, grouped, why),

@@ -120,14 +120,9 @@ def test_wrong_flags_are_one_sentence_and_exit_code_2(report, flags, sentence):
     [
         (LoadError("the dataset is wrong: repair it"), 1, "the dataset is wrong: repair it"),
         (KeyboardInterrupt(), 130, "interrupted: the dataset is as it was"),
-        (
-            OSError(28, "No space left on device"),
-            1,
-            "the output x/transform_fn cannot be written: no space left on device",
-        ),
-        (OSError(5, "I/O error"), 1, "the output x/transform_fn cannot be written: i/o error"),
-        (ValueError("many\nlines\nthe reason"), 1, "unexpected ValueError: the reason"),
-        (ValueError(), 1, "unexpected ValueError: ValueError"),
+        (OSError(28, "No space left"), 1, "x/transform_fn cannot be made: OSError: [Errno 28] No space left"),
+        (ValueError("many\nlines\nthe reason"), 1, "x/transform_fn cannot be made: ValueError: the reason"),
+        (ValueError(), 1, "x/transform_fn cannot be made: ValueError: ValueError"),
     ],
 )
 def test_failures_are_one_sentence(report, analysis, error, code, sentence):

@@ -80,11 +80,14 @@ def test_one_file_is_one_file(run, convert_folders, tmp_path):
     ("words", "sentence"),
     [
         (["verfy", "x"], "there is no command verfy: did you mean recordmill verify?"),
-        (["photos"], "there is no command photos: to convert it, write recordmill run --input photos --output DIR"),
+        (["photos"], "there is no command photos: choose one of run, verify, inspect, diff, versions, analyze"),
         (["x\x1b"], r"there is no command x\x1b: choose one of run, verify, inspect, diff, versions, analyze"),
         (["verify"], "the following arguments are required: PATH: see --help"),
         (["inspect", "x", "--wher=y"], "unrecognized arguments: --wher=y: see --help"),
-        (["analyze", "x", "--size=0"], "argument --size: 0: a side has 1 to 16,384 pixels: see --help"),
+        (
+            ["analyze", "x", "--size=0"],
+            "argument --size: 0 is not a size of at most 16384, such as 224 or 160x224: see --help",
+        ),
         (["run", "--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
     ],
 )

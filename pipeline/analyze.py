@@ -76,11 +76,9 @@ def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001  # whatever TensorFlow or a store raises is reported in one sentence
         raise LoadError(f"{folder} cannot be made: {type(error).__name__}: {last_line(error)}") from None
     note = analysis.note
-    height, width = note["size"]
     sentence = f"{folder} already fits the dataset: nothing to do"
     if analysis.done:
-        what = f"{note['images']:,} images of {note['split']} were analysed"
-        sentence = f"{what}: {folder} gives images of {height} x {width}"
+        sentence = f"{folder} has been made from {note['images']:,} images of {note['split']}"
     Terminal(sys.stderr).say(sentence)
     return {
         "status": "analyzed" if analysis.done else "kept",

@@ -42,11 +42,7 @@ from recordmill.schemas.formatting import format_count, format_size, printable
 SECONDS_BETWEEN_LOOKS = 2.0
 """How often `--follow` lists the folder of a run."""
 
-EPILOG = """\
-Without --record, --where or --extract, it shows the content, and the first record. docs/verify.md has examples.
-
-exit codes: 0 done   1 it cannot be opened, or there is no such record   2 wrong usage   130 interrupted
-"""
+EPILOG = "exit codes: 0 done   1 it cannot be opened, or there is no such record   2 wrong usage   130 interrupted"
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.inspect") -> int:
@@ -222,9 +218,7 @@ def _features(summary: Summary) -> Table:
 def _labels(summary: Summary) -> RenderableType:
     """Records by label and split, with a bar for the total, in the order of the ids."""
     names, counts = [printable(name) for name in summary.splits], [split.labels for split in summary.splits.values()]
-    totals: Counter[str] = Counter()
-    for labels in counts:
-        totals.update(labels)
+    totals: Counter[str] = sum(map(Counter, counts), Counter())
     ids = summary.dataset.labels
     order = sorted(totals, key=lambda label: (ids.get(label, 2**63), len(label), label))
     longest = max(totals.values())

@@ -61,10 +61,10 @@ def _verify(flags: argparse.Namespace) -> dict[str, Any]:
     if exclusions:
         found = find_excluded(dataset, exclusions, normal_path(flags.path))
         verification = replace(verification, findings=(*verification.findings, *found))
-    seconds = time.monotonic() - started
+    seconds = round(time.monotonic() - started, 3)
     _report(console, verification, seconds)
     code = FAILED if verification.failed else DONE
-    return {**verification.as_dict(), "exit_code": code, "seconds": round(seconds, 3)}
+    return {**verification.as_dict(), "exit_code": code, "seconds": seconds}
 
 
 def _report(console: Console, verification: Verification, seconds: float) -> None:

@@ -17,11 +17,7 @@ from recordmill.schemas.formatting import format_size
 from recordmill.storage.dataset_files import current_folder, find_fault, find_pointer, point_to, read_versions
 from recordmill.transforms.planning.runs import find_busy
 
-EPILOG = """\
-Without flags, it lists all versions, the oldest first. The current version is never deleted.
-
-exit codes: 0 done   1 failed   2 wrong usage   130 interrupted
-"""
+EPILOG = "exit codes: 0 done   1 failed   2 wrong usage   130 interrupted"
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.versions") -> int:
@@ -34,7 +30,9 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.vers
     Returns:
         The exit code.
     """
-    description = "Lists the versions of a dataset that was converted with --versions."
+    description = (
+        "Lists the versions of a dataset that was converted with --versions, and never deletes the current one."
+    )
     parser = reader_parser(prog, description, "the output with the versions", EPILOG)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--use", metavar="VERSION", help="make this version the current one")

@@ -157,9 +157,8 @@ def _refuse_files(top: Names, place: str) -> None:
     endings = {posixpath.splitext(name)[1].lower() for name in top.files}
     if "" in endings or endings & set(IMAGE_ENDINGS):
         return
-    advice = "let --input name what is to be converted, or --config what it is"
-    if all(name.lower().endswith(TABLE_ENDINGS) for name in top.files):
-        advice = _AS_A_TABLE
+    are_tables = all(name.lower().endswith(TABLE_ENDINGS) for name in top.files)
+    advice = _AS_A_TABLE if are_tables else "let --input name what is to be converted, or --config what it is"
     raise UsageError(f"{place} holds no image, only files such as {top.files[0]}: {advice}")
 
 

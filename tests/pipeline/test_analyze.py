@@ -63,7 +63,7 @@ def test_an_analysis_is_reported_to_people_and_programs(report, analysis):
     code, line, shown = report("dataset/", "--size", "48x64", "--split", "train")
     assert asked == [("dataset", "train", (48, 64))]
     assert (code, line.pop("seconds").keys()) == (0, {"imports", "analysis", "total"})
-    sentence = "1,234 images of train were analysed: dataset/transform_fn gives images of 48 x 64"
+    sentence = "dataset/transform_fn has been made from 1,234 images of train"
     assert line == {
         "status": "analyzed",
         "exit_code": 0,

@@ -18,6 +18,7 @@ from functools import cache
 from importlib import import_module, metadata
 from importlib.util import find_spec
 
+import numpy as np
 import simplejpeg
 from PIL import Image, ImageFile, JpegImagePlugin, features
 from PIL import __version__ as pillow_version
@@ -26,7 +27,6 @@ from recordmill.imaging.acceptance import CountedReads, check_packed_pixels, che
 from recordmill.imaging.colour import is_deep
 from recordmill.imaging.exif import find_orientation
 from recordmill.imaging.jpeg_header import JpegHeader
-from recordmill.imaging.netpbm import read_samples
 from recordmill.schemas.rejection import Rejected, describe_error
 
 _SIZE = struct.Struct(">IIII")  # width and height of the reference grid, and the image's offset in it
@@ -171,7 +171,7 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
         check_runs(*opened.size)
     with _reject_errors(file_format, "decode_error"):
         if file_format == "PPM":
-            read_samples(opened)
+            _read_samples(opened)
         deep = any(";16" in str(tile.args) for tile in opened.tile)  # Pillow drops the low bytes of colours silently
         if getattr(opened, "tag_v2", {}).get(0x0112, 1) in range(2, 9):
             changes.add("rotated")  # Pillow turns TIFFs while it loads them
@@ -190,6 +190,44 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
         profile if isinstance(profile, bytes) and profile else None,
         frozenset(changes),
     )
+
+
+_MAX_STEPS = 2**24  # of Pillow's loop over text: less than ten seconds
+_STEPS_OF_A_COMMENT = 64  # removing one copies a part of the text
+
+
+def _read_samples(opened: ImageFile.ImageFile) -> None:
+    """Replaces the data of a PGM or PPM with the same samples in Pillow's own layout, if Pillow would loop over them.
+
+    Pillow takes a microsecond per sample. It loops over the numbers of plain files, too, which are limited instead.
+
+    Args:
+        opened: the file, in memory and not yet loaded.
+
+    Raises:
+        Rejected: `too_much_work`, for plain files of too many numbers or comments.
+        ValueError: there are too few samples.
+    """
+    codec, extents, offset, args = opened.tile[0]
+    if codec not in ("ppm", "ppm_plain"):
+        return
+    assert isinstance(opened.fp, io.BytesIO)
+    data = opened.fp.getvalue()
+    wanted = opened.width * opened.height * len(opened.getbands())
+    if codec == "ppm_plain":
+        if wanted + _STEPS_OF_A_COMMENT * data.count(b"#", offset) > _MAX_STEPS:
+            raise Rejected("decode", "too_much_work", f"PPM: more than {_MAX_STEPS:,} numbers or comments as text")
+        return
+    assert isinstance(args, tuple)
+    largest = int(args[1])
+    kind = np.dtype(np.uint8 if largest < 256 else ">u2")
+    if (len(data) - offset) // kind.itemsize < wanted:
+        raise ValueError("not enough image data")  # in Pillow's words
+    white, layout = (65_535, "I;16B") if opened.mode == "I" else (255, opened.mode)
+    scaled = np.minimum(np.rint(np.arange(256**kind.itemsize) / largest * white), white)
+    table = scaled.astype(">u2" if opened.mode == "I" else np.uint8)
+    opened.fp = io.BytesIO(table[np.frombuffer(data, kind, wanted, offset)].tobytes())
+    opened.tile = [ImageFile._Tile("raw", extents, 0, (layout, 0, 1))]
 
 
 def has_more_frames(opened: ImageFile.ImageFile) -> bool:

@@ -101,11 +101,6 @@ class JpegHeader:
         turned = is_turned_sideways(self.orientation)
         return _TURNED.get(self.subsampling, self.subsampling) if turned else self.subsampling
 
-    @property
-    def is_progressive(self) -> bool:
-        """Whether the image is stored in several scans, each over all of it."""
-        return self.process in (0xC2, 0xC6, 0xCA, 0xCE)
-
 
 def read_jpeg_header(data: bytes) -> JpegHeader:
     """Reads everything before the first scan.

@@ -16,7 +16,7 @@ from crc32c import crc32c
 from numpy.typing import NDArray
 from PIL import Image
 
-from recordmill.imaging.jpeg_header import JpegHeader, Subsampling, read_jpeg_header
+from recordmill.imaging.jpeg_header import JpegHeader, Subsampling
 from recordmill.schemas.rejection import Rejected, describe_error
 from recordmill.schemas.settings.images import DEFAULT_MAX_PIXELS, ImageSettings
 
@@ -99,6 +99,7 @@ def moments(raster: Raster) -> Moments:
 # most about thirty; libjpeg-turbo's own fuzzers stop at 500.
 MAX_SCANS = 500
 MAX_SCANS_OF_LARGEST = 28  # about five seconds at `max_pixels`
+_PROGRESSIVE = (0xC2, 0xC6, 0xCA, 0xCE)  # frame headers of images in several scans, each over all of it
 
 # At an eighth of each side, only the mean of each block is transformed, but every coefficient is still decoded. On
 # 2,000 truncated JPEGs and 2,000 with a flipped bit, libjpeg-turbo reported the same as at full size, in 0.7 of the
@@ -144,24 +145,12 @@ def decode_jpeg(data: bytes, header: JpegHeader, reduction: int = 1) -> Raster:
 def check_scans(data: bytes, header: JpegHeader, max_pixels: int) -> None:
     """Rejects JPEGs whose scans visit far more pixels than those of any real file, as `too_much_work`."""
     in_first_scan = data[header.scan_start + 4 : header.scan_start + 5]
-    if in_first_scan == bytes([header.components]) and not header.is_progressive:
+    if in_first_scan == bytes([header.components]) and header.process not in _PROGRESSIVE:
         return  # the only scan that a decoder reads
     scans = data.count(b"\xff\xda", header.scan_start)
     pixels = scans * header.width * header.height
     if scans > MAX_SCANS or pixels > MAX_SCANS_OF_LARGEST * max(max_pixels, DEFAULT_MAX_PIXELS):
         raise Rejected("decode", "too_much_work", f"JPEG: {scans} scans of {header.width} x {header.height} pixels")
-
-
-def check_end(data: bytes, header: JpegHeader) -> None:
-    """Rejects a JPEG without an end marker after its first scan, as `truncated`. Data after the marker do no harm."""
-    if data.rfind(b"\xff\xd9", header.scan_start) < 0:
-        raise Rejected("decode", "truncated", "JPEG: no end of image marker")
-
-
-def encode_jpeg(raster: Raster, quality: int, subsampling: Subsampling) -> bytes:
-    """A baseline JFIF of the pixels; same pixels, same bytes, on any thread."""
-    colour_space, sampling = ("GRAY", "Gray") if raster.shape[2] == 1 else ("RGBX", subsampling.replace(":", ""))
-    return simplejpeg.encode_jpeg(raster, quality, colour_space, sampling)
 
 
 def stored_format(settings: ImageSettings) -> str:
@@ -175,7 +164,7 @@ def encode_raster(raster: Raster, settings: ImageSettings, header: JpegHeader | 
     Args:
         raster: the pixels.
         settings: which form to use.
-        header: of the JPEG that they were decoded from; None for other formats. See `choose_subsampling`.
+        header: of the JPEG that the (now upright) pixels come from; None for other formats.
 
     Returns:
         A baseline JFIF; a PNG of mode L or RGB without any metadata; or height x width x channels bytes, red first.
@@ -187,26 +176,17 @@ def encode_raster(raster: Raster, settings: ImageSettings, header: JpegHeader | 
             stream = io.BytesIO()
             to_image(raster).save(stream, "PNG")
             return stream.getvalue()
-    return encode_jpeg(raster, settings.quality, choose_subsampling(settings, header))
+    is_gray = raster.shape[2] == 1
+    sampling = "Gray" if is_gray else _choose_subsampling(settings, header).replace(":", "")
+    return simplejpeg.encode_jpeg(raster, settings.quality, "GRAY" if is_gray else "RGBX", sampling)
 
 
-def choose_subsampling(settings: ImageSettings, header: JpegHeader | None) -> Subsampling:
-    """The subsampling of a re-encoded JPEG.
-
-    Args:
-        settings: the image settings.
-        header: of the JPEG that the (now upright) pixels come from; None for other formats.
-    """
+def _choose_subsampling(settings: ImageSettings, header: JpegHeader | None) -> Subsampling:
     if settings.subsampling == "auto":
         return header.upright_subsampling if header else "4:4:4"
     if settings.subsampling == "by_format":
         return "4:2:0" if header else "4:4:4"
     return settings.subsampling
-
-
-def as_stored(raster: Raster, encoded: bytes, settings: ImageSettings) -> Raster:
-    """The pixels that readers of `encode_raster`'s result see: JPEG changes them a little, the others do not."""
-    return decode_jpeg(encoded, read_jpeg_header(encoded)) if stored_format(settings) == "JPEG" else raster
 
 
 CHANGES = {

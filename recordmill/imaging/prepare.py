@@ -27,8 +27,6 @@ from recordmill.imaging.pixels import (
     PreparedImage,
     Raster,
     UnusualJpeg,
-    as_stored,
-    check_end,
     check_scans,
     copy_pixels,
     count_channels,
@@ -167,7 +165,8 @@ class _Preparation:
         """Checks a copied JPEG as thoroughly as the settings ask."""
         settings = self.settings
         if settings.check == "header" and not self.keep_pixels:
-            check_end(data, header)
+            if data.rfind(b"\xff\xd9", header.scan_start) < 0:  # data after the marker do no harm
+                raise Rejected("decode", "truncated", "JPEG: no end of image marker")
             return copied
         reduction = 1
         if not settings.moments and not self.keep_pixels:
@@ -279,10 +278,12 @@ class _Preparation:
     ) -> PreparedImage:
         encoded = encode_raster(raster, self.settings, header) if self.encode else b""
         height, width, _ = raster.shape
-        read = as_stored(raster, encoded, self.settings) if self.settings.moments else None
         names = tuple(sorted(changes | {"reencoded"}))
         image = PreparedImage(encoded, stored_format(self.settings), height, width, count_channels(raster), None, names)
-        return self._measure(image, raster, read, pixels)
+        is_changed = self.settings.moments and image.format == "JPEG"  # which changes the pixels a little
+        return self._measure(
+            image, raster, decode_jpeg(encoded, read_jpeg_header(encoded)) if is_changed else raster, pixels
+        )
 
     def _measure(
         self, image: PreparedImage, shown: Raster | None, read: Raster | None, pixels: str | None

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.pixels import (
     MAX_SCANS,
     UnusualJpeg,
-    check_end,
     check_scans,
     decode_jpeg,
-    encode_jpeg,
+    encode_raster,
     to_image,
     to_raster,
 )
@@ -46,10 +46,10 @@ def test_stray_bytes_are_left_to_pillow(jpeg):
 
 
 def test_an_end_marker_is_asked_for_and_what_follows_it_is_not(jpeg):
-    header = read_jpeg_header(jpeg)
-    check_end(jpeg + b"trailing", header)
-    with pytest.raises(Rejected, match="truncated"):
-        check_end(jpeg[:-2], header)
+    settings = ImageSettings(check="header")
+    assert prepare_image(jpeg + b"trailing", settings).changes == ()
+    with pytest.raises(Rejected, match="truncated: JPEG: no end of image marker"):
+        prepare_image(jpeg[:-2], settings)
 
 
 def repeat_scan(data, times):
@@ -91,6 +91,6 @@ def test_what_follows_the_only_scan_of_a_sequential_jpeg_does_not_count(jpeg):
 def test_encoding_keeps_size_mode_and_nearly_the_pixels(photo):
     for mode, subsampling, layout in [("L", "4:2:0", (1, 1)), ("RGB", "4:4:4", (1, 1)), ("RGB", "4:2:0", (2, 2))]:
         image = photo.convert(mode)
-        decoded = Image.open(io.BytesIO(encode_jpeg(to_raster(image), 95, subsampling)))
+        decoded = Image.open(io.BytesIO(encode_raster(to_raster(image), ImageSettings(subsampling=subsampling))))
         assert (decoded.mode, decoded.size, decoded.layer[0][1:3]) == (mode, image.size, layout)
         assert np.abs(np.asarray(decoded).astype(int) - np.asarray(image)).mean() < 1.5

@@ -7,21 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageFile
 
+from recordmill.imaging import pillow_decode
 from recordmill.imaging.acceptance import accepted_format, check_size, is_sound_png, sniff
 from recordmill.imaging.colour import apply_profile, judge_profile, to_gray_or_srgb
 from recordmill.imaging.exif import has_position, is_turned_sideways, turn
 from recordmill.imaging.geometry import Size, difference_hash, hash_reduction, jpeg_reduction, resize_image, target_size
 from recordmill.imaging.jpeg_header import JpegHeader, Soundness, read_jpeg_header
-from recordmill.imaging.pillow_decode import (
-    Loaded,
-    count_encoded_channels,
-    embedded_metadata,
-    has_more_frames,
-    load_image,
-    open_image,
-    pillow_opens,
-    read_orientation,
-)
 from recordmill.imaging.pixels import (
     SMALLEST_REDUCTION,
     PreparedImage,
@@ -199,18 +190,18 @@ class _Preparation:
 
     def prepare_with_pillow(self, data: bytes, file_format: str, header: JpegHeader | None) -> PreparedImage:
         """The path of all formats but JPEG, and of unusual JPEGs, whose header is given."""
-        settings, opened = self.settings, open_image(data, file_format)
+        settings, opened = self.settings, pillow_decode.open_image(data, file_format)
         self.check_size(*opened.size)
         if settings.reencoding == "never":
             return self._copy_with_pillow(data, file_format, opened)
-        channels = count_encoded_channels(opened)
-        loaded = load_image(opened, file_format)
+        channels = pillow_decode.count_encoded_channels(opened)
+        loaded = pillow_decode.load_image(opened, file_format)
         source, pixels = loaded.source, digest_pixels(loaded.image, loaded.orientation)
         image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
         size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
         image, more_changes = self._transform(image, loaded.orientation, target_size(size, settings.resize))
         changes |= loaded.changes | more_changes
-        if has_more_frames(opened):
+        if pillow_decode.has_more_frames(opened):
             changes.add("first_frame")
         raster = to_raster(image)
         passes = settings.reencoding == "when_needed" and stored_format(settings) == file_format == "PNG"
@@ -228,13 +219,13 @@ class _Preparation:
 
     def _copy_with_pillow(self, data: bytes, file_format: str, opened: ImageFile.ImageFile) -> PreparedImage:
         """The stored form of an opened image with `reencode: never`."""
-        settings, (width, height), channels = self.settings, opened.size, count_encoded_channels(opened)
+        settings, (width, height), channels = self.settings, opened.size, pillow_decode.count_encoded_channels(opened)
         late = file_format == "PNG" and settings.metadata == "orientation"  # a PNG may have it after the pixels
         shown = read = pixels = source = None
         if settings.check == "header" and not self.keep_pixels and not late:
-            orientation = read_orientation(opened)
+            orientation = pillow_decode.read_orientation(opened)
         else:
-            loaded = load_image(opened, file_format)
+            loaded = pillow_decode.load_image(opened, file_format)
             orientation, source = loaded.orientation, loaded.source
             pixels = digest_pixels(loaded.image, orientation)
             if file_format == "PNG" and not is_sound_png(data):
@@ -301,7 +292,7 @@ def _pillow_opens_copy(data: bytes, header: JpegHeader, copied: PreparedImage) -
     """Whether Pillow opens a copy of an unusual JPEG; without its metadata, the copy may be a plain one."""
     if copied.encoded is not data:
         header = read_jpeg_header(copied.encoded)
-    return header.soundness is Soundness.PLAIN or pillow_opens(copied.encoded, header)
+    return header.soundness is Soundness.PLAIN or pillow_decode.pillow_opens(copied.encoded, header)
 
 
 def _decode(data: bytes, header: JpegHeader, reduction: int) -> tuple[Raster, str | None]:
@@ -312,7 +303,7 @@ def _decode(data: bytes, header: JpegHeader, reduction: int) -> tuple[Raster, st
         # Like TensorFlow, Pillow tolerates stray bytes between segments and odd subsampling, but truncation too.
         with suppress(UnusualJpeg, UnstrippableError):
             decode_jpeg(strip_metadata(data, "JPEG"), header, SMALLEST_REDUCTION)
-        raster = to_raster(load_image(open_image(data, "JPEG"), "JPEG").image)
+        raster = to_raster(pillow_decode.load_image(pillow_decode.open_image(data, "JPEG"), "JPEG").image)
     return raster, digest_pixels(raster, header.orientation) if reduction == 1 else None
 
 
@@ -321,19 +312,20 @@ def holds_position(data: bytes) -> bool:
     file_format = sniff(data) or ""
     if file_format == "JPEG" and (header := read_jpeg_header(data)).is_widely_readable:
         return header.has_position
-    return _has_position(data, file_format, open_image(data, file_format))
+    return _has_position(data, file_format, pillow_decode.open_image(data, file_format))
 
 
 def _has_position(data: bytes, file_format: str, opened: ImageFile.ImageFile) -> bool:
     """Whether a GPS position can be found in a file's metadata."""
     if file_format not in STRIPPABLE:
-        return any(map(has_position, (data if file_format == "TIFF" else b"", *embedded_metadata(opened))))
+        exif, xmp = pillow_decode.embedded_metadata(opened)
+        return has_position(exif) or has_position(xmp) or (file_format == "TIFF" and has_position(data))
     try:
         return POSITION in find_metadata(data, file_format)
     except UnstrippableError:
         return False
 
 
-def _decodes_alike(loaded: Loaded, file_format: str) -> bool:
+def _decodes_alike(loaded: pillow_decode.Loaded, file_format: str) -> bool:
     """Whether any reader gets the loaded values: `tf.io.decode_jpeg` reads JPEG and PNG, and converts CMYK its way."""
     return file_format in ("JPEG", "PNG") and loaded.image.mode in ("L", "RGB") and not loaded.changes

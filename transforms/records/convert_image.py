@@ -266,11 +266,7 @@ def exclude_image(ref: ImageRef, image: ConvertedImage, exclusions: Exclusions, 
 
 
 def load_image(
-    ref: ImageRef,
-    settings: DatasetSettings,
-    label_map: LabelMap,
-    split: str = "",
-    earlier: EarlierRecord | None = None,
+    ref: ImageRef, settings: DatasetSettings, label_map: LabelMap, split: str = "", earlier: EarlierRecord | None = None
 ) -> LoadedImage:
     """Reads an image, and checks its class and its digest.
 

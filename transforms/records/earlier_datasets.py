@@ -22,19 +22,11 @@ from recordmill import storage
 from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.prepare import holds_position
+from recordmill.schemas.dataset import record_index
 from recordmill.schemas.dataset.file_names import MARKER, VERSIONS
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
 from recordmill.schemas.dataset.marker import Marker, ShardEntry
-from recordmill.schemas.dataset.record_index import (
-    PLACE_BYTES,
-    SECTION_BYTES,
-    UNKNOWN,
-    RowOrigin,
-    list_shards,
-    pack_head,
-    parse_origins,
-    parse_table,
-)
+from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import digest_parts, order_of, source_digest_of, take_image
 from recordmill.schemas.errors import LoadError
@@ -342,12 +334,12 @@ def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], 
         marker = read_marker(folder)
         if marker.run.id != dataset.run:
             return (), ()
-        entries, compression, images = list_shards(marker), marker.plan.settings.compression, marker.images
-        head, index = pack_head(entries), marker.index or ""
+        entries, compression, images = record_index.list_shards(marker), marker.plan.settings.compression, marker.images
+        head, index = record_index.pack_head(entries), marker.index or ""
         with _noting_damage(damaged, folder, index) as path, storage.open_to_read(path) as file:
             is_whole, digest, edges = file.read(len(head)) == head, hashlib.sha256(head), []
             for entry in entries:  # all places of a large dataset at once would take gigabytes
-                digest.update(places := file.read(PLACE_BYTES * entry.records))
+                digest.update(places := file.read(record_index.PLACE_BYTES * entry.records))
                 edges.append((int.from_bytes(places[16:24], "little"), int.from_bytes(places[-8:], "little")))
             found = digest.hexdigest()  # which the markers of older datasets lack
             if not is_whole or file.read(1) or (marker.run.digests or {}).get(index, found) != found:
@@ -409,10 +401,11 @@ class _OpenShard:
     def _origins(self, first: int) -> Iterator[RowOrigin]:
         """The origins of all rows from this number on."""
         origins: Iterator[RowOrigin] = repeat(UNKNOWN)
-        place = SECTION_BYTES * self._shard.number
+        place = record_index.SECTION_BYTES * self._shard.number
         with self._noting_damage(VERSIONS) as path:
-            (section,) = parse_table(storage.read_range(path, place, SECTION_BYTES))
-            origins = parse_origins(_read_lines(path, section.sha256.hex(), section.offset, section.length)[first:])
+            (section,) = record_index.parse_table(storage.read_range(path, place, record_index.SECTION_BYTES))
+            lines = _read_lines(path, section.sha256.hex(), section.offset, section.length)
+            origins = record_index.parse_origins(lines[first:])
         return origins
 
     def compare(self, row: Row, origin: RowOrigin, now: RowOrigin) -> EarlierRecord | None:

@@ -26,15 +26,10 @@ from recordmill.transforms.records.earlier_datasets import (
     join_earlier,
 )
 from recordmill.transforms.records.image_functions import FunctionError
+from recordmill.transforms.shards import shard_files
 from recordmill.transforms.shards.read_ahead import decoding_limit, pool_for
 from recordmill.transforms.shards.resources import PROGRESS
-from recordmill.transforms.shards.shard_files import (
-    WrittenShard,
-    failed_report,
-    find_finished,
-    fingerprint,
-    write_examples,
-)
+from recordmill.transforms.shards.shard_files import WrittenShard, failed_report
 
 
 def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
@@ -125,8 +120,8 @@ class ShardWriter:
         if problem := find_duplicate_key(refs, self.settings.unit):
             return failed_report(split, index, len(refs), problem)
         staging = self.plan.staging
-        mark = fingerprint(refs)
-        if finished := find_finished(staging, split, index, mark):
+        mark = shard_files.fingerprint(refs)
+        if finished := shard_files.find_finished(staging, split, index, mark):
             self.count_done(len(refs))
             return finished
         shard = WrittenShard(staging, split, index, mark, self.settings.compression, self.settings.seed)
@@ -135,7 +130,8 @@ class ShardWriter:
                 with closing((convert or self.convert)(refs, split)) as images:
                     shard.write(self._count(images))
             if index == 0 and self.settings.report:
-                write_examples(shard_path(staging, split, index, EXAMPLES), refs, shard.changed, self.settings)
+                path = shard_path(staging, split, index, EXAMPLES)
+                shard_files.write_examples(path, refs, shard.changed, self.settings)
             return shard
         except (FunctionError, WorkerDiedError) as error:
             problem = str(error)

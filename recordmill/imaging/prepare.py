@@ -7,28 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageFile
 
-from recordmill.imaging import pillow_decode
+from recordmill.imaging import pillow_decode, pixels
 from recordmill.imaging.acceptance import accepted_format, check_size, is_sound_png, sniff
 from recordmill.imaging.colour import apply_profile, judge_profile, to_gray_or_srgb
 from recordmill.imaging.exif import has_position, is_turned_sideways, turn
 from recordmill.imaging.geometry import Size, difference_hash, hash_reduction, jpeg_reduction, resize_image, target_size
 from recordmill.imaging.jpeg_header import JpegHeader, Soundness, read_jpeg_header
-from recordmill.imaging.pixels import (
-    SMALLEST_REDUCTION,
-    PreparedImage,
-    Raster,
-    UnusualJpeg,
-    check_scans,
-    copy_pixels,
-    count_channels,
-    decode_jpeg,
-    digest_pixels,
-    encode_raster,
-    moments,
-    stored_format,
-    to_image,
-    to_raster,
-)
+from recordmill.imaging.pixels import PreparedImage, Raster
 from recordmill.imaging.strip_metadata import POSITION, UnstrippableError, find_metadata, strip_metadata
 from recordmill.schemas.image_ref import Pixels
 from recordmill.schemas.rejection import Rejected
@@ -84,7 +69,7 @@ def prepare_image(
         return preparation.prepare_with_pillow(data, file_format, None)
     header = read_jpeg_header(data)
     preparation.check_size(header.width, header.height)
-    check_scans(data, header, settings.max_pixels)
+    pixels.check_scans(data, header, settings.max_pixels)
     if not header.is_widely_readable:
         return preparation.prepare_with_pillow(data, file_format, header)
     return preparation.prepare_jpeg(data, header)
@@ -109,18 +94,18 @@ class _Preparation:
         if self.hooks.check_size is not None:
             self.hooks.check_size(width, height)
 
-    def prepare_pixels(self, pixels: Pixels) -> PreparedImage:
+    def prepare_pixels(self, decoded: Pixels) -> PreparedImage:
         """The path of decoded pixels."""
         settings = self.settings
-        height, width, channels = pixels.shape
+        height, width, channels = decoded.shape
         self.check_size(width, height)
         expanded = settings.grayscale == "expand" and channels == 1
         measured = settings.moments or settings.near_duplicates or self.keep_pixels or self.hooks.change
         if settings.store == "raw" and settings.resize is None and not measured and not expanded:
-            return PreparedImage(pixels.tobytes(), "RAW", height, width, channels, None, ("reencoded",))
-        whole = Image.fromarray(pixels[:, :, 0] if channels == 1 else pixels)
+            return PreparedImage(decoded.tobytes(), "RAW", height, width, channels, None, ("reencoded",))
+        whole = Image.fromarray(decoded[:, :, 0] if channels == 1 else decoded)
         image, changes = self._transform(whole, 1, target_size((width, height), settings.resize))
-        return self._encode(to_raster(image), changes, None, None)
+        return self._encode(pixels.to_raster(image), changes, None, None)
 
     def prepare_jpeg(self, data: bytes, header: JpegHeader) -> PreparedImage:
         """The path that nearly all images take."""
@@ -136,7 +121,7 @@ class _Preparation:
             and profile != "needed"
             and not (settings.grayscale == "expand" and header.components == 1)
         )
-        passes = settings.reencoding == "when_needed" and stored_format(settings) == "JPEG"
+        passes = settings.reencoding == "when_needed" and pixels.stored_format(settings) == "JPEG"
         never = settings.reencoding == "never"
         if never or (passes and fits and header.soundness is not Soundness.MALFORMED):
             shape = (header.height, header.width, header.components)
@@ -145,12 +130,12 @@ class _Preparation:
                 return self._check_copy(copied, data, header, size)
             if never:
                 raise Rejected("decode", "bad_header", "JPEG: Pillow cannot open it, and reencode is never")
-        raster, pixels = _decode(data, header, jpeg_reduction(size, target) if self.hooks.change is None else 1)
+        raster, digest = _decode(data, header, jpeg_reduction(size, target) if self.hooks.change is None else 1)
         if fits:
-            return self._encode(raster, {"icc_ignored"} if profile == "unusable" else set(), header, pixels)
-        image, changes = apply_profile(to_image(raster), header.icc_profile)
+            return self._encode(raster, {"icc_ignored"} if profile == "unusable" else set(), header, digest)
+        image, changes = apply_profile(pixels.to_image(raster), header.icc_profile)
         image, more_changes = self._transform(image, header.orientation, target)
-        return self._encode(to_raster(image), changes | more_changes, header, pixels)
+        return self._encode(pixels.to_raster(image), changes | more_changes, header, digest)
 
     def _check_copy(self, copied: PreparedImage, data: bytes, header: JpegHeader, size: Size) -> PreparedImage:
         """Checks a copied JPEG as thoroughly as the settings ask."""
@@ -162,9 +147,9 @@ class _Preparation:
         reduction = 1
         if not settings.moments and not self.keep_pixels:
             # The pixels of an image that stays unchanged are not used: to check it, an eighth of each side is enough.
-            reduction = hash_reduction(size) if settings.near_duplicates else SMALLEST_REDUCTION
-        raster, pixels = _decode(data, header, reduction)
-        return self._measure(copied, raster, raster, pixels)
+            reduction = hash_reduction(size) if settings.near_duplicates else pixels.SMALLEST_REDUCTION
+        raster, digest = _decode(data, header, reduction)
+        return self._measure(copied, raster, raster, digest)
 
     def _copy(
         self, data: bytes, file_format: str, shape: tuple[int, int, int], orientation: int, has_position: bool
@@ -196,24 +181,24 @@ class _Preparation:
             return self._copy_with_pillow(data, file_format, opened)
         channels = pillow_decode.count_encoded_channels(opened)
         loaded = pillow_decode.load_image(opened, file_format)
-        source, pixels = loaded.source, digest_pixels(loaded.image, loaded.orientation)
+        source, digest = loaded.source, pixels.digest_pixels(loaded.image, loaded.orientation)
         image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
         size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
         image, more_changes = self._transform(image, loaded.orientation, target_size(size, settings.resize))
         changes |= loaded.changes | more_changes
         if pillow_decode.has_more_frames(opened):
             changes.add("first_frame")
-        raster = to_raster(image)
-        passes = settings.reencoding == "when_needed" and stored_format(settings) == file_format == "PNG"
+        raster = pixels.to_raster(image)
+        passes = settings.reencoding == "when_needed" and pixels.stored_format(settings) == file_format == "PNG"
         fits = not changes and _decodes_alike(loaded, file_format) and channels == len(image.getbands())
         copied = None
         if passes and fits and is_sound_png(data):
             shape = (image.height, image.width, channels)
             copied = self._copy(data, file_format, shape, 1, _has_position(data, file_format, opened))
         if copied:
-            prepared = self._measure(copied, raster, raster, pixels)
+            prepared = self._measure(copied, raster, raster, digest)
         else:
-            prepared = self._encode(raster, changes, header, pixels)
+            prepared = self._encode(raster, changes, header, digest)
         prepared.source = source
         return prepared
 
@@ -221,25 +206,25 @@ class _Preparation:
         """The stored form of an opened image with `reencode: never`."""
         settings, (width, height), channels = self.settings, opened.size, pillow_decode.count_encoded_channels(opened)
         late = file_format == "PNG" and settings.metadata == "orientation"  # a PNG may have it after the pixels
-        shown = read = pixels = source = None
+        shown = read = digest = source = None
         if settings.check == "header" and not self.keep_pixels and not late:
             orientation = pillow_decode.read_orientation(opened)
         else:
             loaded = pillow_decode.load_image(opened, file_format)
             orientation, source = loaded.orientation, loaded.source
-            pixels = digest_pixels(loaded.image, orientation)
+            digest = pixels.digest_pixels(loaded.image, orientation)
             if file_format == "PNG" and not is_sound_png(data):
                 problem = "PNG: damaged, although Pillow decodes it, and reencode is never"
                 raise Rejected("decode", "decode_error", problem)
             if settings.moments and _decodes_alike(loaded, file_format):
-                read = to_raster(loaded.image)
+                read = pixels.to_raster(loaded.image)
             if settings.near_duplicates or self.keep_pixels:
-                shown = to_raster(to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)[0])
+                shown = pixels.to_raster(to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)[0])
         located = _has_position(data, file_format, opened)
         copied = self._copy(data, file_format, (height, width, channels), orientation, located)
         assert copied is not None  # it raises with `reencode: never`
         copied.source = source
-        return self._measure(copied, shown, read, pixels)
+        return self._measure(copied, shown, read, digest)
 
     def _transform(self, image: Image.Image, orientation: int, target: Size) -> tuple[Image.Image, set[str]]:
         """Rotates, changes, resizes and expands an L or RGB image; returns it with the names of the changes."""
@@ -248,11 +233,11 @@ class _Preparation:
             image = turn(image, orientation)
             changes.add("rotated")
         if self.hooks.change is not None:
-            before = copy_pixels(to_raster(image))
+            before = pixels.copy_pixels(pixels.to_raster(image))
             after = self.hooks.change(before.copy())
             if not np.array_equal(before, after):
                 changes.add("prepared")
-                image = to_image(after)
+                image = pixels.to_image(after)
             target = target_size(image.size, settings.resize)
         mode = image.mode
         if settings.resize is not None and image.size != target:
@@ -265,26 +250,26 @@ class _Preparation:
         return image, changes
 
     def _encode(
-        self, raster: Raster, changes: set[str], header: JpegHeader | None, pixels: str | None
+        self, raster: Raster, changes: set[str], header: JpegHeader | None, digest: str | None
     ) -> PreparedImage:
-        encoded = encode_raster(raster, self.settings, header) if self.encode else b""
-        height, width, _ = raster.shape
+        encoded = pixels.encode_raster(raster, self.settings, header) if self.encode else b""
+        kind, (height, width, _) = pixels.stored_format(self.settings), raster.shape
         names = tuple(sorted(changes | {"reencoded"}))
-        image = PreparedImage(encoded, stored_format(self.settings), height, width, count_channels(raster), None, names)
-        is_changed = self.settings.moments and image.format == "JPEG"  # which changes the pixels a little
-        return self._measure(
-            image, raster, decode_jpeg(encoded, read_jpeg_header(encoded)) if is_changed else raster, pixels
-        )
+        image = PreparedImage(encoded, kind, height, width, pixels.count_channels(raster), None, names)
+        read = raster
+        if self.settings.moments and kind == "JPEG":  # which changes the pixels a little
+            read = pixels.decode_jpeg(encoded, read_jpeg_header(encoded))
+        return self._measure(image, raster, read, digest)
 
     def _measure(
-        self, image: PreparedImage, shown: Raster | None, read: Raster | None, pixels: str | None
+        self, image: PreparedImage, shown: Raster | None, read: Raster | None, digest: str | None
     ) -> PreparedImage:
         """Adds the requested properties of the pixels that people see (`shown`), and readers (`read`)."""
         if self.settings.moments and read is not None:
-            image.moments = moments(read)
+            image.moments = pixels.moments(read)
         if self.settings.near_duplicates and shown is not None:
             image.difference_hash = difference_hash(shown)
-        image.pixels, image.raster = pixels, shown if self.keep_pixels else None
+        image.pixels, image.raster = digest, shown if self.keep_pixels else None
         return image
 
 
@@ -298,13 +283,13 @@ def _pillow_opens_copy(data: bytes, header: JpegHeader, copied: PreparedImage) -
 def _decode(data: bytes, header: JpegHeader, reduction: int) -> tuple[Raster, str | None]:
     """The pixels of a JPEG, and their digest if they are decoded in full."""
     try:
-        raster = decode_jpeg(data, header, reduction)
-    except UnusualJpeg:
+        raster = pixels.decode_jpeg(data, header, reduction)
+    except pixels.UnusualJpeg:
         # Like TensorFlow, Pillow tolerates stray bytes between segments and odd subsampling, but truncation too.
-        with suppress(UnusualJpeg, UnstrippableError):
-            decode_jpeg(strip_metadata(data, "JPEG"), header, SMALLEST_REDUCTION)
-        raster = to_raster(pillow_decode.load_image(pillow_decode.open_image(data, "JPEG"), "JPEG").image)
-    return raster, digest_pixels(raster, header.orientation) if reduction == 1 else None
+        with suppress(pixels.UnusualJpeg, UnstrippableError):
+            pixels.decode_jpeg(strip_metadata(data, "JPEG"), header, pixels.SMALLEST_REDUCTION)
+        raster = pixels.to_raster(pillow_decode.load_image(pillow_decode.open_image(data, "JPEG"), "JPEG").image)
+    return raster, pixels.digest_pixels(raster, header.orientation) if reduction == 1 else None
 
 
 def holds_position(data: bytes) -> bool:

@@ -68,9 +68,6 @@ class WorkerDiedError(Exception):
     """A worker process ended before its task was done; the message says what to do."""
 
 
-RUN_BYTES = 2**20
-"""Bytes of records after which a run of references ends."""
-
 Convert = Callable[[Sequence[ImageRef], str], Generator[ConvertedImage, None, None]]
 """Converts references of a split to records, in their order."""
 
@@ -161,17 +158,6 @@ class ShardWriter:
         except OSError as error:
             report, problem = shard.report, storage.explain_output_error(error, self.plan.output)
             return failed_report(report.split, report.index, report.rows.references, problem)
-
-    def convert_run(self, refs: Sequence[ImageRef], split: str) -> list[ConvertedImage]:
-        """Converts references, at least one, until their records have `RUN_BYTES`."""
-        found, size = [], 0
-        with closing(self.convert(refs, split)) as images:
-            for image in images:
-                found.append(image)
-                size += image.size()
-                if size >= RUN_BYTES:
-                    break
-        return found
 
     def convert(self, refs: Sequence[ImageRef], split: str) -> Generator[ConvertedImage, None, None]:
         """Yields the records of references in their order.

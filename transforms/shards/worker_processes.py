@@ -33,8 +33,8 @@ from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_files import failed_report
 from recordmill.transforms.shards.shard_writer import ShardWriter, WorkerDiedError, order_references
 
-RUN_ITEMS = 64
-"""The most references that a worker converts at once for another process."""
+RUN_ITEMS, RUN_BYTES = 64, 2**20
+"""The most references that a worker converts at once for another process, and the bytes of their images."""
 
 PROGRESS_ITEMS = 64
 """References after which a worker that writes a shard reports its progress."""
@@ -163,7 +163,7 @@ def _do_task(task: Task, writer: ShardWriter) -> list[ConvertedImage] | ShardRep
     refs = [*batch.refs, *batch.notices]
     try:
         if task.index is None:
-            return writer.convert_run(order_references(refs, writer.settings.seed), task.split)
+            return list(writer.convert(order_references(refs, writer.settings.seed), task.split))
         return writer.finish(writer.write(task.split, task.index, refs))
     except Exception as error:  # noqa: BLE001  # it is raised in the launcher
         return _make_picklable(error)
@@ -201,7 +201,7 @@ class WorkerProcesses:
         self._idle = [self._start_worker() for _ in range(count)]
         self._turn = threading.Condition()
         self._writing = ThreadPoolExecutor(count, thread_name_prefix="recordmill-worker")
-        self._ahead = ReadAhead(count + 1, RUN_ITEMS)
+        self._ahead = ReadAhead(count + 1, RUN_ITEMS, RUN_BYTES)
 
     def submit(self, split: str, index: int, refs: list[ImageRef]) -> Future[ShardReport] | None:
         """Gives a shard to a worker; None if this process should write it with the workers' help, so all end together.
@@ -223,10 +223,10 @@ class WorkerProcesses:
         def run(some: Sequence[ImageRef]) -> list[ConvertedImage]:
             with self._borrow(for_shard=False) as worker:
                 if worker is None:
-                    return self._here.convert_run(some, split)
+                    return list(self._here.convert(some, split))
                 return self._ask(worker, Task(split, None, _encode(some)))
 
-        yield from self._ahead.map_runs(run, refs, attrgetter("expected_bytes"), ConvertedImage.size)
+        yield from self._ahead.map_batches(run, refs, attrgetter("expected_bytes"), ConvertedImage.size)
 
     def close(self) -> None:
         """Ends the workers when they have written their shards."""

@@ -235,7 +235,8 @@ class TableFormat:
     def check_format(self) -> None:
         """Raises ValueError if the format is invalid."""
         try:
-            "\n".encode(self.encoding).decode(self.encoding)
+            end = "\n".encode(self.encoding)
+            codecs.getincrementaldecoder(self.encoding)(_MARK_FAULTS).decode(end, True)
         except (LookupError, UnicodeError):
             advice = "write one such as utf-8 or latin-1"
             raise ValueError(f"source.encoding {self.encoding!r} is not a known encoding: {advice}") from None

@@ -354,7 +354,7 @@ def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | 
         return None
     for root in roots:
         for image in sketch.at(posixpath.dirname(posixpath.join(root, value))).images:
-            if name in (image, posixpath.splitext(image)[0]):
+            if image.startswith(name) and name in (image, posixpath.splitext(image)[0]):
                 return _below(root, own), image[len(name) :]
     is_whole = name.lower().endswith(IMAGE_ENDINGS)
     deeper = posixpath.join(roots[0], value.split("/")[0])  # its contents were not listed

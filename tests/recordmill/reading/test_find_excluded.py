@@ -114,7 +114,10 @@ def test_the_command_fails_while_anything_is_there(dataset, tmp_path, capsys):
     listed.write_text("nothing\n", encoding="utf-8")
     assert main([str(dataset), f"--absent={listed}", "--json"]) == 2
     sentence = json.loads(capsys.readouterr().out.splitlines()[-1])["sentence"]
-    assert sentence == f"--absent: {listed}, line 1 is 'nothing': write key:KEY, or sha256: and 64 hex digits"
+    assert (
+        sentence
+        == f"--absent: {listed} cannot be used: line 1 is 'nothing': write key:KEY, or sha256: and 64 hex digits"
+    )
 
 
 def test_a_folder_that_cannot_be_read_is_not_passed_over(dataset, tmp_path, monkeypatch, capsys):

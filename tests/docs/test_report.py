@@ -51,7 +51,7 @@ def test_the_page_does_what_it_says(run_page, tmp_path):
         assert [list(image) for image in line["images"]] == [list(image) for image in example["images"]]
     assert {image["key"] for image in same["images"]} == {"cat/0.jpg", "cat/copy.jpg"}
     assert {image["key"] for image in alike["images"]} > {"dog/small.jpg"}
-    assert "1 pair looks alike" in compared.stderr
+    assert "1 look-alike pair (" in compared.stderr
     marker = json.loads((tmp_path / "compared/recordmill.json").read_text())
     assert marker["duplicates"]["same_bytes"]["groups"] == 1
     assert marker["duplicates"]["look_alike"]["complete"] is True

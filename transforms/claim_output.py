@@ -1,7 +1,7 @@
 """ClaimOutput: decides from the contents of the output what a plan does there; a run that converts claims it."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,7 +14,7 @@ from recordmill.schemas.dataset.file_names import COMPANIONS, MARKER, OUTCOME, R
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import About, Marker
 from recordmill.schemas.errors import NOT_AS_EXPECTED, TOO_MANY_REJECTED, LoadError
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.rejection import TRANSIENT
 from recordmill.storage import dataset_files
 from recordmill.storage.tfrecord_file import looks_like_shard
@@ -218,6 +218,7 @@ def _settle_in_output(plan: Plan, run: runs.RunSettings) -> Plan:
             check_versions(run.output)
             plan = _choose_version(plan, run)
         state, action, sentence = _claim_and_decide(plan, run)
+        previous = dataset_files.find_marker(plan.previous) if action == "convert" else None
     except (OSError, LoadError) as error:
         with suppress(OSError):
             runs.release_claim(plan.output, plan.plan_id, run.run_id)
@@ -227,6 +228,8 @@ def _settle_in_output(plan: Plan, run: runs.RunSettings) -> Plan:
     if action == "keep" and state.marker and is_outdated(state.marker, plan):
         why = "files could not be read, or were modified since, or others are ignored, or it has another description"
         plan.notes.append(f"this dataset may be outdated ({why}): --overwrite rebuilds it")
+    if previous is not None:
+        plan.run_notes.extend(_note_renumbered(previous.labels, plan.label_map.ids))
     if run.preview and action in ("convert", "finish"):
         replaced = ", in place of the one that is there" if state.marker is not None else ""
         sentence = f"nothing was written; without --plan the dataset would be in {plan.output}{replaced}"
@@ -324,6 +327,14 @@ def is_outdated(marker: Marker, plan: Plan) -> bool:
     ignored = marker.ledger.ignored if marker.format > 1 else plan.summary.ignored
     found = (marker.run.versions, ignored, marker.about or About())
     return found != (f"{plan.summary.versions:064x}", plan.summary.ignored, plan.about)
+
+
+def _note_renumbered(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[str]:
+    """Notes if classes get other ids than in the replaced dataset, on which models may have been trained."""
+    moved = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
+    if moved:
+        what = f"{len(moved)} classes have other ids than in the dataset that is replaced ({show_names(moved, 3)})"
+        yield f"{what}: labels.classes fixes them"
 
 
 @dataclass

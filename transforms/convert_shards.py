@@ -107,8 +107,7 @@ class _ConvertShard(beam.DoFn):
     def _start(self, plan: Plan, refs: list[ImageRef]) -> ShardWriter:
         """Makes the writer of this process; starts workers if they save more time than they take."""
         run, references = self._run, plan.summary.references
-        is_large = references >= run.fewest_for_processes and not (plan.reuse and plan.shard_count < run.processes)
-        with_workers = run.processes > 1 and is_large and not needs_unpacking(refs)
+        with_workers = run.processes > 1 and references >= run.fewest_for_processes and not needs_unpacking(refs)
         # Chosen here, because the launcher may have another number of processors than the worker.
         threads = run.threads or (1 if self._settings.decodes_nothing else available_processors())
         in_line = run.threads < 2 if with_workers else self._settings.decodes_nothing and not run.threads

@@ -193,7 +193,7 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
 
 
 _MAX_STEPS = 2**24  # of Pillow's loop over text: less than ten seconds
-_STEPS_OF_A_COMMENT = 64  # removing one copies a part of the text
+_STEPS_OF_A_COMMENT = 128  # removing one copies a part of the text
 
 
 def _read_samples(opened: ImageFile.ImageFile) -> None:

@@ -204,7 +204,7 @@ def test_changed_modification_times_are_reported_and_rebuilt_only_when_asked(pic
     assert (settled["status"], settled["notes"]) == ("kept", [])
 
 
-def test_a_preview_names_the_dataset_that_would_be_replaced(pictures, run, run_steps):
+def test_classes_that_an_overwritten_dataset_numbered_otherwise_are_reported(pictures, run, run_steps):
     pictures(6)
     run_steps(SETTINGS_OF_ONE, run)
     again = replace(SETTINGS_OF_ONE, labels=LabelSettings(offset=1))
@@ -212,4 +212,6 @@ def test_a_preview_names_the_dataset_that_would_be_replaced(pictures, run, run_s
     previewed = run_steps(again, replace(overwriting, preview=True))
     place = f"nothing was written; without --plan the dataset would be in {run.output}"
     assert previewed["sentence"] == f"{place}, in place of the one that is there"
-    assert run_steps(again, overwriting)["status"] == "published"
+    note = "2 classes have other ids than in the dataset that is replaced (cat 0 -> 1, dog 1 -> 2): "
+    done = run_steps(again, overwriting)
+    assert (done["status"], done["notes"]) == ("published", [f"{note}labels.classes fixes them"])

@@ -176,7 +176,7 @@ def _measure_writing(sample: Sample, compression: str) -> tuple[float, float]:
         copies = (replace(image) for _, image in some)  # writing clears their records
         shard = WrittenShard(folder, "sample", 0, mark, compression, 0)
         shard.write(copies)
-        report = shard.finish()
+        report = shard.finish({})
         seconds = time.thread_time() - began
     before = _bytes_of_records(some)
     return seconds / len(some), report.bytes / before if before else 1.0

@@ -317,5 +317,5 @@ def test_each_row_with_a_box_is_checked_against_its_image_and_a_bad_row_rejects_
 def test_two_labelme_files_of_one_image_are_refused(tmp_path, picture, convert):
     folder = write_labelme(tmp_path / "collection", picture)
     write(folder, "again/a.json", json.dumps({"shapes": [], "imagePath": "../street/a.jpg"}))
-    with pytest.raises(AssertionError, match=r"two images have the key 'street/a.jpg'"):
+    with pytest.raises(AssertionError, match=r"the image 'street/a.jpg' is listed twice"):
         convert("labelme.yaml", folder)

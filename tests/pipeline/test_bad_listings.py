@@ -38,7 +38,7 @@ def test_two_images_with_one_key(convert, photos, picture):
     for form in ("NFC", "NFD"):
         assert ascii(str(photos / "cat" / unicodedata.normalize(form, "é.jpg"))) in sentence
     assert (
-        "; remove or rename one, or give inputs names and rows keys of their own; finished shards are in " in sentence
+        "; rename one, or give inputs names; finished shards are in " in sentence
     )
     assert not (done.output / "recordmill.json").exists()
 

@@ -14,7 +14,7 @@ def write_shard(
     """Writes and finishes a shard in an existing folder."""
     shard = WrittenShard(staging, split, index, mark, compression, 0)
     shard.write(images)
-    return shard.finish()
+    return shard.finish({})
 
 
 def columns_of(rows: Iterable[SidecarRow], seed: int = 0) -> dict[Column, bytearray]:

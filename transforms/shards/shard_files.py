@@ -220,8 +220,13 @@ class WrittenShard:
         self._sidecar_digest.update(lines)
         return lines
 
-    def finish(self) -> ShardReport:
+    def finish(self, previous: Mapping[str, str]) -> ShardReport:
         """Reads the file back, forces both files to disk, renames them, and writes the note; returns the report.
+
+        Args:
+            previous: paths of the shards of the dataset that will be replaced, by digest, if links to them can be made.
+                One with the same bytes becomes the shard's file: both datasets then share it, and renaming it to its
+                own name does nothing.
 
         Raises:
             DamagedFileError: the file does not contain what was written.
@@ -233,6 +238,8 @@ class WrittenShard:
             if contents.records != report.rows.records:
                 there = f"{report.rows.records} records were written and {contents.records} are there"
                 raise DamagedFileError(f"{report.split}-{report.index}: {there}")
+            if not self._kept and (path := previous.get(contents.sha256)):
+                storage.keep_file(path, contents.sha256, self.temporary[0])
             storage.force_to_disk(self.temporary)
             storage.remove_files([self._path("done.json")])  # an old note must never describe new files
             for temporary, kind in zip(self.temporary, ("tfrecord", "jsonl"), strict=True):

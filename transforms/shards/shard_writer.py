@@ -15,7 +15,7 @@ from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.digests import order_of, source_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.storage.dataset_files import shard_path
+from recordmill.storage.dataset_files import find_marker, shard_path
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, copy_earlier, exclude_image
@@ -40,10 +40,13 @@ def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
 def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
     """One sentence on two references with the same key, if there are any; `refs` are in their final order."""
     for one, other in pairwise(refs):
+        if one.key == other.key and one.uri == other.uri:
+            by = "by two rows, files or inputs: remove one, or give each row a key of its own"
+            return f"the {unit} {one.key!r} is listed twice ({one.uri}), {by}"
         if one.key == other.key:
             is_same_name = normalize("NFC", one.uri) == normalize("NFC", other.uri)
             places = [ascii(ref.uri) if is_same_name else ref.uri for ref in (one, other)]  # it may differ in spelling
-            remedy = "remove or rename one, or give inputs names and rows keys of their own"
+            remedy = "rename one, or give inputs names"
             return f"two {unit}s have the key {one.key!r}: {places[0]} and {places[1]}; {remedy}"
     return ""
 
@@ -102,6 +105,13 @@ class ShardWriter:
     def _digests(self) -> ReferenceDigests:
         return ReferenceDigests(self.plan.recipe, self._layout, self.plan.label_map)
 
+    @cached_property
+    def _previous_shards(self) -> dict[str, str]:
+        """Paths of the previous dataset's shards by digest; empty in a store, where copying them would save nothing."""
+        previous = self.plan.previous
+        marker = find_marker(previous) if storage.is_local(previous) else None
+        return {each.sha256: storage.join(previous, each.name) for each in marker.shards} if marker else {}
+
     def write(
         self, split: str, index: int, unordered: Iterable[ImageRef], convert: Convert | None = None
     ) -> WrittenShard | ShardReport:
@@ -154,7 +164,7 @@ class ShardWriter:
         if isinstance(shard, ShardReport):
             return shard
         try:
-            return shard.finish()
+            return shard.finish(self._previous_shards)
         except OSError as error:
             report, problem = shard.report, storage.explain_output_error(error, self.plan.output)
             return failed_report(report.split, report.index, report.rows.references, problem)

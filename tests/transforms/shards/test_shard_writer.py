@@ -12,7 +12,7 @@ def test_the_order_does_not_depend_on_the_listing(refs):
     assert order_references(refs, 3) == expected
 
 
-REMEDY = "remove or rename one, or give inputs names and rows keys of their own"
+REMEDY = "rename one, or give inputs names"
 
 
 def test_two_references_with_one_key_are_found_and_named():
@@ -31,6 +31,9 @@ def test_names_that_look_the_same_are_distinguished():
 
 def test_ranges_of_one_file_with_one_key_are_duplicates():
     inside = find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)], "row")
-    assert inside == f"two rows have the key 'a': '/x/a' and '/x/a'; {REMEDY}"
+    by = "by two rows, files or inputs: remove one, or give each row a key of its own"
+    assert inside == f"the row 'a' is listed twice (/x/a), {by}"
+    twice = find_duplicate_key([ImageRef("a", "/x/a"), ImageRef("a", "/x/a")], "file")
+    assert twice == f"the file 'a' is listed twice (/x/a), {by}"
     apart = [ImageRef("a/0", "/x/a", offset=0), ImageRef("a/1", "/x/a", offset=9)]
     assert find_duplicate_key(apart, "image") == ""

@@ -5,14 +5,15 @@ element of its own. A rejected image carries the reason, so all images reach the
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import apache_beam as beam
 from apache_beam.pvalue import AsIter
+from pydantic import TypeAdapter
 
 from recordmill import storage
-from recordmill.imaging import PreparedImage
+from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.schemas.dataset.side_files import RejectedRow
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, FinishedShards, RowTotals, ShardReport
 from recordmill.schemas.digests import digest_of
@@ -101,9 +102,18 @@ class ReadImages(_ImageStep):
 
 
 class ReencodeImages(_ImageStep):
-    """PCollection[PendingImage] -> the same with `image` and `features`, checked and, if needed, re-encoded."""
+    """PCollection[PendingImage] -> the same with `image` and `features`, checked and, if needed, re-encoded.
+
+    Raises:
+        ValueError: a value in `settings.images` is not allowed.
+    """
 
     work = _reencode
+
+    def expand(self, images: beam.PCollection[Any]) -> beam.PCollection[Any]:
+        # Settings from YAML are checked when they are read, those made in Python only here.
+        TypeAdapter(ImageSettings).validate_python(asdict(self.settings.images))
+        return super().expand(images)
 
 
 class BuildExamples(_ImageStep):

@@ -195,19 +195,17 @@ class ReadingOrder:
 def read_shards(info: SplitInfo, order: ReadingOrder, num_replicas: int, index: int) -> "tuple[tf.data.Dataset, int]":
     """The serialised Examples of one replica's share of a split, and their number per epoch.
 
-    If a shard has fewer intact records than the marker says, reading stops with an error that names it.
+    Replicas share the shards; if there are fewer shards than replicas, each reads all shards and keeps every
+    `num_replicas`-th record. If a shard has fewer intact records than the marker says, reading stops with an error that
+    names it.
 
     Raises:
-        LoadError: there are fewer shards than replicas, or a shard is missing, cannot be opened, or has another size.
+        LoadError: a shard is missing, cannot be opened, or has another size.
     """
     import tensorflow as tf
 
-    if len(info.shards) < num_replicas:
-        raise LoadError(
-            f"{info.folder} has too few shards for num_replicas={num_replicas}: "
-            f"load all of them, and call shard({num_replicas}, {index}) of the result"
-        )
-    shards = info.shards[index::num_replicas]
+    by_record = len(info.shards) < num_replicas
+    shards = info.shards if by_record else info.shards[index::num_replicas]
     if faults := [fault for fault in in_parallel(Shard.find_fault, shards) if fault]:
         raise LoadError(faults[0])
     files = tf.data.Dataset.from_tensor_slices(
@@ -217,16 +215,19 @@ def read_shards(info: SplitInfo, order: ReadingOrder, num_replicas: int, index: 
             tf.constant([shard.bytes for shard in shards], tf.int64),
         )
     )
-    if order.shuffle:
+    if order.shuffle and not by_record:
         files = files.shuffle(len(shards), seed=order.seed)
     compression = "GZIP" if info.compression == "gzip" else ""
     records = files.interleave(
         lambda path, count, size: _read_shard(path, count, size, compression),
         cycle_length=CYCLE,
         num_parallel_calls=tf.data.AUTOTUNE,
-        deterministic=order.deterministic,
+        deterministic=order.deterministic or by_record,
     )
     count = sum(shard.records or 0 for shard in shards)
+    if by_record:
+        records = records.shard(num_replicas, index)
+        count = len(range(index, count, num_replicas))
     if order.shuffle:
         records = records.shuffle(max(min(order.buffer, count), 1), seed=order.seed)
     if order.repeat != 1:

@@ -37,6 +37,11 @@ class ImageLimits:
     at_most: Count | None = None
     change: Percent | None = None
 
+    def __post_init__(self) -> None:
+        """Raises ValueError if no number of images is within the limits."""
+        if self.at_most is not None and (least := self.at_least or 0) > self.at_most:
+            raise ValueError(f"at_least is {least:,}, and at_most is {self.at_most:,}: correct one of them")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contract:

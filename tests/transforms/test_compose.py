@@ -227,3 +227,9 @@ def test_a_step_of_ones_own_comes_before_examples_are_built(refs, tmp_path):
     finished = run_chain(refs, settings, tmp_path / "out", beam.Map(reject_all))
     assert sum(rows.rejected["function"] for rows in finished.splits.values()) == 21
     assert (finished.rows.records, finished.find_problem()) == (0, "")
+
+
+@pytest.mark.parametrize("wrong", [{"metadata": "stripp"}, {"quality": 101}, {"store": "pgn"}])
+def test_settings_of_images_that_are_made_in_python_are_checked(tmp_path, wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        run_chain([], make_settings(images=ImageSettings(**wrong), shards=ShardSettings(count=1)), tmp_path)

@@ -79,7 +79,9 @@ def _find_boxes(marker: Marker) -> Iterator[Remark]:
         what = f"{dropped:,} of {format_count(boxes['listed'], 'box')} {'was' if dropped == 1 else 'were'} dropped"
         yield Remark(f"{what}{f' ({reasons})' if reasons else ''}.", "boxes")
     if said := (marker.images_without_boxes or ImagesWithoutBoxes()).explain(marker.unit):
-        yield Remark(f"{said}.", "boxes")
+        lone = marker.ledger.ignored.get("read_only_with_images", 0)  # their names may differ from the images'
+        extra = f"; {format_count(lone, 'annotation file')} without an image {'is' if lone == 1 else 'are'} ignored"
+        yield Remark(f"{said}{extra if lone else ''}.", "boxes")
 
 
 def _find_positions(marker: Marker) -> Iterator[Remark]:

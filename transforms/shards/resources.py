@@ -22,17 +22,23 @@ PROCESS_BYTES = 300 * 10**6
 CGROUPS = Path("/sys/fs/cgroup")
 SYSTEM = Path("/proc")
 
+_FIRST, _SECOND = (
+    {"cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us"), "memory": ("memory.limit_in_bytes",)},
+    {"cpu": ("cpu.max",), "memory": ("memory.max",)},
+)
+"""Files with the limits of control groups, versions 1 and 2. (Their current usage would include cached files.)"""
+
 
 def available_processors() -> int:
     """The number of processors that this process may run on, or the quota of its control group if that is lower."""
     most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quotas = [quota / period for quota, period in _limits("cpu.max")]
+    quotas = [quota / period for quota, period in _limits("cpu") if quota > 0 and period > 0]
     return max(1, math.ceil(min([most, *quotas])))
 
 
 def default_processes() -> int:
     """The number of processes to convert images: one per processor, as far as memory allows."""
-    free = [limit for (limit,) in _limits("memory.max")]
+    free = [limit for (limit,) in _limits("memory")]
     with suppress(OSError):
         lines = (SYSTEM / "meminfo").read_text().splitlines()
         free += [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
@@ -44,15 +50,20 @@ def fewest_for_processes(settings: DatasetSettings) -> int:
     return 4_000 if settings.decodes_nothing else 1_000
 
 
-def _limits(name: str) -> Iterator[list[int]]:
-    """Yields the numbers of a limit that this process's control group (version 2), or a parent of it, sets."""
-    with suppress(OSError, StopIteration):
-        lines = (SYSTEM / "self/cgroup").read_text().splitlines()
-        group = Path(next(line for line in lines if line.startswith("0::")).removeprefix("0::/"))
-        # In a container, the group's own path may not be visible, and its limits are at the top.
-        for each in (group, *group.parents):
-            with suppress(OSError, ValueError):  # "max" means that there is no limit
-                yield [int(number) for number in (CGROUPS / each / name).read_text().split()]
+def _limits(controller: str) -> Iterator[list[int]]:
+    """Yields the numbers of each limit that a controller sets for this process's group or a parent of it."""
+    with suppress(OSError):
+        for line in (SYSTEM / "self/cgroup").read_text().splitlines():
+            _, controllers, group = line.split(":", 2)
+            files, root = (_FIRST, CGROUPS / controller) if controllers else (_SECOND, CGROUPS)
+            if controllers and controller not in controllers.split(","):
+                continue
+            below = Path(group.lstrip("/"))
+            # In a container, the group's own path may not be visible, and its limits are at the top.
+            for each in (below, *below.parents):
+                with suppress(OSError, ValueError):  # "max" means that there is no limit
+                    texts = ((root / each / name).read_text() for name in files[controller])
+                    yield [int(number) for text in texts for number in text.split()]
 
 
 @dataclass

@@ -65,13 +65,12 @@ def test_replicas_divide_the_shards(numbered):
     assert shares(numbered(10, 5), IN_ORDER, 2) == [[0, 2, 4, 5, 7, 9], [1, 3, 6, 8]]
 
 
-def test_more_replicas_than_shards_are_refused(numbered):
-    info = numbered(11, 2)
-    with pytest.raises(LoadError) as caught:
-        read_shards(info, IN_ORDER, 3, 1)
-    assert str(caught.value) == (
-        f"{info.folder} has too few shards for num_replicas=3: load all of them, and call shard(3, 1) of the result"
-    )
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_more_replicas_than_shards_divide_the_records(numbered, shuffle):
+    order = replace(IN_ORDER, shuffle=shuffle, buffer=50, deterministic=not shuffle)
+    found = shares(numbered(11, 2), order, 3)
+    assert [len(part) for part in found] == [4, 4, 3]
+    assert sorted(number for part in found for number in part) == list(range(11))
 
 
 def test_a_missing_shard_is_named_before_anything_is_read(numbered):

@@ -94,6 +94,14 @@ def test_dropped_boxes_and_images_without_any_are_reported():
     ]
 
 
+@pytest.mark.parametrize(("lone", "are"), [(1, "file without an image is"), (10, "files without an image are")])
+def test_annotation_files_that_no_image_belongs_to_are_reported(lone, are):
+    ledger = {"listed": 22, "written": 22, "rejected": {}, "ignored": {"read_only_with_images": lone}, "left_out": {}}
+    dataset = marker(ledger=ledger, boxes={"listed": 1, "written": 1}, images_without_boxes={"no_file": 10})
+    expected = f"10 images have no box: 10 have no annotation file; {lone} annotation {are} ignored."
+    assert texts(dataset) == [expected]
+
+
 @pytest.mark.parametrize(("count", "images"), [(1, "1 image"), (20, "20 images")])
 def test_lost_exact_pixels_are_reported(count, images):
     lossless = Reencoded(count, 100, 120)

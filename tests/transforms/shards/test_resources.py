@@ -49,15 +49,20 @@ def test_the_least_quota_of_the_groups_around_it(machine):
     assert available_processors() == 3
 
 
-def test_groups_of_version_1_are_not_read(machine):
-    folder = "cgroup/cpu/docker/1"
+def test_the_quota_of_a_group_of_version_1(machine):
+    folder = "cgroup/cpu/docker/1"  # a link to cpu,cpuacct
     files = {f"{folder}/cpu.cfs_quota_us": "250000", f"{folder}/cpu.cfs_period_us": "100000"}
-    machine(16, "5:cpu,cpuacct:/docker/1\n", files)
+    machine(16, "5:cpu,cpuacct:/docker/1\n0::/\n", files)
+    assert available_processors() == 3
+    files[f"{folder}/cpu.cfs_quota_us"] = "-1"
+    machine(16, "5:cpu,cpuacct:/docker/1\n0::/\n", files)
     assert available_processors() == 16
 
 
-def test_each_further_process_needs_memory(machine):
-    group, path = "0::/\n", "cgroup/memory.max"
+@pytest.mark.parametrize(
+    ("group", "path"), [("0::/\n", "cgroup/memory.max"), ("4:memory:/a\n", "cgroup/memory/a/memory.limit_in_bytes")]
+)
+def test_each_further_process_needs_memory(machine, group, path):
     machine(16, group, {path: f"{GB}"})
     assert (available_processors(), default_processes()) == (16, 4)
     machine(16, group, {path: "max"})

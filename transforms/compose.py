@@ -102,16 +102,12 @@ class ReadImages(_ImageStep):
 
 
 class ReencodeImages(_ImageStep):
-    """PCollection[PendingImage] -> the same with `image` and `features`, checked and, if needed, re-encoded.
-
-    Raises:
-        ValueError: a value in `settings.images` is not allowed.
-    """
+    """PCollection[PendingImage] -> the same with `image` and `features`, checked and, if needed, re-encoded."""
 
     work = _reencode
 
     def expand(self, images: beam.PCollection[Any]) -> beam.PCollection[Any]:
-        # Settings from YAML are checked when they are read, those made in Python only here.
+        """Raises ValueError if a value in `settings.images`, which may be made in Python, is not allowed."""
         TypeAdapter(ImageSettings).validate_python(asdict(self.settings.images))
         return super().expand(images)
 

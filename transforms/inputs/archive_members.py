@@ -172,6 +172,7 @@ def tar_members(stream: Any, size: int, limits: Limits, packing: Packing | None 
 
 _LOCAL_HEADER = struct.Struct("<4s2xHH16xHH")  # signature, flags, method, lengths of name and extra field
 _ENCRYPTED = 0x1
+_UTF8_NAME = 0x800
 _ZIP_DAMAGES = (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, OverflowError)
 """Errors that `zipfile` is known to raise on invalid directories, or unsupported features."""
 
@@ -190,13 +191,13 @@ def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
     """
     bounded = BoundedStream(stream)
     try:
-        archive = zipfile.ZipFile(bounded, metadata_encoding="utf-8")  # of names that are not flagged as UTF-8
+        archive = zipfile.ZipFile(bounded)
     except _ZIP_DAMAGES as error:
-        raise bad_archive(f"it is not a zip archive with names in UTF-8, or its end is missing ({error})") from None
+        raise bad_archive(f"it is not a zip archive, or its end is missing ({error})") from None
     infos, end, members = archive.infolist(), archive.start_dir, []
     separator = "/" if any("/" in info.orig_filename for info in infos) else "\\"
     for info in sorted(infos, key=lambda info: -info.header_offset):  # backwards: each must end before the next begins
-        name = info.orig_filename.replace(separator, "/")
+        name = _name_of(info).replace(separator, "/")
         if not name.endswith("/"):
             members.append(_zip_member(name, info, bounded, end, limits))
         end = min(end, info.header_offset)
@@ -213,6 +214,13 @@ def _zip_member(name: str, info: zipfile.ZipInfo, stream: BoundedStream, end: in
         )
     packing = ZipMember(info.compress_type, start, info.compress_size, info.file_size, info.CRC)
     return Member(name, 0, info.file_size, packing)
+
+
+def _name_of(info: zipfile.ZipInfo) -> str:
+    """The name decoded as UTF-8, flagged as such or not; other bytes become surrogates."""
+    if info.flag_bits & _UTF8_NAME:
+        return info.orig_filename
+    return info.orig_filename.encode("cp437").decode("utf-8", "surrogateescape")
 
 
 def _refusal(info: zipfile.ZipInfo, limits: Limits) -> str:
@@ -260,10 +268,13 @@ def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
     start = storage.read_range(file.uri, 0, 4)
     if start.startswith(b"\x1f\x8b"):
         unpacked = unpack(file.uri, Gzip(), file.version, limits.ratio)
-        if unpacked.fault:
+        if unpacked.is_doubtful:  # it is unknown which member is affected
             raise bad_archive(unpacked.fault)
         with open(unpacked.path, "rb") as stream:
-            yield from tar_members(stream, unpacked.size, limits, Gzip())
+            try:
+                yield from tar_members(stream, unpacked.size, limits, Gzip())
+            except Rejected as damage:  # after the end of a complete tar, nothing is lost
+                raise bad_archive(unpacked.fault or damage.detail) from None
         return
     with storage.open_to_read(file.uri) as stream:
         if start.startswith(b"PK") or file.uri.lower().endswith(".zip"):

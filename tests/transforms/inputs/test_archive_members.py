@@ -51,10 +51,25 @@ def test_no_more_members_are_read_than_allowed(make_tar, written):
     assert len(list(list_members(written(make_tar(FILES)), Limits(10_000, 3, 100)))) == 3
 
 
-def test_a_packed_tar_that_is_damaged_is_not_read(make_tar, written):
+def test_members_before_the_damage_of_a_packed_tar_stay(make_tar, written):
     noise = {"a": os.urandom(9000), "b": os.urandom(9000)}
+    file = written(make_tar(noise, "w:gz")[:-7000])
+    found = list_members(file, LIMITS)
+    assert read_member(file, next(found)) == noise["a"]
     with pytest.raises(Rejected, match="the gzip file is damaged: the gzip stream ends early"):
-        list(list_members(written(make_tar(noise, "w:gz")[:-7000]), LIMITS))
+        next(found)
+
+
+def test_zeros_after_a_packed_tar_are_nothing(make_tar, written):
+    file = written(make_tar(FILES, "w:gz") + bytes(512))
+    assert {each.name: read_member(file, each) for each in list_members(file, LIMITS)} == FILES
+
+
+def test_a_packed_tar_whose_checksum_is_wrong_is_not_read(make_tar, written):
+    content = bytearray(make_tar(FILES, "w:gz"))
+    content[-8] ^= 1
+    with pytest.raises(Rejected, match="incorrect data check"):
+        list(list_members(written(bytes(content)), LIMITS))
 
 
 def test_a_packed_bomb_is_not_unpacked(written, monkeypatch):

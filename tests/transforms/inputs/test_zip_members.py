@@ -34,10 +34,9 @@ def test_each_member_is_where_its_bytes_are(make_zip, method, before):
 
 
 def test_names_are_utf8_whether_or_not_the_archive_says_so(make_zip):
-    content = make_zip({"ABCD.jpg": b"1", "caf\xe9.jpg": b"2"})
-    assert [each.name for each in members_of(content.replace(b"ABCD", "äö".encode()))] == ["café.jpg", "äö.jpg"]
-    with pytest.raises(Rejected, match="it is not a zip archive with names in UTF-8"):
-        members_of(content.replace(b"ABCD", b"xy\xe9z"))
+    content = make_zip({"ABCD.jpg": b"1", "caf\xe9.jpg": b"2", "wxyz.jpg": b"3"})
+    content = content.replace(b"ABCD", "äö".encode()).replace(b"wxyz", b"xy\xe9z")
+    assert [each.name for each in members_of(content)] == ["café.jpg", "xy\udce9z.jpg", "äö.jpg"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +126,7 @@ def test_a_header_that_is_not_what_the_directory_says_is_one_bad_member(make_zip
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(17), b"x" * 100])
 def test_a_file_without_a_directory_is_not_an_archive(content):
-    with pytest.raises(Rejected, match="it is not a zip archive with names in UTF-8, or its end is missing"):
+    with pytest.raises(Rejected, match="it is not a zip archive, or its end is missing"):
         members_of(content)
 
 

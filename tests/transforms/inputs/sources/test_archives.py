@@ -1,4 +1,6 @@
+import gzip
 import io
+import os
 import tarfile
 from dataclasses import replace
 
@@ -102,7 +104,7 @@ def test_an_archive_is_never_nothing(refer, tmp_path):
     broken.write_bytes(b"PK\x03\x04")
     (ref,) = list_file(Archives(), "broken.zip", ImageRef("broken.zip", str(broken), 4))
     assert (ref.key, ref.reason) == ("broken.zip", "bad_archive")
-    assert ref.detail.startswith("it is not a zip archive with names in UTF-8, or its end is missing")
+    assert ref.detail.startswith("it is not a zip archive, or its end is missing")
 
 
 @pytest.mark.parametrize(
@@ -120,6 +122,17 @@ def test_the_last_sample_before_damage_may_lack_parts_and_is_not_read(refer, tmp
     *refs, last = list_file(Archives(labels="beside"), PATH, replace(file, size=cut))
     assert [ref.key.rpartition("/")[2] for ref in refs if not ref.status] == refs_left
     assert (last.reason, last.detail) == ("bad_archive", f"the rest of the archive cannot be read: {damage}")
+
+
+def test_samples_before_the_damage_of_a_packed_tar_are_read_except_the_last(refer, tmp_path):
+    file, _ = refer({f"{number}.{part}": os.urandom(3000) for number in (1, 2, 3) for part in ("jpg", "txt")})
+    packed = gzip.compress((tmp_path / "pets.train.tar").read_bytes())[:-4000]
+    (tmp_path / "pets.tgz").write_bytes(packed)
+    file = replace(file, uri=str(tmp_path / "pets.tgz"), size=len(packed))
+    *refs, last = list_file(Archives(labels="beside", label_part=""), "pets.tgz", file)
+    assert [ref.key.rpartition("/")[2] for ref in refs] == ["1.jpg"]
+    why = "the gzip file is damaged: the gzip stream ends early: the file was truncated"
+    assert (last.reason, last.detail) == ("bad_archive", f"the rest of the archive cannot be read: {why}")
 
 
 def test_members_next_to_an_image_are_its_label_and_features(refer):

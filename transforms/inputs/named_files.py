@@ -78,11 +78,11 @@ class DataFile:
         The image gets the file's split. If it does not exist or is outside the input, a rejection is yielded instead.
 
         Args:
-            below: the image's path below the root.
+            below: the image's path below the root, or its full path.
             fields: the contents of `ImageRef.features` for it, such as the result of `boxes_of`.
             classes: the classes of its boxes, if the file does not announce them elsewhere.
         """
-        below = below.removeprefix(f"{self.root}/")
+        below = below.removeprefix(f"{self.root}/").removeprefix(f"{os.path.abspath(self.root)}/")
         image = self.ref.replace(key=key_of(self.ref.key, self.path, below), spelling="")
         try:
             uri, size, version = locate(self.root, below)

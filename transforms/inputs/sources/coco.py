@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import Interval
-from pydantic import BaseModel, FailFast, Field
+from pydantic import BaseModel, FailFast, Field, FiniteFloat
 
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count, show_names
@@ -134,9 +134,9 @@ class Annotation(BaseModel):
     id: Id
     image_id: Id
     category_id: Number | str = Field(union_mode="left_to_right")
-    bbox: list[float]
-    area: float | None = None
-    iscrowd: Any = None
+    bbox: list[FiniteFloat]
+    area: FiniteFloat | None = None
+    iscrowd: FiniteFloat | None = None
     segmentation: Any = None
     keypoints: Any = None
 

@@ -1,4 +1,5 @@
 import json
+import math
 import os
 from dataclasses import replace
 
@@ -57,6 +58,16 @@ def test_every_image_has_its_boxes_in_the_order_of_their_ids(collection):
             drawn_on_size=(40, 30),
         ),
     }
+
+
+def test_whole_paths_are_below_the_input_also_if_that_is_relative(collection, monkeypatch):
+    monkeypatch.chdir(collection.parent)
+    images = [{**image, "file_name": str(collection / "train" / image["file_name"])} for image in ANNOTATIONS["images"]]
+    (collection / PATH).parent.mkdir(exist_ok=True)
+    (collection / PATH).write_text(json.dumps({**ANNOTATIONS, "images": images}), encoding="utf-8")
+    _, one, other = list_file(Coco(), PATH, ImageRef(f"pets/{PATH}", f"{collection.name}/{PATH}", 7, "1"))
+    assert (one.key, other.key) == ("pets/train/a.jpg", "pets/train/b.jpg")
+    assert (one.status, one.uri) == ("", f"{collection.name}/train/a.jpg")
 
 
 def test_a_byte_order_mark_is_not_part_of_a_file(collection):
@@ -195,6 +206,9 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
                 ({"bbox": [1, 2, 3]}, "bbox of annotation 1 is not a list of 4 numbers: [1.0, 2.0, 3.0]"),
                 ({"bbox": [1, 2, "x", 4]}, "annotations.0.bbox.2: Input should be a valid number"),
                 ({"area": "large"}, "annotations.0.area: Input should be a valid number"),
+                ({"area": math.nan}, "annotations.0.area: Input should be a finite number"),
+                ({"bbox": [1, 2, -math.inf, 4]}, "annotations.0.bbox.2: Input should be a finite number"),
+                ({"iscrowd": math.nan}, "annotations.0.iscrowd: Input should be a finite number"),
             )
         ),
         *(

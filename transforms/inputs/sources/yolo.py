@@ -1,5 +1,6 @@
 """YOLO: one text file per image, one box per line: class number, centre, width and height as fractions of the image."""
 
+import math
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -34,7 +35,7 @@ NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
 
 _SPLITS = re.compile(rb"^(?:train|val|test) *:", re.MULTILINE)
 _BOX = re.compile(rb"(?:\xef\xbb\xbf)?[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
-_KEY_POINTS = re.compile(rb"^kpt_shape *:", re.MULTILINE)
+_KEY_POINTS = re.compile(r"^kpt_shape *:[\s\[-]*([0-9]+)[\s,-]+([0-9]+)", re.MULTILINE)
 _CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
 _FLAGS = {0.0, 1.0, 2.0}  # of a key point: not labelled, hidden, visible
 
@@ -56,13 +57,15 @@ class Yolo(Source):
         other_shapes: what to do with polygons (`class x y x y x y ...`): `enclose` uses the box around them, `drop`
             leaves them out, `reject` rejects the image.
         lines: what the numbers after a class are. `auto`: four are a box, which a confidence may follow; key points are
-            recognised by their flags; pairs are a polygon. `boxes`: the first four are a box, and the rest is ignored,
-            as for files with `kpt_shape` in data.yaml.
+            recognised by their flags; pairs are a polygon. `boxes`: the first four are a box, and the rest is ignored.
+        kpt_shape: as in data.yaml, the number of key points and of numbers for each, such as `[17, 3]`: a line is a
+            box, which a confidence or these key points may follow; others are rejected. Empty: no such check.
     """
 
     names: tuple[str, ...] = ()
     other_shapes: Literal["enclose", "drop", "reject"] = added_setting("enclose")
     lines: Literal["auto", "boxes"] = added_setting("auto")
+    kpt_shape: tuple[int, ...] = added_setting(())
     text_files: Literal["labels", "beside"] = added_setting("labels")
 
     gives_words: ClassVar[bool] = True
@@ -92,8 +95,8 @@ class Yolo(Source):
             needs = "" if named else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
             splits = given_splits("from_source", words)
             data_yaml = sketch.first_head("", *_YAML)
-            lines = {"lines": "boxes"} if _KEY_POINTS.search(data_yaml) else {}
-            settings = {"source": {"kind": "yolo", **source, **lines}, **splits, "convention": "tf_object_detection"}
+            shape = {"kpt_shape": each} if (each := _find_kpt_shape(data_yaml.decode(errors="replace"))) else {}
+            settings = {"source": {"kind": "yolo", **source, **shape}, **splits, "convention": "tf_object_detection"}
             key = "source.names"
             are_others = not all(map(split_of, words)) and len(_SPLITS.findall(data_yaml)) > 1
             if not needs and (are_others or (not splits and len(lists) > 1)):
@@ -154,7 +157,11 @@ class Yolo(Source):
             values = _numbers(words[1:])
             if len(values) < 4 or not _CLASS.fullmatch(words[0]):
                 raise bad_annotations(f"line {number} is not a class number and four numbers or more")
-            if self.lines == "boxes" or _begins_with_box(values, number):
+            longest = 4 + math.prod(self.kpt_shape)
+            if self.kpt_shape and len(values) not in (4, 5, longest):
+                detail = f"line {number} has {len(values)} numbers after its class, not {longest} (source.kpt_shape)"
+                raise bad_annotations(detail)
+            if self.kpt_shape or self.lines == "boxes" or _begins_with_box(values, number):
                 x, y, width, height = values[:4]
                 boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
             elif self.other_shapes == "reject":
@@ -185,10 +192,14 @@ class Yolo(Source):
             if not names and posixpath.basename(path) in NAMES_BESIDE:
                 raise ValueError("`names` is missing or empty")
         except (Rejected, ValueError) as error:
-            yield file.notice("fatal", "bad_annotations", f"it names no classes: {why_unread(error)}")
+            detail = f"it names no classes: {why_unread(error)}"
+            if posixpath.basename(path) not in NAMES_BESIDE:
+                detail += f"; if it is not about this dataset, add --set 'ignore=[\"/{path}\"]'"
+            yield file.notice("fatal", "bad_annotations", detail)
             return
-        if self.lines == "auto" and path.endswith(_YAML) and _KEY_POINTS.search(text.encode()):
-            add = "add --set source.lines=boxes to read the boxes before them"
+        shape = _find_kpt_shape(text) if path.endswith(_YAML) else []
+        if shape and not self.kpt_shape and self.lines == "auto":
+            add = f"add --set 'source.kpt_shape={shape}' to read the boxes before them"
             yield file.notice("fatal", "bad_annotations", f"its kpt_shape announces key points: {add}")
         if names and not self.names:
             yield ClassNames.of(file, names)
@@ -198,6 +209,12 @@ class Yolo(Source):
 def _may_name_classes(path: str) -> bool:
     """Whether a file may name the classes, by its path below the input."""
     return path in NAMES_FILES or ("/" not in path and path.endswith(_YAML))
+
+
+def _find_kpt_shape(text: str) -> list[int]:
+    """The key points per box, and the numbers per key point, that a data.yaml announces; empty if it does not."""
+    found = _KEY_POINTS.search(text)
+    return [int(found[1]), int(found[2])] if found else []
 
 
 def _word_around_images(path: str) -> str:

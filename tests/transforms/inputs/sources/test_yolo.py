@@ -110,7 +110,8 @@ def test_words_that_are_truth_values_in_yaml_must_be_quoted(tmp_path, names, num
     file = ImageRef(name, str(tmp_path / name), 5)
     why = "is not a text under a number: write it in quotes (yes, no, on and off are booleans in YAML)"
     detail = f"it names no classes: class {number} of `names` {why}"
-    assert list(list_file(Yolo(), name, file)) == [file.notice("fatal", "bad_annotations", detail)]
+    other = "" if name == "data.yaml" else "; if it is not about this dataset, add --set 'ignore=[\"/coco8.yaml\"]'"
+    assert list(list_file(Yolo(), name, file)) == [file.notice("fatal", "bad_annotations", f"{detail}{other}")]
 
 
 @pytest.mark.parametrize("name", ["coco8.yaml", "pets.yml"])
@@ -195,17 +196,31 @@ def test_polygons_are_not_key_points(tmp_path):
     assert [ref.status for ref in refs] == [""]
 
 
-def test_key_points_in_pairs_need_the_setting(tmp_path):
+@pytest.mark.parametrize("shape", ["[2, 2]  # x, y", "\n- 2\n- 2"])
+def test_key_points_in_pairs_need_the_setting(tmp_path, shape):
     text = "0 0.5 0.5 0.5 0.5 0.3 0.4 0.6 0.7\n"
-    lost, ref = refer(tmp_path, "images/1.jpg", text, lines="boxes")
-    assert orjson.loads(ref.features) == boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
-    assert (lost.status, lost.reason, lost.count) == ("not_stored", "key points", 1)
-    (tmp_path / "data.yaml").write_text("names: [cat]\nkpt_shape: [2, 2]\n", encoding="utf-8")
+    for settings in ({"lines": "boxes"}, {"kpt_shape": (2, 2)}):
+        lost, ref = refer(tmp_path, "images/1.jpg", text, **settings)
+        assert orjson.loads(ref.features) == boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
+        assert (lost.status, lost.reason, lost.count) == ("not_stored", "key points", 1)
+    (tmp_path / "data.yaml").write_text(f"names: [cat]\nkpt_shape: {shape}\n", encoding="utf-8")
     file = ImageRef("data.yaml", str(tmp_path / "data.yaml"), 5)
     (refused, *names) = list_file(Yolo(), "data.yaml", file)
-    detail = "its kpt_shape announces key points: add --set source.lines=boxes to read the boxes before them"
+    detail = "its kpt_shape announces key points: add --set 'source.kpt_shape=[2, 2]' to read the boxes before them"
     assert refused == file.notice("fatal", "bad_annotations", detail)
     assert list(list_file(Yolo(lines="boxes"), "data.yaml", file)) == names
+    assert list(list_file(Yolo(kpt_shape=(2, 2)), "data.yaml", file)) == names
+
+
+@pytest.mark.parametrize("further", ["0.1 0.1", "0.1 0.1 0.2 0.2 0.1 0.3", "0.3 0.4 2 0.6 0.7 1 0.8 0.8 1"])
+def test_polygons_among_poses_do_not_become_boxes(further):
+    line = f"0 0.5 0.5 0.5 0.5 {further}"
+    count = len(line.split()) - 1
+    sentence = f"^bad_annotations: line 1 has {count} numbers after its class, not 8 \\(source.kpt_shape\\)$"
+    with pytest.raises(Rejected, match=sentence):
+        Yolo(kpt_shape=(2, 2)).read_lines(line)
+    one_box = boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
+    assert Yolo(kpt_shape=(2, 2)).read_lines("0 0.5 0.5 0.5 0.5 0.9") == one_box
 
 
 def test_a_data_yaml_that_cannot_be_read_is_reported(tmp_path):

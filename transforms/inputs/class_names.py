@@ -14,7 +14,7 @@ from itertools import product
 from recordmill import storage
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.named_files import DataFile, NoFileError, read_sibling
+from recordmill.transforms.inputs.named_files import DataFile, NoFileError, read_sibling, resolve_inside
 
 MOST_CLASSES = 1_000_000
 """The most classes that settings may count instead of naming."""
@@ -69,7 +69,7 @@ def read_class_names(file: DataFile, folder: str, name: str, first: int = 0) -> 
     """
     is_whole = not storage.is_local(name) or posixpath.isabs(name)
     try:
-        uri = name if is_whole else file.resolve(posixpath.join(folder, name))
+        uri = name if is_whole else resolve_inside(file.root, posixpath.join(folder, name))
         text = read_sibling(uri).decode("utf-8-sig")
         if name.endswith(".pbtxt"):
             raise ValueError("write its classes to labels.txt, one id:name per line")

@@ -61,14 +61,10 @@ class DataFile:
         """The folder of `spelled`; empty for the root."""
         return posixpath.dirname(self.spelled)
 
-    def resolve(self, below: str) -> str:
-        """Resolves another path below the root; raises as `resolve_inside`."""
-        return resolve_inside(self.root, below)
-
     def has(self, below: str) -> bool:
         """Whether there is a file at a path below the root."""
         try:
-            return storage.size_of(self.resolve(below)) is not None
+            return storage.size_of(resolve_inside(self.root, below)) is not None
         except (Rejected, PermissionError):  # without the right to list, S3 answers 403 for a missing file
             return False
 

@@ -86,13 +86,12 @@ def _any_of(splits: Mapping[str, Any]) -> str:
 def _other_layout(inside: FolderSketch) -> str:
     """A file or folder of annotations, which class folders do not have; empty if there is none."""
     for folder, names in inside.names.items():
-        beside = [file for ending in (".xml", ".json", ".txt") for file in names.beside_images(ending)]
-        if beside:
-            return posixpath.join(folder, beside[0])
+        found = [file for file in names.files if file in ("data.yaml", "_annotations.coco.json")]
+        found += [file for ending in (".xml", ".json", ".txt") for file in names.beside_images(ending)]
+        if found:
+            return posixpath.join(folder, found[0])
         if folder.rpartition("/")[2].lower() in ("annotations", "annots", "labels") and not names.images:
             return folder
-        if found := [file for file in names.files if file in ("data.yaml", "_annotations.coco.json")]:
-            return posixpath.join(folder, found[0])
     return ""
 
 
@@ -340,15 +339,14 @@ class Archives(Source):
         return image.replace(label=label, features=orjson.dumps(values).decode() if values else "")
 
     def _text(self, ref: ImageRef) -> bytes:
-        name = posixpath.basename(ref.key)
-        if isinstance(ref, Notice):
-            raise bad_sample(f"{name}: {ref.detail}")
-        if ref.length > MAX_PART_BYTES:
-            raise bad_sample(f"{name} has {ref.length} bytes: more than a label or a text may have")
         try:
+            if isinstance(ref, Notice):
+                raise bad_sample(ref.detail)
+            if ref.length > MAX_PART_BYTES:
+                raise bad_sample(f"it has {ref.length} bytes: more than a label or a text may have")
             return read_image(ref, MAX_PART_BYTES, self.max_ratio)
         except Rejected as error:
-            raise bad_sample(f"{name}: {error.detail}") from None
+            raise bad_sample(f"{posixpath.basename(ref.key)}: {error.detail}") from None
 
     def _reference(self, path: str, file: ImageRef, member: Member) -> ImageRef:
         """A member's reference, with the class from its folders."""

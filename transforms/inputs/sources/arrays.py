@@ -45,11 +45,10 @@ class Arrays(ArraySource):
 
     def __post_init__(self) -> None:
         """Raises ValueError if the settings contradict each other."""
-        if not self.images:
-            raise ValueError("source.images does not name an array: give at least one, such as {train: x_train}")
-        if self.labels and (set(self.labels) != set(self.images) or not all(self.labels.values())):
+        has_labels = not self.labels or (set(self.labels) == set(self.images) and all(self.labels.values()))
+        if not self.images or not has_labels:
             words = ", ".join(self.images)
-            raise ValueError(f"source.labels must have the words of source.images ({words}), or be {{}} for no labels")
+            raise ValueError(f"source.images must name arrays, and source.labels those of its words ({words}) or none")
         self.classes()
 
     @classmethod

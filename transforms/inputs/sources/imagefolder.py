@@ -54,10 +54,7 @@ class ImageFolder(Source):
         if not tables:
             return
         columns = column_names(tables[0], sketch)
-        names = [cls().file_name, *(name for name in columns if name.endswith("_file_name"))]
-        found = [name for name in names if name in columns]
         source: dict[str, Any] = {"kind": "imagefolder"}
-        source |= {"file_name": found[0]} if found and found[0] != cls().file_name else {}
         source |= {key: key for key in ("label", "labels", "objects") if key in columns}
         if text := next((name for name in ("text", "caption") if name in columns), ""):
             source["features_from"] = {"image/caption": {"column": text}}

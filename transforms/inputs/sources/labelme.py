@@ -37,24 +37,19 @@ class Shape(BaseModel):
     shape_type: str | None = None
     group_id: Any = None
 
-    @property
-    def kind(self) -> str:
-        """The kind of shape, which LabelMe left out before 2019."""
-        return self.shape_type or "polygon"
-
     def outline(self) -> list[Point]:
         """Points with the same bounding box.
 
         Raises:
             ValueError: a circle has no rim.
         """
-        if self.kind == "circle":
+        if self.shape_type == "circle":
             if len(self.points) != 2:
                 raise ValueError(f"a circle has {len(self.points)} points, not its centre and one on its rim")
             (x, y), rim = self.points
             radius = math.dist((x, y), rim)
             return [(x - radius, y - radius), (x + radius, y + radius)]
-        if self.kind == "mask":  # its points are its first pixel and its last, both inclusive
+        if self.shape_type == "mask":  # its points are its first pixel and its last, both inclusive
             return [*self.points, *((x + 1, y + 1) for x, y in self.points)]
         return self.points
 
@@ -127,13 +122,14 @@ class LabelMe(Source):
         objects: dict[Any, tuple[str, list[Point]]] = {}
         dropped = enclosed = 0
         for number, shape in enumerate(contents.shapes, start=1):
-            if shape.kind != "rectangle" and self.other_shapes == "reject":
-                detail = f"shape {number} is a {shape.kind!r:.60}, and source.other_shapes is reject"
+            kind = shape.shape_type or "polygon"  # LabelMe left it out before 2019
+            if kind != "rectangle" and self.other_shapes == "reject":
+                detail = f"shape {number} is a {kind!r:.60}, and source.other_shapes is reject"
                 raise Rejected("list", "refused_shape", detail)
-            if shape.kind != "rectangle" and self.other_shapes == "drop":
+            if kind != "rectangle" and self.other_shapes == "drop":
                 dropped += 1
                 continue
-            enclosed += shape.kind != "rectangle"
+            enclosed += kind != "rectangle"
             is_part = self.groups == "join" and shape.group_id is not None
             part = (shape.label, orjson.dumps(shape.group_id)) if is_part else number
             objects.setdefault(part, (shape.label, []))[1].extend(shape.outline())
@@ -154,19 +150,18 @@ def find_image(file: DataFile, name: str) -> str:
     Raises:
         ValueError: it names a JSON file, and there is not exactly one image with the file's own name.
     """
-    named = name.replace("\\", "/")
     folder, own = posixpath.split(file.spelled)
-    stem, base = posixpath.splitext(own)[0], posixpath.basename(named)
-    if base.lower().endswith(".json"):
-        there = [place for each in _ENDINGS if file.has(place := posixpath.join(folder, f"{stem}{each}"))]
+    named = posixpath.normpath(posixpath.join(folder, name.replace("\\", "/")))
+    stem, ending = posixpath.join(folder, posixpath.splitext(own)[0]), posixpath.splitext(named)[1]
+    if ending.lower() == ".json":
+        there = [place for each in _ENDINGS if file.has(place := f"{stem}{each}")]
         if len(there) != 1:
             raise ValueError(f"its imagePath names no image, and there are {len(there)} images called {stem}")
         return there[0]
-    renamed = stem + posixpath.splitext(base)[1]
-    places = list(dict.fromkeys(posixpath.normpath(posixpath.join(folder, each)) for each in (named, renamed, base)))
-    if len(places) == 1:  # the usual case: no need to ask the store
-        return places[0]
-    return next(filter(file.has, places), places[0])
+    if named == f"{stem}{ending}":  # the usual case: no need to ask the store
+        return named
+    places = named, f"{stem}{ending}", posixpath.join(folder, posixpath.basename(named))
+    return next(filter(file.has, places), named)
 
 
 def _enclose(points: list[Point]) -> Box:

@@ -160,7 +160,7 @@ def test_images_need_no_sibling_members_where_none_are_asked_for(refer):
     [
         ({"1.jpg": b"x"}, "1.jpg", "cls is missing or empty"),
         ({"1.jpg": b"x", "1.cls": b"\xff"}, "1.jpg", "cls cannot be read: it is not UTF-8"),
-        ({"1.jpg": b"x", "1.cls": bytes(2**20 + 1)}, "1.jpg", "1.cls has 1048577 bytes: more than"),
+        ({"1.jpg": b"x", "1.cls": bytes(2**20 + 1)}, "1.jpg", "1.cls: it has 1048577 bytes: more than"),
         ({"1.cls": b"1", "1.gif": b"x"}, "1.cls", "there is no image next to cls, gif"),
     ],
 )

@@ -140,11 +140,11 @@ def test_arrays_that_are_not_there_fail_the_run(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"images": {}}, "source.images does not name an array: give at least one"),
-        ({"labels": {"train": "y"}}, "source.labels must have the words of source.images (train, test), or be {}"),
+        ({"images": {}}, "source.images must name arrays"),
+        ({"labels": {"train": "y"}}, "and source.labels those of its words (train, test) or none"),
         (
             {"labels": {"train": "y", "test": ""}},
-            "source.labels must have the words of source.images (train, test), or",
+            "and source.labels those of its words (train, test) or none",
         ),
         ({"class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
     ],

@@ -114,7 +114,10 @@ def test_an_image_path_that_names_a_json_file_is_the_one_image_of_that_name(tmp_
     assert (ref.status, ref.key) == ("", found)
     (ref,) = refer(tmp_path, annotation(imagePath="1.v2.json"), ["street/1.v2.bmp"])
     assert (ref.status, ref.reason) == ("rejected", "bad_annotations")
-    assert ref.detail == "not a LabelMe annotation: its imagePath names no image, and there are 2 images called 1.v2"
+    assert (
+        ref.detail
+        == "not a LabelMe annotation: its imagePath names no image, and there are 2 images called street/1.v2"
+    )
 
 
 def test_shapes_of_one_class_and_group_are_one_object(tmp_path):

@@ -150,7 +150,7 @@ def conclude(
     if folders := _find_likely_splits(first_folders - {""}, settings):
         what = f"the first folders are {', '.join(folders)}, which could be splits"
         as_splits = f"splits.from_folders={{{', '.join(f'{name}: {split}' for name, split in folders.items())}}}"
-        as_classes = f"labels.classes=[{', '.join(folders)}]"
+        as_classes = f"labels.classes=[{', '.join(sorted(first_folders - {''}))}]"
         if source.labels_from_folders:
             detail = f"{what} or classes: set {as_splits} if they are splits, or {as_classes} if they are classes"
             yield whole.notice("fatal", "split_words", detail)
@@ -165,8 +165,7 @@ def _find_likely_splits(first_folders: set[str], settings: ListingSettings) -> d
         return {}
     if {name.lower() for name in first_folders} <= SPLIT_NAMES.keys():
         return {name: name for name in sorted(first_folders)}
-    likely = likely_splits(first_folders)
-    return likely if len(likely) == len(first_folders) else {}
+    return likely_splits(first_folders)
 
 
 def _list_file(

@@ -303,6 +303,11 @@ def test_first_folders_with_a_split_word_in_them_may_be_splits(tmp_path):
     )
     (tmp_path / "cat").mkdir()
     (tmp_path / "cat/1.jpg").write_bytes(b"x")
+    *_, fatal = list_images(Input(str(tmp_path)), ClassFolders(), ListingSettings())
+    assert fatal.detail.endswith("or labels.classes=[cat, seg_test, seg_train] if they are classes")
+    for name in ("dog", "emu"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.jpg").write_bytes(b"x")
     assert not [ref for ref in list_images(Input(str(tmp_path)), ClassFolders(), ListingSettings()) if ref.status]
 
 
@@ -325,7 +330,7 @@ def test_first_folders_that_may_be_splits_are_fatal_unless_settings_decide(tmp_p
     ]
     (tmp_path / "cat").mkdir()
     (tmp_path / "cat/3.jpg").write_bytes(b"x")
-    assert fatal(ListingSettings()) == []
+    assert fatal(ListingSettings()) == [ambiguous]
 
 
 def test_first_folders_that_a_source_takes_no_classes_from_get_a_note(tmp_path):

@@ -13,8 +13,6 @@ from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Recognised,
     given_splits,
-    likely_splits,
-    split_of,
     stems_of,
 )
 from recordmill.transforms.inputs.sources.source import Source
@@ -152,36 +150,16 @@ def _find_mask(images: Sequence[str]) -> tuple[str, str, str] | None:
     return None
 
 
-def _ask_for_splits(sketch: FolderSketch) -> str:
-    """What to do if folders such as `seg_train` may be splits or classes; else empty."""
-    folders = sketch.top.folders
-    of_parts = [each for each in folders if _NO_CLASS.fullmatch(each.lower()) and not split_of(each)]
-    splits = likely_splits(folders)
-    if of_parts or not splits:
-        return ""
-    inner = [sketch.at(folder) for folder in splits]
-    class_from = "none" if any(each.images for each in inner) else "first_folder"
-    if likely_splits({folder for each in inner for folder in each.folders}):  # seg_train/seg_train/sea/1.jpg
-        class_from = "last_folder"
-    words = ", ".join(f"{folder}: {split}" for folder, split in splits.items())
-    as_splits = f"--set source.class_from={class_from} --set 'splits.from_folders={{{words}}}'"
-    as_classes = f"--set 'labels.classes=[{', '.join(folders)}]'"
-    return f"{', '.join(splits)} may be splits: if they are, add {as_splits}; if they are classes, add {as_classes}"
-
-
 def _as_classes(sketch: FolderSketch, source: Mapping[str, Any], masks: str) -> Recognised:
     """Takes folders for classes; firm if several cannot be anything else."""
     folders = sketch.top.folders
-    keys: tuple[str, ...] = ("source.class_from",)
     others = [folder for folder in folders if _NO_CLASS.fullmatch(folder.lower())]
     why = f"class folders such as {next((each for each in folders if each not in others), folders[0])}"
     needs = masks or (_find_unread_annotations(sketch) if len(others) == len(folders) else "")
     if not needs and len(others) > 1 and any(map(_TELLING.search, map(str.lower, others))):
         needs = f"{', '.join(others)} do not look like classes: if they are, add --set source.class_from=first_folder"
-    if not needs and (needs := _ask_for_splits(sketch)):
-        keys = (*keys, "splits.from_folders", "labels.classes")
     is_firm = len(set(sketch.image_folders) - set(others)) > 1
-    return Recognised({"source": source}, why, is_firm, needs, keys)
+    return Recognised({"source": source}, why, is_firm, needs, ("source.class_from",))
 
 
 def folder_label(path: str, class_from: str) -> str:

@@ -145,7 +145,10 @@ def _refuse_annotations_below(sketch: FolderSketch, place: str, kinds: Sequence[
     most, below = (3, 3) if storage.is_local(place) else (1, 2)  # on a store, each folder takes at least one request
     level = [("", sketch)]
     for _ in range(below):
-        inner = [posixpath.join(at, each) for at, seen in level for each in seen.folders_around[:most]]
+        inner = []
+        for at, seen in level:
+            around = [each for each in seen.top.folders if seen.at(each).folders and not seen.at(each).images]
+            inner += [posixpath.join(at, each) for each in around[:most]]
         level = [(each, look_at_input(f"{place}/{each}", ignore)) for each in inner]
         for at, seen in level:
             for found in (each for kind in about_boxes for each in load_source(kind).recognise(seen)):

@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -132,11 +132,6 @@ class FolderSketch:
         return tuple(folder for folder in self.top.folders if self.at(folder).images)
 
     @property
-    def folders_around(self) -> tuple[str, ...]:
-        """The folders in the input that contain folders, but no images directly."""
-        return tuple(each for each in self.top.folders if self.at(each).folders and not self.at(each).images)
-
-    @property
     def has_images(self) -> bool:
         """Whether any images were seen."""
         return any(names.images for names in self.names.values())
@@ -157,11 +152,9 @@ class FolderSketch:
         return next((head for path, head in named.items() if posixpath.dirname(path) == folder), b"")
 
     def below(self, folder: str) -> "FolderSketch":
-        """The sketch of a folder in the input."""
-        cut = len(folder) + 1
-        names = {path[cut:]: each for path, each in self.names.items() if f"{path}/".startswith(f"{folder}/")}
-        heads = {path[cut:]: each for path, each in self.heads.items() if path.startswith(f"{folder}/")}
-        return replace(self, names=names, heads=heads, archives={}, root="")
+        """The names in a folder of the input."""
+        inner = {path: names for path, names in self.names.items() if f"{path}/".startswith(f"{folder}/")}
+        return FolderSketch({path[len(folder) + 1 :]: names for path, names in inner.items()})
 
 
 @dataclass(frozen=True, slots=True)

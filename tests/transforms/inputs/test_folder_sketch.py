@@ -31,7 +31,7 @@ def test_folders_are_splits_only_if_all_are():
 
 def test_a_folder_has_a_sketch_of_its_own():
     assert SKETCH.below("train") == FolderSketch.of(["cat/1.jpg", "2.PNG"])
-    assert SKETCH.below("Val") == FolderSketch.of(["2.txt"], {"2.txt": b"x"})
+    assert SKETCH.below("Val") == FolderSketch.of(["2.txt"])
 
 
 def test_the_first_file_of_an_ending_that_was_looked_into():

@@ -28,9 +28,6 @@ from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.manifest_columns import FeatureFrom, feature_value
 
-_PARTS = (".cls", ".json", ".txt")
-"""Extensions of the files next to an image that may contain a sample's label or caption."""
-
 
 def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recognised:
     source: dict[str, Any] = {"kind": "archives", "labels": "beside"}
@@ -265,8 +262,8 @@ class Archives(Source):
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Recognises an input that consists of archives."""
-        seen = {name: inside for name, inside in sketch.archives.items() if inside.names}
-        archives = {name: inside for name, inside in seen.items() if not name.endswith(".npz")}
+        seen = sketch.archives.items()
+        archives = {name: inside for name, inside in seen if inside.names and not name.endswith(".npz")}
         if not archives:
             return
         name, inside = next(iter(archives.items()))
@@ -274,7 +271,7 @@ class Archives(Source):
         is_wrapped = len(top.folders) == 1 and not top.images and not inside.at(top.folders[0]).images
         if is_wrapped:
             inside = inside.below(top.folders[0])
-        if any(inside.top.beside_images(ending) for ending in _PARTS):  # outside any folder
+        if any(map(inside.top.beside_images, (".cls", ".json", ".txt"))):  # outside any folder
             yield _as_samples(sketch, name, inside)
         elif layout := _other_layout(inside):
             needs = f"{name} holds annotations ({layout}), which are not read from archives: unpack it"

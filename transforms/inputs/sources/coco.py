@@ -19,7 +19,7 @@ from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits, split_pattern
 from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, read_json
 from recordmill.transforms.inputs.patterns import check_template, compile_pattern
-from recordmill.transforms.inputs.sources.source import Source
+from recordmill.transforms.inputs.sources.source import AnnotationSource
 
 _YEAR = re.compile(rf"(?:{'|'.join(SPLIT_NAMES)})([0-9]+)")
 
@@ -28,7 +28,7 @@ MAX_JSON_BYTES = 2 * 2**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coco(Source):
+class Coco(AnnotationSource):
     r"""The source `coco`.
 
     Attributes:
@@ -43,8 +43,6 @@ class Coco(Source):
 
     files: ClassVar[tuple[str, ...]] = ("*.json",)
     gives_words: ClassVar[bool] = True
-    other_files: ClassVar[str] = "taken_only_by_name"
-    is_about_boxes: ClassVar[bool] = True
     classes_from: ClassVar[str] = "the categories of the annotations"
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from recordmill.schemas.image_ref import ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, read_json
-from recordmill.transforms.inputs.sources.source import Source
+from recordmill.transforms.inputs.sources.source import AnnotationSource
 
 MAX_JSON_BYTES = 512 * 2**20
 """The file may contain the image in base64: a third more than the default of `images.max_bytes`, plus the shapes."""
@@ -66,7 +66,7 @@ class Contents(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelMe(Source):
+class LabelMe(AnnotationSource):
     """The source `labelme`, for files written by LabelMe 3 to 7 (labelme/_label_file.py, examples/utils.py).
 
     Each JSON file describes one image: the one at its `imagePath`, relative to the file, with slashes or backslashes.
@@ -85,8 +85,6 @@ class LabelMe(Source):
     groups: Literal["join", "apart"] = "join"
 
     files: ClassVar[tuple[str, ...]] = ("*.[jJ][sS][oO][nN]",)
-    other_files: ClassVar[str] = "taken_only_by_name"
-    is_about_boxes: ClassVar[bool] = True
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:

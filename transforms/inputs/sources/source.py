@@ -53,6 +53,13 @@ class Source(SourceSettings, Protocol):
         return tuple(feature.as_feature(key) for key, feature in features_from.items())
 
 
+class AnnotationSource(Source, Protocol):
+    """A source of boxes, whose files describe images in other files."""
+
+    other_files: ClassVar[str] = "taken_only_by_name"
+    is_about_boxes: ClassVar[bool] = True
+
+
 class ArraySource(Source, Protocol):
     """A source of pixels, whose labels are numbers.
 

@@ -17,7 +17,7 @@ from recordmill.transforms.inputs.class_names import why_unread
 from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, split_of, stems_of
 from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, parse_sibling, read_sibling
 from recordmill.transforms.inputs.patterns import check_template
-from recordmill.transforms.inputs.sources.source import Source
+from recordmill.transforms.inputs.sources.source import AnnotationSource
 
 FLAGS = ("difficult", "truncated")
 IMAGE_FOLDERS = ("jpegimages", "images", "imgs", "img", "image")
@@ -25,7 +25,7 @@ SETS = ("train", "val", "test", "trainval")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Voc(Source):
+class Voc(AnnotationSource):
     """The source `voc`.
 
     Attributes:
@@ -41,8 +41,6 @@ class Voc(Source):
     sets: str = added_setting("")
 
     files: ClassVar[tuple[str, ...]] = ("*.xml",)
-    other_files: ClassVar[str] = "taken_only_by_name"
-    is_about_boxes: ClassVar[bool] = True
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
@@ -125,8 +123,6 @@ def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, 
             images = "{folder}"
         elif folder and near:
             images = min(near, key=lambda each: each.lower() not in IMAGE_FOLDERS)  # not copies with the boxes drawn in
-        elif folder and stems & stems_of(sketch.at(above).images):
-            images = "."
         else:
             continue
         groups.setdefault(images, []).append(folder)

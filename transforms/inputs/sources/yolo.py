@@ -23,7 +23,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     split_of,
 )
 from recordmill.transforms.inputs.named_files import DataFile, NoFileError, bad_annotations, read_sibling
-from recordmill.transforms.inputs.sources.source import Source
+from recordmill.transforms.inputs.sources.source import AnnotationSource
 
 NAMES_FILES = ("data.yaml", "classes.txt")
 """Files at the top of the input that name the classes. Other YAML files may too, such as Ultralytics' `coco8.yaml`."""
@@ -41,7 +41,7 @@ _FLAGS = {0.0, 1.0, 2.0}  # of a key point: not labelled, hidden, visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Yolo(Source):
+class Yolo(AnnotationSource):
     """The source `yolo`.
 
     Images are below a folder `images`, their text files at the same place below `labels` (`train/images/1.jpg` and
@@ -70,7 +70,6 @@ class Yolo(Source):
 
     gives_words: ClassVar[bool] = True
     other_files: ClassVar[str] = "read_only_with_images"
-    is_about_boxes: ClassVar[bool] = True
     classes_from: ClassVar[str] = "data.yaml or source.names"
     shared_files: ClassVar[tuple[str, ...]] = NAMES_BESIDE
 

@@ -147,7 +147,8 @@ def conclude(
         yield missing.notice("fatal", "missing_input", f"the input cannot be read ({fault})")
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)
-    if folders := _find_likely_splits(first_folders - {""}, settings):
+    are_classes = source.labels_from_folders and getattr(source, "class_from", "") == "first_folder"
+    if folders := _find_likely_splits(first_folders - {""}, settings, are_classes):
         what = f"the first folders are {', '.join(folders)}, which could be splits"
         as_splits = f"splits.from_folders={{{', '.join(f'{name}: {split}' for name, split in folders.items())}}}"
         as_classes = f"labels.classes=[{', '.join(sorted(first_folders - {''}))}]"
@@ -159,13 +160,17 @@ def conclude(
             yield whole.replace(key=source_input.name).notice("warning", "split_words", detail)
 
 
-def _find_likely_splits(first_folders: set[str], settings: ListingSettings) -> dict[str, str]:
-    """The first folders and their splits, if they are named like splits and no setting says what they are."""
+def _find_likely_splits(first_folders: set[str], settings: ListingSettings, are_classes: bool) -> dict[str, str]:
+    """The first folders and their splits, if they are named like splits and no setting says what they are.
+
+    If they name classes, only some of them need such names.
+    """
     if settings.from_folders or settings.from_source or settings.classes_known:
         return {}
     if {name.lower() for name in first_folders} <= SPLIT_NAMES.keys():
         return {name: name for name in sorted(first_folders)}
-    return likely_splits(first_folders)
+    likely = likely_splits(first_folders)
+    return likely if are_classes or len(likely) == len(first_folders) else {}
 
 
 def _list_file(

@@ -1,11 +1,10 @@
-"""Carries references and other records through Beam as JSON, and decodes them to their own class in any process.
+"""Carries references through Beam as JSON, and decodes them to their own class in any process.
 
 References travel in batches, since runners have a cost per element.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from functools import cache
 from itertools import repeat
 from operator import attrgetter
 from typing import Any
@@ -39,48 +38,16 @@ class ReferenceBatch:
         return len(self.refs) + len(self.notices) + len(self.classes)
 
 
-class RecordCoder(coders.Coder):
-    """Encodes a dataclass as the list of its fields' values.
-
-    Beam's own coder for rows knows a record's class only in the process that built the pipeline: a worker elsewhere
-    gets a tuple without its methods. This one is pickled with the class's name, so unpickling it imports the class.
-
-    Args:
-        record: a dataclass at the top of an importable module, with two or more fields whose values JSON can hold.
-    """
-
-    def __init__(self, record: type) -> None:
-        self._record = record
-
-    @classmethod
-    def from_type_hint(cls, typehint: type, unused_registry: object) -> "RecordCoder":  # type: ignore[override]
-        """The coder of a record's class."""
-        return cls(typehint)
+class ReferenceBatchCoder(coders.Coder):
+    """Encodes a batch as columns; a column of equal values is written as one value."""
 
     def to_type_hint(self) -> type:
-        """The record's class."""
-        return self._record
+        """The class of what it encodes."""
+        return ReferenceBatch
 
     def is_deterministic(self) -> bool:
-        """True: equal records always give the same bytes."""
+        """True: equal batches always give the same bytes."""
         return True
-
-    def encode(self, value: Any) -> bytes:
-        """Encodes a record."""
-        return orjson.dumps(_values_of(self._record)(value))
-
-    def decode(self, encoded: bytes) -> Any:
-        """Decodes a record."""
-        return self._record(*orjson.loads(encoded))
-
-
-@cache
-def _values_of(record: type) -> Callable[[Any], Any]:
-    return attrgetter(*(each.name for each in fields(record)))
-
-
-class ReferenceBatchCoder(RecordCoder):
-    """Encodes a batch as columns; a column of equal values is written as one value."""
 
     def encode(self, value: ReferenceBatch) -> bytes:
         """Encodes a batch."""
@@ -109,6 +76,7 @@ class ReferenceBatchCoder(RecordCoder):
         return 100 * len(value)
 
 
-# Registered here, because the modules of these classes are imported without Beam.
-coders.registry.register_coder(ImageRef, RecordCoder)
+# Beam's own coder for dataclasses knows their class only in the process that built the pipeline: workers elsewhere get
+# tuples. Registered here, because the modules of these classes are imported without Beam.
+coders.registry.register_coder(ImageRef, coders.PickleCoder)
 coders.registry.register_coder(ReferenceBatch, ReferenceBatchCoder)

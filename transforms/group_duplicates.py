@@ -24,7 +24,7 @@ from apache_beam.transforms.combiners import ToList
 from recordmill.imaging import prepare_image
 from recordmill.schemas.formatting import show_names
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.reference_batch import RecordCoder, ReferenceBatch
+from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import Exclusions, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.planning.plan import ReusableDataset
@@ -70,7 +70,7 @@ class Look:
     keys: list[str]
 
 
-coders.registry.register_coder(Look, RecordCoder)
+coders.registry.register_coder(Look, coders.PickleCoder)
 
 
 def link_groups(linked: Iterable[Sequence[Any]]) -> dict[Any, Any]:

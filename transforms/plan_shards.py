@@ -141,7 +141,7 @@ def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, proce
         OSError: the sample cannot be written to the temporary folder.
     """
     references, spent = summary.references, PROGRESS.cpu_seconds()
-    batch = ReferenceBatchCoder(ReferenceBatch).encode(ReferenceBatch.of([ref for ref, _ in sample]))
+    batch = ReferenceBatchCoder().encode(ReferenceBatch.of([ref for ref, _ in sample]))
     seconds, share = _measure_writing(sample, settings.compression)
     whole = sum(split.bytes for split in summary.splits.values())
     # A plain ratio: if a few files are much larger than the others, regression is less accurate for bytes.

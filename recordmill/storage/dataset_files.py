@@ -74,14 +74,13 @@ def find_fault(output: str, marker: Marker) -> str:
 
     def check(name: str) -> str:
         path, wanted = storage.join(output, name), expected[name]
-        try:
-            if isinstance(wanted, str):
-                return f"holds {name} with another sha256" if storage.digest_of(path) != wanted else ""
-        except FileNotFoundError:
+        size = storage.size_of(path)
+        if size is None:
             return f"lacks {name}"
-        if (size := storage.size_of(path)) is None:
-            return f"lacks {name}"
-        return f"holds {name} with {size:,} bytes instead of {wanted:,}" if wanted not in (None, size) else ""
+        if isinstance(wanted, int) and size != wanted:
+            return f"holds {name} with {size:,} bytes instead of {wanted:,}"
+        is_other = isinstance(wanted, str) and storage.digest_of(path) != wanted
+        return f"holds {name} with another sha256" if is_other else ""
 
     return next(filter(None, storage.map_each(check, expected)), "")
 

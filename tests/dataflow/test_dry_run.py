@@ -12,7 +12,7 @@ from recordmill.pipeline.configuration.options import parse_options
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners import _make_pipeline
 from recordmill.pipeline.terminal import Terminal
-from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
+from recordmill.schemas.reference_batch import ReferenceBatchCoder
 
 CONFIG = Path(__file__).parents[2] / "configs/class_folders.yaml"  # without it, the input's names would be listed
 PLACES = ["--input=gs://recordmill/raw/", "--output=gs://recordmill/dataset", f"--config={CONFIG}"]
@@ -92,7 +92,7 @@ def test_references_are_shuffled_but_not_pixels(job):
     (shuffled,) = shuffle.inputs.values()
     coder = PipelineContext(components).coders[components.pcollections[shuffled].coder_id]
     _, batch = coder._get_component_coders()
-    assert batch == ReferenceBatchCoder(ReferenceBatch)
+    assert batch == ReferenceBatchCoder()
 
 
 def test_workers_are_as_asked_for(job):

@@ -39,7 +39,7 @@ RUN_ITEMS, RUN_BYTES = 64, 2**20
 PROGRESS_ITEMS = 64
 """References after which a worker that writes a shard reports its progress."""
 
-_CODER = ReferenceBatchCoder(ReferenceBatch)
+_CODER = ReferenceBatchCoder()
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,7 @@ def test_two_images_with_one_key(convert, photos, picture):
     assert sentence.startswith("two images have the key 'cat/é.jpg': ")
     for form in ("NFC", "NFD"):
         assert ascii(str(photos / "cat" / unicodedata.normalize(form, "é.jpg"))) in sentence
-    assert (
-        "; rename one, or give inputs names; finished shards are in " in sentence
-    )
+    assert "; rename one, or give inputs names; finished shards are in " in sentence
     assert not (done.output / "recordmill.json").exists()
 
 

@@ -373,7 +373,7 @@ def _sources() -> list[Case]:
             "labels.ids=integers",
         ),
         case("labelme_masks", of.labelme_masks, HALVES, config="labelme"),
-        case("yolo_poses", of.yolo_poses, "source.lines=boxes", config="yolo"),
+        case("yolo_poses", of.yolo_poses, config="yolo"),
         case(
             "manifest_everything",
             of.manifest_of_everything,

@@ -156,11 +156,7 @@ class Yolo(AnnotationSource):
             values = _numbers(words[1:])
             if len(values) < 4 or not _CLASS.fullmatch(words[0]):
                 raise bad_annotations(f"line {number} is not a class number and four numbers or more")
-            longest = 4 + math.prod(self.kpt_shape)
-            if self.kpt_shape and len(values) not in (4, 5, longest):
-                detail = f"line {number} has {len(values)} numbers after its class, not {longest} (source.kpt_shape)"
-                raise bad_annotations(detail)
-            if self.kpt_shape or self.lines == "boxes" or _begins_with_box(values, number):
+            if self.lines == "boxes" or _begins_with_box(values, self.kpt_shape, number):
                 x, y, width, height = values[:4]
                 boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
             elif self.other_shapes == "reject":
@@ -255,7 +251,7 @@ def _numbers(words: list[str]) -> list[float]:
         return []
 
 
-def _begins_with_box(values: list[float], number: int) -> bool:
+def _begins_with_box(values: list[float], kpt_shape: tuple[int, ...], number: int) -> bool:
     """Whether the first four numbers of a line are a box; otherwise all of them are the points of a polygon.
 
     Raises:
@@ -263,6 +259,11 @@ def _begins_with_box(values: list[float], number: int) -> bool:
     """
     count, further = len(values), values[4:]
     if count <= 5:  # a box, or one with a confidence
+        return True
+    found = f"line {number} has {count} numbers after its class"
+    if kpt_shape:
+        if count != (wanted := 4 + math.prod(kpt_shape)):
+            raise bad_annotations(f"{found}, not {wanted} by source.kpt_shape")
         return True
     flagged = count >= 13 and len(further) % 3 == 0 and _FLAGS.issuperset(further[2::3])
     if flagged:  # three key points or more, each with a flag
@@ -272,8 +273,8 @@ def _begins_with_box(values: list[float], number: int) -> bool:
         return False
     if count % 2 and (not in_image or all(value.is_integer() for value in further)):  # attributes
         return True
-    neither = f"line {number} has {count} numbers after its class, which are neither a box nor the points of a polygon"
-    raise bad_annotations(f"{neither}: if the first four are a box, set source.lines=boxes")
+    neither = "which are neither a box nor the points of a polygon"
+    raise bad_annotations(f"{found}, {neither}: if the first four are a box, set source.lines=boxes")
 
 
 def read_names(path: str, text: str) -> dict[str, int]:

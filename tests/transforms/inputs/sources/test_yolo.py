@@ -216,11 +216,12 @@ def test_key_points_in_pairs_need_the_setting(tmp_path, shape):
 def test_polygons_among_poses_do_not_become_boxes(further):
     line = f"0 0.5 0.5 0.5 0.5 {further}"
     count = len(line.split()) - 1
-    sentence = f"^bad_annotations: line 1 has {count} numbers after its class, not 8 \\(source.kpt_shape\\)$"
+    sentence = f"^bad_annotations: line 1 has {count} numbers after its class, not 8 by source.kpt_shape$"
     with pytest.raises(Rejected, match=sentence):
         Yolo(kpt_shape=(2, 2)).read_lines(line)
     one_box = boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
     assert Yolo(kpt_shape=(2, 2)).read_lines("0 0.5 0.5 0.5 0.5 0.9") == one_box
+    assert Yolo(kpt_shape=(2, 2), lines="boxes").read_lines(line) == one_box
 
 
 def test_a_data_yaml_that_cannot_be_read_is_reported(tmp_path):

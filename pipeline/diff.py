@@ -74,7 +74,8 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
         if not found.rows[1] and find_folder(flags.other, flags.other, here=True) != flags.other:
             raise LoadError(f"no image was read from the file {flags.other}: name a folder of images or a dataset")
         what = f"the images in {flags.other} were not decoded, nor filtered or limited, and boxes are not compared"
-        notes.append(f"{what}: for an exact answer, convert it and compare the datasets")
+        if marker.boxes or not found.is_same:
+            notes.append(f"{what}: for an exact answer, convert it and compare the datasets")
     _report(found, marker.unit, notes)
     return {
         "status": "same" if found.is_same else "different",

@@ -198,7 +198,7 @@ def test_messages_about_tables_count_rows(tmp_path, convert, capsys):
     assert marker["unit"] == json.loads(out)["unit"] == "row"
     said = [" ".join(line.split()) for line in err.splitlines()]
     assert "split rows shards bytes" in said
-    assert any(line.startswith("duplicates 3 rows occur 6 times") for line in said)
+    assert any(line.startswith("duplicates 3 repeated rows (") for line in said)
     assert any(line.startswith("43 rows are in ") for line in said)
     folder = tmp_path / "dataset-of-observations.yaml"
     card = (folder / "README.md").read_text(encoding="utf-8")

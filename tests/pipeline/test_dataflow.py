@@ -52,7 +52,7 @@ def test_folders_of_this_machine_are_refused(places, flag, path):
 
 def test_workers_without_the_package_are_refused():
     with pytest.raises(
-        UsageError, match=r"^Dataflow's workers lack Recordmill: ship it with --setup_file=./setup.py, or"
+        UsageError, match=r"^Dataflow's workers lack Recordmill: add --setup_file=./setup.py, or an image"
     ):
         check_dataflow(["--project=p"], ["gs://b/a"], "gs://b/d", None)
 

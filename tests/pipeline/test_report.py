@@ -80,7 +80,7 @@ def test_duplicates_are_reported_everywhere(convert, photos):
     same = {"groups": 2, "images": 2, "across_splits": across, "conflicting": 1}
     assert done.marker["duplicates"] == done.line["duplicates"] == {"same_bytes": same, "look_alike": None}
     assert re.search(
-        r"^duplicates +2 images occur in 4 files; .*1 of them is in several classes \(duplicates\.jsonl\)",
+        r"^duplicates +2 repeated images \(\d in several splits, 1 in several classes\): see duplicates\.jsonl",
         done.stderr,
         re.M,
     )

@@ -4,6 +4,7 @@ Portable runners and Dataflow have checks of their own, of flags and of the mach
 Sources for Dataflow: `apache_beam.runners.dataflow.dataflow_runner` and `internal.apiclient` of Beam 2.77.
 """
 
+import io
 import logging
 import os
 import re
@@ -13,7 +14,7 @@ import socket
 import threading
 import urllib.request
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, redirect_stderr, suppress
 from typing import Any
 
 import apache_beam as beam
@@ -112,16 +113,18 @@ def _workers_for(job: Job, options: LaunchOptions) -> AbstractContextManager[Non
 
 def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pipeline, bool]:
     """An empty pipeline, and whether the work is done in this process."""
-    in_process = runner in IN_PROCESS_RUNNERS
+    in_process, said = runner in IN_PROCESS_RUNNERS, io.StringIO()
     try:
-        options = PipelineOptions(list(beam_arguments) if in_process else [*beam_arguments, f"--runner={runner}"])
-        options.view_as(SetupOptions).save_main_session = False
-        # For the name DirectRunner, Beam would look for a Prism binary, and so behave differently online and offline.
-        pipeline = beam.Pipeline(runner=FnApiRunner() if in_process else None, options=options)
-        os.rmdir(pipeline.local_tempdir)  # for steps in other languages; a killed run would leave it
-        return pipeline, in_process or loops_back(runner, options)
+        with redirect_stderr(said):  # what argparse says of a wrong value
+            options = PipelineOptions(list(beam_arguments) if in_process else [*beam_arguments, f"--runner={runner}"])
+            options.view_as(SetupOptions).save_main_session = False
+            # For the name DirectRunner, Beam would look for a Prism binary, and so behave differently online and off.
+            pipeline = beam.Pipeline(runner=FnApiRunner() if in_process else None, options=options)
+            os.rmdir(pipeline.local_tempdir)  # for steps in other languages; a killed run would leave it
+            return pipeline, in_process or loops_back(runner, options)
     except SystemExit:
-        raise UsageError(f"the flags {' '.join(beam_arguments)} cannot be understood by Beam: see above") from None
+        why = said.getvalue().strip().rpartition("error: ")[2]
+        raise UsageError(f"the flags {' '.join(beam_arguments)} cannot be understood by Beam: {why}") from None
     except (ValueError, ImportError, AttributeError) as error:  # the last two: for a runner given by its class's path
         raise UsageError(f"no job can be made for --runner={runner}: {' '.join(str(error).split())}") from None
 

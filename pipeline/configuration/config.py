@@ -328,7 +328,7 @@ _WORDS = {
     "float": "a number",
     "string": "text, in quotes",
     "invalid": "text, in quotes",  # a key
-    "tuple": "a list",
+    "tuple": "a list, such as [1, 2]",
     "dict": "a mapping, {NAME: VALUE}",
     "dataclass": "a mapping, {KEY: VALUE}",
 }
@@ -360,7 +360,9 @@ def _explain(error: Any, values: Mapping[str, Any], kind: type[Any]) -> tuple[st
         known = sorted(_all_keys(kind), key=lambda path: path.rpartition(".")[0] == above)
         names = {path.rpartition(".")[2]: path for path in known}  # of equal names, the key's sibling wins
         near = difflib.get_close_matches(last, names, 1, cutoff=0.8)
-        return f"unknown setting {key}: ", f"did you mean {names[near[0]]}?" if near else "docs/settings.md lists all"
+        siblings = [path for path in known if above and path.rpartition(".")[0] == above]
+        others = f"write one of {', '.join(siblings)}" if siblings else "docs/settings.md lists all"
+        return f"unknown setting {key}: ", f"did you mean {names[near[0]]}?" if near else others
     if name == "value_error":
         message = str(error["ctx"]["error"])
         parent, _, last = key.rpartition(".")  # a message may begin with the whole key, or with its last part
@@ -388,7 +390,8 @@ def without_none(kind: Any) -> Any:
 
 
 def _all_keys(kind: Any) -> Iterator[str]:
-    for name, below in get_type_hints(kind).items():
-        if is_dataclass(below := without_none(below)):
-            yield from (f"{name}.{path}" for path in _all_keys(below))
-        yield name
+    hints = get_type_hints(kind)
+    for each in fields(kind):
+        if is_dataclass(below := without_none(hints[each.name])):
+            yield from (f"{each.name}.{path}" for path in _all_keys(below))
+        yield each.name

@@ -277,6 +277,8 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
             advice = f"did you mean {near[0]}?" if near else "see --help"
             if re.search(r"[{}\[\],:]", word) and not word.startswith("-"):  # the shell split a value at its spaces
                 advice = "quote the argument of --set, as in --set 'splits.fractions={train: 1}'"
+            elif os.path.exists(word):
+                advice = f"to convert it, write --input {word} --output DIR"
             return f"there is no flag {word}: {advice}"
     return ""
 

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from recordmill.schemas.errors import LoadError
 
+_FORMAT = 2
+"""The format of positions: of one before, the numbers mean other records."""
+
 
 @dataclass(slots=True, kw_only=True)
 class EpochOrder:
@@ -87,7 +90,7 @@ class EpochOrder:
         done = self.start + batches * self.batch_size * self.ranks
         over = done >= self.records or (self.drop_last and done + self.batch_size * self.ranks > self.records)
         state = {"epoch": self.epoch + 1, "start": 0} if over else {"epoch": self.epoch, "start": done}
-        return {"records": self.records, "shuffle": int(self.shuffle), "seed": self.seed, **state}
+        return {"format": _FORMAT, "records": self.records, "shuffle": int(self.shuffle), "seed": self.seed, **state}
 
     def resume(self, position: Mapping[str, int]) -> None:
         """Resumes from a position that `position` returned, with any number of ranks and any `batch_size`.
@@ -96,8 +99,9 @@ class EpochOrder:
             LoadError: it is a position in another split, or not a position; the order is unchanged.
         """
         numbers = {key: each for key, each in position.items() if type(each) is int}
-        if {*numbers} != {"records", "shuffle", "seed", "epoch", "start"} or numbers["records"] != self.records:
-            raise LoadError(f"{dict(position)} is not a position in this split of {self.records:,} records")
+        if {*numbers} != {*self.position(0)} or numbers["records"] != self.records or numbers["format"] != _FORMAT:
+            what = f"{dict(position)} is not a position in this split of {self.records:,} records"
+            raise LoadError(f"{what}, or it is one of another version of Recordmill: begin the epoch again")
         seed, epoch, start = (numbers[key] for key in ("seed", "epoch", "start"))
         resumed = replace(self, shuffle=bool(numbers["shuffle"]), seed=seed, epoch=epoch, start=start)
         self.shuffle, self.seed = resumed.shuffle, resumed.seed

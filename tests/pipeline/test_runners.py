@@ -82,7 +82,7 @@ def no_exit(monkeypatch):
         (["--runner=DataflowRunner"], "Dataflow's workers do not see "),
         (
             ["--runner=FlinkRunner", "--parallelism=x"],
-            "the flags --parallelism=x cannot be understood by Beam: see above",
+            "the flags --parallelism=x cannot be understood by Beam: argument --parallelism: invalid int value: 'x'",
         ),
         (["--runner=FlinkRunner", "--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
         (["--threads=many"], "argument --threads: many is not a number of 1 or more: see --help"),

@@ -17,14 +17,14 @@ def errors_of(override):
     [
         ("images.resize=224", "images.resize is 224: it should be a mapping, {KEY: VALUE}"),
         ("features={x: 3}", "features.x is 3: it should be a mapping, {KEY: VALUE}"),
-        ("images.resize.exact=224x192", "images.resize.exact is '224x192': it should be a list"),
+        ("images.resize.exact=224x192", "images.resize.exact is '224x192': it should be a list, such as [1, 2]"),
         ("images.resize.exact=[224]", "images.resize.exact.1 is missing: add it"),
         (
             "images.resize.exact=[1, 2, 3]",
             "images.resize.exact is [1, 2, 3]: it should have at most 2 items after validation, not 3",
         ),
         ("images.resize.exact=[1, b]", "images.resize.exact.1 is 'b': it should be a whole number"),
-        ("labels.classes=cat, dog", "labels.classes is 'cat, dog': it should be a list"),
+        ("labels.classes=cat, dog", "labels.classes is 'cat, dog': it should be a list, such as [1, 2]"),
         ("splits.stratify=ture", "splits.stratify is 'ture': it should be true or false"),
         ("images.quality=1.5", "images.quality is 1.5: it should be a whole number"),
         ("images.quality=", "images.quality is empty: it should be a whole number"),
@@ -55,7 +55,8 @@ def test_a_wrong_value_says_what_to_write(override, error):
         ("source.class_form=path", "unknown setting source.class_form: did you mean source.class_from?"),
         ("quality=90", "unknown setting quality: did you mean images.quality?"),
         ("zzz=1", "unknown setting zzz: docs/settings.md lists all"),
-        ("splits={train: 0.8}", "unknown setting splits.train: docs/settings.md lists all"),
+        ("splits={train: 0.8}", "unknown setting splits.train: write one of splits.fractions, splits.stratify, "
+         "splits.group, splits.from_folders, splits.from_source"),
     ],
 )  # fmt: skip
 def test_an_unknown_key_is_taken_for_one_that_is_nearly_the_same(override, error):

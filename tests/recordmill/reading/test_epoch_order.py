@@ -70,7 +70,7 @@ def test_without_shuffling_the_order_is_that_of_the_records():
 def test_without_a_last_step_that_is_not_full_ranks_take_the_same_number():
     orders = [EpochOrder(records=23, batch_size=3, rank=rank, ranks=2, drop_last=True) for rank in range(2)]
     assert [len(list(order)) for order in orders] == [len(order) for order in orders] == [3, 3]
-    assert orders[0].position(3) == {"records": 23, "shuffle": 1, "seed": 0, "epoch": 1, "start": 0}
+    assert orders[0].position(3) == {"format": 2, "records": 23, "shuffle": 1, "seed": 0, "epoch": 1, "start": 0}
     assert [len(EpochOrder(records=23, batch_size=3, rank=rank, ranks=7)) for rank in (1, 2)] == [2, 1]
 
 
@@ -108,12 +108,16 @@ def test_wrong_numbers_are_one_sentence(wrong):
 
 def test_a_position_in_another_split_is_refused():
     state = EpochOrder(records=10).position(3)
-    for wrong in ({**state, "start": -1}, {**state, "more": 1}, {}):
+    earlier = {key: number for key, number in state.items() if key != "format"}
+    for wrong in ({**state, "start": -1}, {**state, "more": 1}, {**state, "format": 1}, earlier, {}):
         with pytest.raises(LoadError):
             EpochOrder(records=10).resume(wrong)
     with pytest.raises(LoadError) as caught:
         EpochOrder(records=11).resume(state)
-    assert str(caught.value) == f"{state} is not a position in this split of 11 records"
+    assert str(caught.value) == (
+        f"{state} is not a position in this split of 11 records, or it is one of another version of Recordmill: "
+        "begin the epoch again"
+    )
 
 
 def test_an_order_stays_as_it_is_if_a_position_is_refused():

@@ -269,10 +269,12 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Refuses a key that is given twice: PyYAML would take the last value."""
-        keys = [normalize(str(key.value)) for key, _ in node.value]
-        for number, (key, _) in enumerate(node.value):
-            if keys[number] in keys[:number]:
-                raise _refusal(f"{keys[number]} is given twice: remove one of them", key)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            name = normalize(str(key.value))
+            if name in seen:
+                raise _refusal(f"{name} is given twice: remove one of them", key)
+            seen.add(name)
         return super().construct_mapping(node, deep)
 
     def construct_whole_number(self, node: yaml.ScalarNode) -> int:

@@ -214,6 +214,7 @@ _PNG_CHUNK = struct.Struct(">I4s")
 _PNG_HEADER = struct.Struct(">IIBBBBB")  # width, height, depth, colour type, compression, filter, interlace
 _PNG_CRITICAL = re.compile(rb"IHDR(PLTE)?(IDAT)+IEND")
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by colour type
+_PIECE = 2**20
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 
 
@@ -232,13 +233,22 @@ def is_sound_png(data: bytes) -> bool:
     width, height, depth, colour, compression, filtering, interlace = _PNG_HEADER.unpack(chunks[0][1])
     if compression or filtering or interlace > 1 or colour not in _PNG_CHANNELS:
         return False
-    expected = _size_of_rows(width, height, depth * _PNG_CHANNELS[colour], bool(interlace))
-    unpacking = zlib.decompressobj()
+    unpacked = _unpacked_size([body for kind, body in chunks if kind == b"IDAT"])
+    return unpacked == _size_of_rows(width, height, depth * _PNG_CHANNELS[colour], bool(interlace))
+
+
+def _unpacked_size(parts: list[memoryview]) -> int:
+    """The number of bytes the parts unpack to, piece by piece to save memory; -1 if they are damaged or end early."""
+    unpacking, size = zlib.decompressobj(), 0
     try:
-        found = unpacking.decompress(b"".join(body for kind, body in chunks if kind == b"IDAT"), expected + 1)
+        for part in (*parts, memoryview(b"")):
+            rest, piece = bytes(part), b"."
+            while (rest or piece) and not unpacking.eof:
+                piece = unpacking.decompress(rest, _PIECE)
+                rest, size = unpacking.unconsumed_tail, size + len(piece)
     except zlib.error:
-        return False
-    return unpacking.eof and len(found) == expected
+        return -1
+    return size if unpacking.eof else -1
 
 
 def find_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:

@@ -327,7 +327,7 @@ def test_the_contract_changes_no_plan(convert, photos, tmp_path):
         ),
         (
             ["--set=expect.classes=as_it_was"],
-            "--set: expect.classes is 'as_it_was': it should be a list or be 'as_before'",
+            "--set: expect.classes is 'as_it_was': it should be a list, such as [1, 2] or be 'as_before'",
         ),
     ],
 )

@@ -59,7 +59,6 @@ def count_shard(report: ShardReport) -> None:
         "bytes_written": report.bytes,
     }
     counts |= {f"rejected_{reason}": count for reason, count in report.rows.rejected.items()}
-    counts |= {f"left_out_{reason}": count for reason, count in report.rows.left_out.items()}
     for name, count in counts.items():
         Metrics.counter("recordmill", name).inc(count)
     if not (report.reused or report.problem):

@@ -1,10 +1,9 @@
 """PublishDataset: checks finished shards as a whole and publishes them; an interrupted publication can be completed."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Any
 
 import apache_beam as beam
@@ -135,10 +134,8 @@ class _Publication:
             return replace(outcome, plan_id="")
         return outcome
 
-    def _end(
-        self, status: Status, sentence: str, exit_code: int, numbers: Mapping[str, Any] = MappingProxyType({})
-    ) -> Outcome:
-        return Outcome(status, sentence, exit_code, self.plan.plan_id, dict(numbers), tuple(self.plan.notes))
+    def _end(self, status: Status, sentence: str, exit_code: int, numbers: dict[str, Any] | None = None) -> Outcome:
+        return Outcome(status, sentence, exit_code, self.plan.plan_id, numbers or {}, tuple(self.plan.notes))
 
     def _fail(self, sentence: str) -> Outcome:
         if self.run.writer != "beam":
@@ -244,8 +241,8 @@ class _Publication:
         if not problem:
             return None
         boxes = verdicts.balance_boxes(plan.summary, finished)
-        # The line on stdout stays short.
-        numbers = {"ledger": to_json(ledger), **({"boxes": boxes} if boxes else {}), "lost_classes": lost[:5]}
+        numbers = {"ledger": to_json(ledger), "lost_classes": lost[:5]}  # the line on stdout stays short
+        numbers |= {"boxes": boxes} if boxes else {}
         if ledger.rejected and self.run.writer != "beam":
             problem = f"{problem}: {storage.join(plan.staging, REJECTED)} lists what was rejected"
         return self._end("failed", problem, TOO_MANY_REJECTED, numbers)

@@ -38,9 +38,9 @@ IMAGE_NAME = re.compile(
 """The extensions of image files, whether or not they can be converted."""
 
 
-Digests = tuple[str, bool, bytes]
-"""Some files of one bucket: why they were ignored, or the empty string if references name them; whether they are
-images, by their names; and `DIGEST_BYTES` of each, one after the other."""
+Digests = tuple[str, bytes]
+"""Some files of one bucket: why they were ignored, or the empty string if references name them; and `DIGEST_BYTES` of
+each, one after the other. For images that the listing counted as `taken_only_by_name`, it is `without_annotation`."""
 
 
 def find_used(bucket: Iterable[Digests]) -> Summary:
@@ -50,16 +50,15 @@ def find_used(bucket: Iterable[Digests]) -> Summary:
     own. A file that was listed twice counts twice.
     """
     parts = list(bucket)
-    named = {digest for reason, _, digests in parts if not reason for digest in _split_digests(digests)}
+    named = {digest for reason, digests in parts if not reason for digest in _split_digests(digests)}
     changes: Counter[str] = Counter()
-    for reason, are_images, packed in parts:
-        if not reason:
-            continue
+    for reason, packed in parts:
         digests = list(_split_digests(packed))
         used = sum(map(named.__contains__, digests))
-        changes[reason] -= used
-        if are_images and reason == "taken_only_by_name":
-            changes.update(taken_only_by_name=used - len(digests), without_annotation=len(digests) - used)
+        if reason == "without_annotation":
+            changes.update(taken_only_by_name=-len(digests), without_annotation=len(digests) - used)
+        elif reason:
+            changes[reason] -= used
     return Summary(listed=changes.total(), ignored=changes)
 
 
@@ -132,16 +131,17 @@ class DigestFiles(beam.DoFn):
     def start_bundle(self) -> None:
         """Begins a bundle."""
         self._held = 0
-        self._found: defaultdict[tuple[int, str, bool], bytearray] = defaultdict(bytearray)
+        self._found: defaultdict[tuple[int, str], bytearray] = defaultdict(bytearray)
 
     def process(self, batch: ReferenceBatch) -> Iterator[tuple[int, Digests]]:
         """Adds the digests of a batch; emits all of them if there are many."""
         for ref in (*batch.refs, *batch.notices):
             if ref.status == "ignored":
-                self._add(ref.uri, ref.reason, bool(IMAGE_NAME.search(ref.uri)))
+                is_image = ref.reason == "taken_only_by_name" and IMAGE_NAME.search(ref.uri)
+                self._add(ref.uri, "without_annotation" if is_image else ref.reason)
             elif ref.status in ("", "rejected", "left_out"):
                 for uri in self._source.uses(ref):
-                    self._add(uri, "", are_images=False)
+                    self._add(uri, "")
         if self._held >= MOST_HELD:
             yield from self._flush()
 
@@ -149,13 +149,13 @@ class DigestFiles(beam.DoFn):
         """Emits the rest."""
         yield from map(GlobalWindows.windowed_value, self._flush())
 
-    def _add(self, uri: str, reason: str, are_images: bool) -> None:
+    def _add(self, uri: str, reason: str) -> None:
         path = os.path.abspath(uri) if storage.is_local(uri) else uri  # data may contain absolute paths
         digest = blake2b(path.encode(), digest_size=DIGEST_BYTES).digest()
-        self._found[digest[0] % BUCKETS, reason, are_images] += digest
+        self._found[digest[0] % BUCKETS, reason] += digest
         self._held += 1
 
     def _flush(self) -> Iterator[tuple[int, Digests]]:
-        for (bucket, reason, are_images), digests in self._found.items():
-            yield bucket, (reason, are_images, bytes(digests))
+        for (bucket, reason), digests in self._found.items():
+            yield bucket, (reason, bytes(digests))
         self.start_bundle()

@@ -19,7 +19,7 @@ from recordmill import storage
 from recordmill.imaging.pixels import CHANGES
 from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, REPORT_DATA, VERSIONS, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
-from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.marker import Marker, ShardEntry
 from recordmill.schemas.dataset.record_index import pack_head, pack_table, parse_places
 from recordmill.schemas.dataset.side_files import ReportData
 from recordmill.schemas.dataset.totals import NOT_DROPPED
@@ -190,14 +190,7 @@ def describe_croissant(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[b
         **({"license": about.licence} if about.licence else {}),
         **({"creator": {"@type": "sc:Organization", "name": about.creator}} if about.creator else {}),
         **({"citeAs": about.citation} if about.citation else {}),
-        "distribution": [
-            each
-            for split, shards in splits.items()
-            for each in (
-                _file_set("shards", split, "application/x-tfrecord", (shard.name for shard in shards)),
-                _file_set("sidecars", split, "application/jsonlines", (shard.sidecar for shard in shards)),
-            )
-        ],
+        "distribution": [_file_set(kind, split, splits[split]) for split in splits for kind in ("shards", "sidecars")],
         "recordSet": [_records(split, marker.unit, columns) for split in splits],
     }
     yield "croissant.json", [as_json(description)]
@@ -207,7 +200,9 @@ def _node(kind: str, identifier: str, name: str, **content: Any) -> dict[str, An
     return {"@type": f"cr:{kind}", "@id": identifier, "name": name, **content}
 
 
-def _file_set(kind: str, split: str, form: str, names: Iterable[str]) -> dict[str, Any]:
+def _file_set(kind: str, split: str, shards: Iterable[ShardEntry]) -> dict[str, Any]:
+    form = {"shards": "application/x-tfrecord", "sidecars": "application/jsonlines"}[kind]
+    names = [shard.name if kind == "shards" else shard.sidecar for shard in shards]
     identifier, included = f"{kind}-{split}", list(map(glob.escape, names))
     description = f"{kind} of the split {split}"
     return _node("FileSet", identifier, identifier, description=description, encodingFormat=form, includes=included)

@@ -158,7 +158,7 @@ def test_it_says_what_went_in_and_came_out(published):
     assert "1 truncated the data ends before the image is complete train/cat/cut.jpg" in parsed.text
     assert re.search("All images are 8 . 6", parsed.text)
     assert "3 classes, by the number of images." in parsed.text
-    assert "test has no image of 1 of 3 classes." in parsed.text
+    assert "test has no image of 1 of 3 classes that have any." in parsed.text
     assert "2 times the same bytes" in parsed.text
     links = [attributes["href"] for tag, attributes in parsed.elements if tag == "a"]
     assert "#rejected" in links

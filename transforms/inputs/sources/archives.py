@@ -74,10 +74,8 @@ def _as_folders(sketch: FolderSketch, names: list[str], inside: FolderSketch, is
 
 
 def _any_of(splits: Mapping[str, Any]) -> str:
-    """A pattern for the words that settings map to splits; of the words for one split, the longest comes first."""
-    words: Mapping[str, str] = splits["splits"]["from_source"]
-    order = list(dict.fromkeys(words.values()))
-    return f"(?P<split>{'|'.join(sorted(words, key=lambda word: (order.index(words[word]), -len(word))))})"
+    """A pattern for the words that settings map to splits; a word and a longer one that it begins are of one split."""
+    return f"(?P<split>{'|'.join(splits['splits']['from_source'])})"
 
 
 def _other_layout(inside: FolderSketch) -> str:

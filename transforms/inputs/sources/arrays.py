@@ -58,11 +58,9 @@ class Arrays(ArraySource):
         found = {name.removesuffix(".npy") for name in names | set(sketch.top.ending(".npy"))}
         words = [word for word in ("train", "test") if {f"x_{word}", f"y_{word}"} <= found]
         if words:
-            first = words[0]
-            arrays = {"images": {first: f"x_{first}"}, "labels": {first: f"y_{first}"}} if len(words) == 1 else {}
-            source = {"kind": "arrays", **arrays}
-            settings = {"source": source, **given_splits("from_source", words), "images": {"store": "png"}}
-            yield Recognised(settings, f"arrays such as x_{first} and y_{first}")
+            splits = given_splits("from_source", words)
+            settings = {"source": {"kind": "arrays"}, **splits, "images": {"store": "png"}}
+            yield Recognised(settings, f"arrays such as x_{words[0]} and y_{words[0]}")
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields a reference per image, from the arrays' headers and labels."""

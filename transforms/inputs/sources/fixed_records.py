@@ -136,7 +136,13 @@ class FixedRecords(ArraySource):
         if word is None:
             yield file.notice("ignored", "class_names" if name == self.class_names_file else "not_included")
             return
-        count = self._count_records(file.size)
+        count, over = divmod(file.size - self.header, self.record_bytes)
+        if count < 1 or over:
+            header = f"a header of {self.header:,} bytes and " if self.header else ""
+            length = f"whole records of {self.record_bytes:,} bytes"
+            raise Rejected(
+                "list", "wrong_length", f"{file.size:,} bytes are not {header}{length}: the last has {over:,}"
+            )
         if self.labels and self.class_names_file:
             records = DataFile(path, file)
             try:
@@ -158,15 +164,6 @@ class FixedRecords(ArraySource):
     def late_labels(self) -> bool:
         """Whether records have label bytes: by default, those of the preset."""
         return self.labels != ()
-
-    def _count_records(self, size: int) -> int:
-        """The number of records in a file of that many bytes; raises Rejected unless it holds whole ones."""
-        count, over = divmod(size - self.header, self.record_bytes)
-        if count < 1 or over:
-            header = f"a header of {self.header:,} bytes and " if self.header else ""
-            records = f"whole records of {self.record_bytes:,} bytes"
-            raise Rejected("list", "wrong_length", f"{size:,} bytes are not {header}{records}: the last has {over:,}")
-        return count
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """One record: its pixels, and the values of its label bytes."""

@@ -184,18 +184,22 @@ def test_names_on_vocs_lists_are_those_of_images(tmp_path, picture, convert):
         "listed": 7, "written": 3, "rejected": {}, "ignored": {"in_no_set": 2, "without_annotation": 2}, "left_out": {}
     }  # fmt: skip
     assert [note for note in marker["notes"] if "match" in note or "ignored" in note] == [
+        "ImageSets/Main/val.txt: no XML file matches 2 names in it, such as 'x.jpg': "
+        "correct the list, or add it to ignore",
         "2 images have no usable annotation, and are ignored",
     ]
 
 
-def test_images_are_not_lost_silently_by_a_list_of_other_names(tmp_path, picture, convert, capsys):
+def test_a_list_of_other_names_is_refused(tmp_path, picture, convert, capsys):
     folder = write_voc(tmp_path / "collection", picture)
     write(folder, "ImageSets/Main/train.txt", "a\nb\nc")
     write(folder, "ImageSets/Main/val.txt", "d.x\n")
-    assert launch([f"--input={folder}", f"--output={tmp_path / 'output'}"], build) == 0
-    notes = capsys.readouterr().err
-    assert "note: no image was found for split validation, which splits.from_source names\n" in notes
-    assert "note: 1 image has no usable annotation, and is ignored\n" in notes
+    flags = [f"--input={folder}", f"--output={tmp_path / 'output'}"]
+    assert launch(flags, build) == 1
+    problem = "no XML file matches 1 name in it, such as 'd.x': correct the list, or add it to ignore"
+    assert f"error: {folder}/ImageSets/Main/val.txt: {problem}\n" in capsys.readouterr().err
+    assert launch([*flags, "--set=ignore=[val.txt]"], build) == 0
+    assert "note: 1 image has no usable annotation, and is ignored\n" in capsys.readouterr().err
 
 
 def test_yolo_text_files_without_an_image_are_counted_separately(tmp_path, picture, convert):

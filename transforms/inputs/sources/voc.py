@@ -2,16 +2,19 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
+from recordmill import storage
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef, Listed, boxes_of
+from recordmill.schemas.formatting import format_count
+from recordmill.schemas.image_ref import ImageRef, Listed, Notice, Status, boxes_of
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.class_names import why_unread
 from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, split_of, stems_of
@@ -39,8 +42,6 @@ class Voc(AnnotationSource):
 
     images: str = "JPEGImages"
     sets: str = added_setting("")
-
-    files: ClassVar[tuple[str, ...]] = ("*.xml",)
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
@@ -70,13 +71,21 @@ class Voc(AnnotationSource):
         check_template(self.images, "source.images", "folder")
 
     @property
+    def files(self) -> tuple[str, ...]:  # type: ignore[override]  # depends on the settings
+        """XML files, and the split lists, which are checked against the XML files."""
+        return ("*.xml", *(f"**/{self.sets}/{word}.txt" for word in SETS if self.sets))
+
+    @property
     def remedies(self) -> Mapping[str, str]:
         """For missing images."""
         where = "the folder of the images, next to that of the XML files; '{folder}' stands for the latter"
         return {"vanished": f"correct source.images, which is {self.images!r} ({where})"}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """Yields the image that one file describes, with its boxes."""
+        """Yields the image that one file describes, with its boxes; or what is wrong with a split list."""
+        if path.endswith(".txt"):
+            yield from _check_set(file, file.uri.removesuffix(f"/{self.sets}/{posixpath.basename(path)}"))
+            return
         annotation = DataFile(path, file)
         above, folder = posixpath.split(annotation.folder)
         if self.sets:
@@ -143,25 +152,42 @@ def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
     return file.replace(split=word) if word else file.notice("ignored", "in_no_set")
 
 
-def _read_set(uri: str) -> Set[str]:
-    """The names on a list, as the stems that their XML files may have; empty if there is no such list.
+def _check_set(file: ImageRef, above: str) -> Iterator[Notice]:
+    """Reports names on a list that match no XML file in the folders next to that of the lists.
+
+    Raises:
+        Rejected: the list cannot be read.
+    """
+    names, stems = _read_set(file.uri), set[str]()
+    for folder in ("", *(each for each in storage.folder_entries(above) if each.endswith("/"))):
+        with suppress(PermissionError):  # the listing reports it
+            stems |= stems_of(each for each in storage.folder_names(f"{above}/{folder}") if each.endswith(".xml"))
+    if wrong := sorted(set(names.values()) - {names[stem] for stem in names.keys() & stems}):
+        what = f"no XML file matches {format_count(len(wrong), 'name')} in it, such as {wrong[0]!r:.100}"
+        status: Status = "fatal" if names.keys().isdisjoint(stems) else "warning"
+        yield file.notice(status, "bad_annotations", f"{what}: correct the list, or add it to ignore")
+    yield file.notice("ignored", Voc.other_files)  # used, if it gives the split of an image
+
+
+def _read_set(uri: str) -> Mapping[str, str]:
+    """The names on a list, by the stems that their XML files may have; empty if there is no such list.
 
     Raises:
         Rejected: it cannot be read.
     """
     try:
-        return parse_sibling(uri, _parse_set) or frozenset()
+        return parse_sibling(uri, _parse_set) or {}
     except UnicodeDecodeError as error:
         raise bad_annotations(f"{posixpath.basename(uri)}: {why_unread(error)}") from None
 
 
-def _parse_set(data: bytes) -> Set[str]:
+def _parse_set(data: bytes) -> dict[str, str]:
     """The names on a list, one per line, as they are, without a class's -1, 0 or 1 after them, and as images' stems."""
-    stems: set[str] = set()
+    stems: dict[str, str] = {}
     for line in filter(None, map(str.strip, data.decode("utf-8-sig").splitlines())):
         for name in (line, re.sub(r"\s+(-1|0|1)$", "", line)):
             stem, ending = posixpath.splitext(name)
-            stems |= {name, stem if ending.lower() in IMAGE_ENDINGS else name}
+            stems |= {name: line, stem if ending.lower() in IMAGE_ENDINGS else name: line}
     return stems
 
 

@@ -14,6 +14,8 @@ OBJECT = """<object><name>dog</name><pose>Left</pose><truncated>1</truncated><di
 BARE = "<object><name> cat </name><bndbox><xmax>4</xmax><xmin>3</xmin><ymin>5</ymin><ymax>6</ymax></bndbox></object>"
 SIZE = "<size><width>40</width><height>30</height><depth>3</depth></size>"
 
+ADVICE = "correct the list, or add it to ignore"
+
 
 def annotation(body, name="1.jpg"):
     return f"<annotation><folder>x</folder><filename>{name}</filename>{body}</annotation>"
@@ -170,11 +172,41 @@ def test_a_list_that_has_changed_is_read_again(tmp_path):
         assert ref.split == word
 
 
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (b"\xef\xbb\xbf1\n", []),
+        ("", []),
+        ("1\n99.jpg", [("warning", f"no XML file matches 1 name in it, such as '99.jpg': {ADVICE}")]),
+        ("1.jpeg\n98.x\n99", [("warning", f"no XML file matches 2 names in it, such as '98.x': {ADVICE}")]),
+        ("my photo\nmy photo 2 -1\n1  1\n", []),
+        ("my  photo\n1 0", [("warning", f"no XML file matches 1 name in it, such as 'my  photo': {ADVICE}")]),
+        ("1.x\n2", [("fatal", f"no XML file matches 2 names in it, such as '1.x': {ADVICE}")]),
+    ],
+)
+def test_names_on_lists_are_those_of_xml_files(tmp_path, names, expected):
+    path = "old/ImageSets/Main/val.txt"
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_bytes(names if isinstance(names, bytes) else names.encode())
+    refer(tmp_path, annotation(""))
+    for name in ("my photo", "my photo 2"):
+        (tmp_path / f"old/Annotations/{name}.xml").touch()
+    source = Voc(sets="ImageSets/Main")
+    found = [(each.status, each.detail) for each in list_file(source, path, ImageRef(path, str(tmp_path / path)))]
+    assert found == [*expected, ("ignored", "")]
+
+
 def test_an_image_may_be_named_without_its_extension(tmp_path):
     *_, ref = refer(tmp_path, annotation(BARE, name="1"))
     assert (ref.key, ref.status) == ("old/JPEGImages/1.jpg", "")
     *_, ref = refer(tmp_path, annotation(BARE, name="2"))
     assert (ref.key, ref.status, ref.reason) == ("old/JPEGImages/2", "rejected", "vanished")
+
+
+def test_lists_are_read_if_they_are_asked_for():
+    lists = [f"**/ImageSets/Main/{word}.txt" for word in ("train", "val", "test", "trainval")]
+    assert Voc().files == ("*.xml",)
+    assert Voc(sets="ImageSets/Main").files == ("*.xml", *lists)
 
 
 def test_lists_that_give_splits_are_used():

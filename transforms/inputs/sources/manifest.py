@@ -278,6 +278,7 @@ class Manifest(TableFormat, Source):
                 for ref in row_reader.list_references(table.rows, self._reader(table, names)):
                     count += isinstance(ref, ImageRef)
                     yield ref
+                yield from table.report_blanks(file)
         except UnreadableTableError as error:
             yield file.notice("fatal", "bad_manifest", str(error))
             return

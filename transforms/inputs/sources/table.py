@@ -214,6 +214,7 @@ class Table(TableFormat, Source):
                         yield self._make_reference(ref, below, row, table.as_text, rounded)
                     except Rejected as error:
                         yield ref.notice("rejected", "bad_row", f"{path}, {row.place}: {error.detail}")
+                yield from table.report_blanks(file)
         except UnreadableTableError as error:
             yield file.notice("fatal", "bad_table", f"the table {file.key} cannot be used: {error}")
             return

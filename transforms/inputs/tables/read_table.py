@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from recordmill import storage
 from recordmill.schemas.formatting import format_count, show_names
+from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.storage.packed_files import MAX_RATIO, BadPacking, TooLarge, gunzip
 from recordmill.storage.tfrecord_file import StoredFile
@@ -286,16 +287,38 @@ class Table:
         kind: the kind of file.
         rows: its rows, with cells by column name unless the table is ragged.
         schema: the schema, in Parquet.
+        blank: the first cell or column name that begins with a blank, of the rows read so far.
     """
 
     kind: TableKind
     rows: Iterator[Row]
     schema: pa.Schema | None = None
+    blank: str = ""
 
     @property
     def as_text(self) -> bool:
         """Whether all cells are strings."""
         return self.kind in ("csv", "tsv", "txt")
+
+    def watch_blanks(self) -> "Table":
+        """The same table, which sets `blank` when its rows are read."""
+        rows = self.rows
+
+        def watched() -> Iterator[Row]:
+            for row in rows:
+                if row.cells and not self.blank:
+                    self.blank = next((text for text in (*row.cells, *row.cells.values()) if text.startswith(" ")), "")
+                yield row
+
+        self.rows = watched()
+        return self
+
+    def report_blanks(self, file: ImageRef) -> Iterator[Notice]:
+        """Yields a note about `blank`, if any."""
+        if self.blank:
+            advice = "set source.blanks=skip, or keep if it belongs to them"
+            detail = f"cells begin with a blank, such as {self.blank!r:.60}: {advice}"
+            yield file.notice("warning", "blanks", detail)
 
 
 @contextmanager
@@ -335,7 +358,8 @@ def read_table(
             elif ragged:
                 yield Table(kind, read_csv_rows(lines, table_format.csv_dialect(kind, lines.head)))
             else:
-                yield Table(kind, _read_columns(kind, lines, table_format, wanted))
+                table = Table(kind, _read_columns(kind, lines, table_format, wanted))
+                yield table.watch_blanks() if table_format.blanks == "auto" else table
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         raise UnreadableTableError(f"it cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
 

@@ -63,6 +63,18 @@ def test_a_column_that_no_line_of_json_has_fails_the_run_as_in_csv(folder):
     ]
 
 
+@pytest.mark.parametrize("content", [b"path,class\na.jpg, 65\n", b"path,class\na.jpg,7\n 1.jpg,7\na.jpg, 8\n"])
+def test_cells_that_begin_with_a_blank_are_noted_once(folder, content):
+    *_, note = refer(folder, content)
+    shown = "' 65'" if b"65" in content else "' 1.jpg'"
+    advice = "set source.blanks=skip, or keep if it belongs to them"
+    assert (note.status, note.detail) == ("warning", f"cells begin with a blank, such as {shown}: {advice}")
+    for blanks in ("keep", "skip"):
+        assert not [ref for ref in refer(folder, content, blanks=blanks) if ref.status == "warning"]
+    (one,) = refer(folder, b"path, class\na.jpg, 65\n")
+    assert one.label == "65"
+
+
 SIDES = {side: side for side in ("xmin", "ymin", "xmax", "ymax")}
 
 

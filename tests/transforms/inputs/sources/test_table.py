@@ -83,7 +83,7 @@ def test_label_split_group_and_key_come_from_columns(refer):
     text = "id,species,fold,plant,n\nrow a, setosa ,train,p1,1\nrow b,7,test,p2,2\n"
     named = {"label": "species", "split": "fold", "group": "plant", "key": "id"}
     source, refs = refer("t.csv", text, columns={"n": "int"}, **named)
-    assert [(ref.key, ref.label, ref.split, ref.group) for ref in refs] == [
+    assert [(ref.key, ref.label, ref.split, ref.group) for ref in refs if not ref.status] == [
         ("in/row a", "setosa", "train", "p1"),
         ("in/row b", "7", "test", "p2"),
     ]
@@ -240,8 +240,18 @@ def test_a_column_without_any_value_is_noted(tmp_path):
 def test_numbers_after_blanks_are_read_on_demand(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1, 2\n2, 3.5\n", encoding="utf-8")
     files = [ImageRef("t.csv", str(tmp_path / "t.csv"))]
-    assert Table().settle(iter(files), [].append).columns["b"].type == "string"
+    source = Table().settle(iter(files), [].append)
+    assert source.columns["b"].type == "string"
+    *_, note = list_file(source, "t.csv", files[0])
+    assert note.detail.startswith("cells begin with a blank, such as ' 2': set source.blanks=skip, or keep ")
     assert Table(blanks="skip").settle(iter(files), [].append).columns["b"].type == "float"
+
+
+def test_a_column_name_that_begins_with_a_blank_is_noted(tmp_path):
+    (tmp_path / "t.csv").write_text("a, b\n1,2\n", encoding="utf-8")
+    file = ImageRef("t.csv", str(tmp_path / "t.csv"))
+    *_, note = list_file(Table().settle(iter([file]), [].append), "t.csv", file)
+    assert note.detail.startswith("cells begin with a blank, such as ' b': set source.blanks=skip")
 
 
 def test_whole_numbers_that_lose_digits_are_noted_once(refer):

@@ -91,7 +91,7 @@ def gather_statistics(
     Args:
         shards: with sidecars.
         wanted: how many images to keep as samples, by class name; the empty name for images without a class. An image
-            with several classes is a sample of each.
+            with several classes is a sample of those that have none yet, otherwise of the one with the fewest.
         named: split and key of further images whose places are needed.
 
     Raises:
@@ -116,7 +116,9 @@ def _choose_samples(
 ) -> None:
     missing = {name for name, places in samples.items() if len(places) < wanted[name]}
     for row in rows if missing else ():
-        for name in missing.intersection(row.classes or [row.class_name or ""]):
+        names = missing.intersection(row.classes or [row.class_name or ""])
+        fewest = sorted(names, key=lambda name: (len(samples[name]), name))
+        for name in [each for each in fewest if not samples[each]] or fewest[:1]:
             samples[name].append((shard, row))
             if len(samples[name]) == wanted[name]:
                 missing.discard(name)

@@ -95,11 +95,8 @@ def draw_numbers(numbers: Sequence[float], counts: Sequence[int] | None = None) 
     return draw_histogram(found.astype(np.int64), lambda at: f"{2 * edges[at]:,.6g}")
 
 
-MOST_GROUPS = 6
-"""The most groups of duplicates, and pairs that look alike, shown."""
-
 MOST_OF_GROUP = 6
-"""The most images shown of one group of duplicates."""
+"""The most groups of duplicates shown, pairs that look alike, and images of one group."""
 
 MOST_OF_REASON = 5
 """The most rejected files shown for each reason."""
@@ -178,7 +175,7 @@ def _worst_groups(folder: str) -> list[DuplicateGroup]:
     """Some groups of the same bytes, then some pairs that look alike: those with several classes or splits first."""
     worst: list[dict[str, Any]] = []
     for _, group in groupby(_lines(folder, DUPLICATES), itemgetter("kind")):
-        worst += nlargest(MOST_GROUPS, group, key=lambda line: (len(line["classes"]) > 1, len(line["splits"]) > 1))
+        worst += nlargest(MOST_OF_GROUP, group, key=lambda line: (len(line["classes"]) > 1, len(line["splits"]) > 1))
     return [from_json(DuplicateGroup, line) for line in worst]
 
 

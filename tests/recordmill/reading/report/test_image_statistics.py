@@ -106,16 +106,17 @@ def test_shapes_are_counted_in_doublings_from_square(width, height, place):
     assert in_bins(count_aspects(np.array([width / height]))) == {ASPECT_BINS // 2 + place * BINS_PER_DOUBLING: 1}
 
 
-def test_an_image_of_several_classes_is_a_sample_of_each_that_lacks_one(sidecar):
+def test_an_image_of_several_classes_is_a_sample_of_the_one_with_the_fewest(sidecar):
     rows = [
         written("a", None, classes=["cat", "dog", "cat"]),
         written("b", None, classes=["cat", "dog"]),
-        written("c", None, classes=["cat"]),
-        written("d", None, classes=[]),
+        written("c", None, classes=["cat", "dog"]),
+        written("d", None, classes=["cat", "dog"]),
+        written("e", None, classes=[]),
     ]
-    found = gather_statistics([sidecar(rows)], {"cat": 2, "dog": 1, "emu": 1})
+    found = gather_statistics([sidecar(rows)], {"cat": 2, "dog": 2, "emu": 1})
     assert {name: [row.key for _, row in kept] for name, kept in found.samples.items()} == {
         "cat": ["a", "b"],
-        "dog": ["a"],
+        "dog": ["a", "c"],
         "emu": [],
     }

@@ -13,10 +13,10 @@ import struct
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, metadata
 from importlib.util import find_spec
+from typing import NamedTuple
 
 import numpy as np
 import simplejpeg
@@ -110,8 +110,7 @@ _ENDS_EARLY = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """A decoded first frame, of any mode.
 
     Attributes:

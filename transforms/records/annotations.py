@@ -80,7 +80,9 @@ def place_boxes(
             continue
         is_clipped = bool(fault) or cut
         counts["clipped"] += is_clipped
-        most_areas.append(_area_in_pixels(inside, geometry.stored_size) if is_clipped else math.inf)
+        width, height = geometry.stored_size
+        area = (inside[2] - inside[0]) * width * (inside[3] - inside[1]) * height
+        most_areas.append(area if is_clipped else math.inf)
         kept.append(index)
         placed.append(inside)
         names.append(name.encode())
@@ -113,11 +115,6 @@ def _find_drawn_size(
         if len(fitting) == 1:
             return fitting[0], declared  # type: ignore[return-value]
     return settings.drawn_on, sizes[settings.drawn_on]
-
-
-def _area_in_pixels(box: Box, size: Sequence[int]) -> float:
-    left, top, right, bottom = box
-    return (right - left) * size[0] * (bottom - top) * size[1]
 
 
 def _find_fault(box: Sequence[float]) -> str:

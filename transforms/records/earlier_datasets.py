@@ -9,7 +9,6 @@ import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import repeat
 from threading import Lock
@@ -289,8 +288,7 @@ def find_known_digest(ref: ImageRef, datasets: tuple[ReusableDataset, ...], seed
     return known.get((source_digest_of(ref), order_of(seed, ref.key)), "")
 
 
-@dataclass(frozen=True, slots=True)
-class _EarlierShard:
+class _EarlierShard(NamedTuple):
     """A shard of an earlier dataset.
 
     Attributes:

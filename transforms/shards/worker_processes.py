@@ -16,11 +16,10 @@ import traceback
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from operator import attrgetter
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from apache_beam.io.filesystems import FileSystems
 
@@ -42,23 +41,21 @@ PROGRESS_ITEMS = 64
 _CODER = ReferenceBatchCoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """A worker's task with some references of a split.
 
     Attributes:
         split: the split.
-        index: the shard to write from all of them; None to convert them, in their order.
+        shard: the shard to write from all of them; None to convert them, in their order.
         refs: the references, encoded: pickling them would take six times as long.
     """
 
     split: str
-    index: int | None
+    shard: int | None
     refs: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Advance:
+class Advance(NamedTuple):
     """A worker's progress since its last report: images, and seconds of processor time."""
 
     images: int
@@ -162,9 +159,9 @@ def _do_task(task: Task, writer: ShardWriter) -> list[ConvertedImage] | ShardRep
     batch = _CODER.decode(task.refs)
     refs = [*batch.refs, *batch.notices]
     try:
-        if task.index is None:
+        if task.shard is None:
             return list(writer.convert(order_references(refs, writer.settings.seed), task.split))
-        return writer.finish(writer.write(task.split, task.index, refs))
+        return writer.finish(writer.write(task.split, task.shard, refs))
     except Exception as error:  # noqa: BLE001  # it is raised in the launcher
         return _make_picklable(error)
 
@@ -245,7 +242,7 @@ class WorkerProcesses:
             with self._borrow(for_shard=True) as worker:
                 return self._ask(worker, task)
         except WorkerDiedError as error:
-            return failed_report(task.split, task.index or 0, references, str(error))
+            return failed_report(task.split, task.shard or 0, references, str(error))
         finally:
             with self._turn:
                 self._given -= references
@@ -284,7 +281,7 @@ class WorkerProcesses:
                 PROGRESS.add_done(answer.images, answer.cpu_seconds)
         except (EOFError, OSError):  # the worker has ended, perhaps within an answer
             worker.close()
-            what = f"shard {task.split}-{task.index:05d}" if task.index is not None else f"images of {task.split}"
+            what = f"shard {task.split}-{task.shard:05d}" if task.shard is not None else f"images of {task.split}"
             why = "a worker process ended before it was done with"
             raise WorkerDiedError(
                 f"{why} {what}: it was killed, or there was not enough memory; run the same command again to continue "

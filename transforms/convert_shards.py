@@ -100,8 +100,14 @@ class _ConvertShard(beam.DoFn):
         self._collect(wait=False)
 
     def _is_help_worthwhile(self, plan: Plan) -> bool:
-        """Whether workers may convert images of a shard written here: images merely copied cost more to hand over."""
-        return not plan.reuse and (not self._settings.decodes_nothing or plan.shard_count < self._run.processes)
+        """Whether workers may convert images of a shard written here.
+
+        Images merely copied cost more to hand over, and each part of a compressed shard is unpacked from its beginning.
+        """
+        if not (self._settings.decodes_nothing or plan.reuse):
+            return True
+        unpacks = plan.reuse and self._settings.compression == "gzip"
+        return plan.shard_count < self._run.processes and not unpacks
 
     def _start(self, plan: Plan, refs: list[ImageRef]) -> ShardWriter:
         """Makes the writer of this process; starts workers if they save more time than they take."""

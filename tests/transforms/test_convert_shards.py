@@ -230,7 +230,7 @@ def test_processors_are_shared_by_processes_and_their_threads(
     [
         ("decode", (), 2, True),
         ("decode", (EARLIER,), 2, False),
-        ("decode", (EARLIER,), 4, False),
+        ("decode", (EARLIER,), 4, True),
         ("header", (), 3, False),
         ("header", (), 4, True),
     ],
@@ -241,6 +241,8 @@ def test_workers_convert_images_for_others_if_that_is_cheaper_or_they_have_no_sh
     plan = replace(PLAN, starts={"train": [0, 9], "test": [0]}, reuse=reuse)
     step = _ConvertShard(replace(SETTINGS, images=ImageSettings(check=check)), replace(run, processes=processes))
     assert step._is_help_worthwhile(plan) is is_worthwhile
+    step = _ConvertShard(replace(step._settings, compression="gzip"), step._run)
+    assert step._is_help_worthwhile(plan) is (is_worthwhile and not reuse)
 
 
 def test_one_process_is_enough_for_few_images_and_for_those_in_packed_files(run, monkeypatch, pictures):
@@ -251,8 +253,6 @@ def test_one_process_is_enough_for_few_images_and_for_those_in_packed_files(run,
     run = replace(run, processes=2)
     _ConvertShard(SETTINGS, replace(run, fewest_for_processes=11))._start(PLAN, refs)
     _ConvertShard(SETTINGS, run)._start(PLAN, [replace(refs[0], packing="gzip"), refs[1]])
-    few_shards = replace(PLAN, starts={"train": [0]}, reuse=(EARLIER,))
-    _ConvertShard(SETTINGS, run)._start(few_shards, refs)
     assert workers == []
     zipped = replace(refs[0], packing="zip:0:30:9:9:00000000")
     _ConvertShard(SETTINGS, replace(run, fewest_for_processes=10))._start(PLAN, [zipped, refs[1]])

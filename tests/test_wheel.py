@@ -130,13 +130,13 @@ def test_the_processes_of_large_datasets_and_of_the_analysis(run, project, datas
         "with ShardWorkers(1) as workers:\n"
         "    for shard in dataset.shards:\n"
         "        print(workers.verify(shard, expect(dataset), 'frames', False, lambda records: None).findings)\n"
-        "print(_run_analysis('dataset', False)['sentence'])\n"
+        "print(_run_analysis('dataset', False))\n"
     )
     done = run(project, "python", "processes.py")
     assert done.returncode == 0, done.stderr
-    *findings, sentence = done.stdout.splitlines()
-    assert set(findings) == {"[]"}
-    assert sentence.startswith("the sidecars of dataset have no moments: convert it again")
+    *findings, code = done.stdout.splitlines()
+    assert (set(findings), code) == ({"[]"}, "1")
+    assert done.stderr.startswith("error: the sidecars of dataset have no moments of the pixels")
 
 
 def test_the_examples_of_functions(run, project):

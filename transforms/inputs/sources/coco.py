@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import Interval
-from pydantic import BaseModel, FailFast, Field, FiniteFloat
+from pydantic import BaseModel, BeforeValidator, FailFast, Field, FiniteFloat
 
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count, show_names
@@ -104,6 +104,9 @@ class Coco(AnnotationSource):
 
 Id = int | str
 Number = Annotated[int, Interval(ge=-(2**63), lt=2**63)]
+Presence = Annotated[bool, BeforeValidator(bool)]
+"""Whether there is a value: most of a file is outlines, which are not kept."""
+
 Side = Annotated[int, Interval(ge=0, lt=2**31)]
 
 
@@ -135,8 +138,8 @@ class Annotation(BaseModel):
     bbox: list[FiniteFloat]
     area: FiniteFloat | None = None
     iscrowd: FiniteFloat | None = None
-    segmentation: Any = None
-    keypoints: Any = None
+    segmentation: Presence = False
+    keypoints: Presence = False
 
 
 class Contents(BaseModel):
@@ -176,7 +179,7 @@ class Annotations:
                 self.strays.append(each)
                 continue
             self._objects[each.image_id].append(each)
-            self.not_stored.update({"masks": bool(each.segmentation), "key points": bool(each.keypoints)})
+            self.not_stored.update({"masks": each.segmentation, "key points": each.keypoints})
         self.not_stored = +self.not_stored
 
     def report_strays(self, file: ImageRef) -> Iterator[Notice]:

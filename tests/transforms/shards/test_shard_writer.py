@@ -32,6 +32,7 @@ def test_names_that_look_the_same_are_distinguished():
 def test_ranges_of_one_file_with_one_key_are_duplicates():
     inside = find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)], "row")
     by = "by two rows, files or inputs: remove one, or give each row a key of its own"
+    by += "; to leave a file out, add --set 'ignore=[/NAME]' or choose others with include"
     assert inside == f"the row 'a' is listed twice (/x/a), {by}"
     twice = find_duplicate_key([ImageRef("a", "/x/a"), ImageRef("a", "/x/a")], "file")
     assert twice == f"the file 'a' is listed twice (/x/a), {by}"

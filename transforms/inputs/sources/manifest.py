@@ -141,6 +141,8 @@ class RowReader:
             uri, size, version = locate(self._root, entry.uri)
         except Rejected as rejected:
             why = f": {rejected.detail}"
+            if rejected.reason == "vanished" and "{" in self.settings.columns.uri:
+                why += " (source.columns.uri gives all images the same extension)"
             if rejected.reason == "outside_root":
                 why = " is not below source.root, by default the manifest's own folder"
             where = "" if self.settings.preset else f"column {self.settings.columns.uri!r}: "

@@ -209,10 +209,20 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
         needs = f"it is not clear which column is the class: add --set {key}=COLUMN ({shown}; or '' for none)"
     elif any(each != first for each in found.values()):
         needs = f"{' and '.join(found)} have different columns: let --input name one of them"
+    elif len(endings := _endings_of(path, first.columns.get("uri", ""), sketch)) > 1:
+        key = "source.columns.uri"
+        needs = f"its images have the extensions {', '.join(endings)}, which it does not name: write them into the "
+        needs += f"table, or add --set '{key}={first.columns['uri']}' to read only these"
     elif path.endswith(".txt") and not pattern:
         needs = "a list is read where its name has the word for a split: call it train.txt"
     why = f"a table of images, {path}" + (f" (left out: {shown})" if shown and first.has_classes else "")
     return Recognised(settings, why, needs=needs, needed_keys=(key,) if key else ())
+
+
+def _endings_of(path: str, uri: str, sketch: FolderSketch) -> list[str]:
+    """The extensions of the images that a template in a table may mean; empty if `uri` is a column."""
+    folder = posixpath.normpath(posixpath.join(posixpath.dirname(path), posixpath.dirname(uri))).removeprefix(".")
+    return sorted({posixpath.splitext(each)[1] for each in sketch.at(folder).images}) if "{" in uri else []
 
 
 def _find_unread_tables(found: Iterable[str], sketch: FolderSketch) -> list[str]:

@@ -44,7 +44,8 @@ def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
             raise refuse(column, value, f"not one of the {len(names)} classes")
         return names[value] if names else str(value)
     if not isinstance(value, str):
-        raise refuse(column, value, "not text")
+        remedy = ": store it as a string column" if isinstance(value, bytes) else ""
+        raise refuse(column, value, f"not text{remedy}")
     if any(letter < " " and letter not in "\t\n\r" for letter in value):
         raise refuse(column, value, "not text: it contains control characters")
     return value

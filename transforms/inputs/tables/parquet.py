@@ -46,7 +46,9 @@ def open_parquet(stream: BinaryIO) -> Iterator[pq.ParquetFile]:
     try:
         # Without pre_buffer, a column is read in pieces of buffer_size; with it, a whole row group at once.
         yield pq.ParquetFile(stream, buffer_size=2**20, pre_buffer=False)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise UnreadableTableError(f"text in it is not UTF-8: {error.object!r:.100}: correct it") from None
+    except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # from the file system
             raise
         raise UnreadableTableError(f"it is not Parquet, or it is damaged: {' '.join(str(error).split())}") from None

@@ -121,6 +121,15 @@ def test_images_in_a_table_of_text_are_refused(folder, name):
     )
 
 
+def test_a_missing_image_says_that_a_template_has_one_extension(folder):
+    why = "column '{path}.jpg': 'x.jpg': no such file or directory"
+    *_, bad = refer(folder, b"path,class\na,cat\nx,cat\n", columns=Columns(uri="{path}.jpg", label="class"))
+    assert (bad.reason, bad.detail) == (
+        "vanished",
+        f"list.csv, row 3: {why} (source.columns.uri gives all images the same extension)",
+    )
+
+
 def test_a_parquet_that_is_none_fails_the_run(folder):
     (ref,) = refer(folder, b"path,class\n", "list.parquet")
     assert (ref.status, ref.detail[:40]) == ("fatal", "it is not Parquet, or it is damaged: Par")

@@ -28,7 +28,7 @@ def test_texts(value, text):
         (1.0, "column 'a': 1.0 (float) is not text"),
         (True, "column 'a': True (bool) is not text"),
         ([], "column 'a': [] (list) is not text"),
-        (b"\xff", "column 'a': b'\\xff' (bytes) is not text"),
+        (b"\xff", "column 'a': b'\\xff' (bytes) is not text: store it as a string column"),
         ("a\0b", "column 'a': 'a\\x00b' (str) is not text: it contains control characters"),
     ],
 )

@@ -167,8 +167,7 @@ def find_shards(folder: str) -> tuple[Shard, ...]:
     """All TFRecord files below a folder, sorted by name, except hidden files and folders."""
     found = names_below(folder, hidden=False)  # a store lists hidden files, too
     names = [name for name in found if not any(part.startswith(".") for part in name.split("/"))]
-    paths = {name: storage.join(folder, name) for name in names}
-    return _in_splits({name: path for name, path in paths.items() if _holds_records(path, name)})
+    return _in_splits({name: path for name in names if _holds_records(path := storage.join(folder, name), name)})
 
 
 def match_files(pattern: str) -> list[str]:

@@ -24,11 +24,7 @@ from recordmill.storage.transform_fn import DEFAULT_SIZE
 MOST_SIDE = 16_384
 """No network takes larger images, and a batch would not fit in memory."""
 
-EPILOG = """\
-The dataset must have been converted with analyze: true or images.moments: true.
-
-exit codes: 0 done (or already there)   1 failed   2 wrong usage   130 interrupted
-"""
+EPILOG = "exit codes: 0 done (or already there)   1 failed   2 wrong usage   130 interrupted"
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -52,9 +48,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")  # little is computed, and other processes may be training
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
-    description = (
-        f"Adds {TRANSFORM_FN}/ to a finished dataset: statistics of its images, and a model that prepares them."
-    )
+    description = f"Adds {TRANSFORM_FN}/ to a dataset that was converted with analyze: true or images.moments: true."
     parser = reader_parser(prog, description, "the dataset's folder", EPILOG)
     height, width = DEFAULT_SIZE
     size = f"size of the model's images, or of each side (default: that of all images, or {height}x{width})"

@@ -37,8 +37,7 @@ from recordmill.schemas.settings.source import Input
 from recordmill.storage.dataset_files import version_names
 
 EPILOG = """\
-Rows are matched by key. Only metadata of datasets are read, no shards. The images of a folder are read as the dataset's
-config.yaml says, and not decoded.
+Rows are matched by key. Of datasets, only metadata are read; the images of a folder are not decoded.
 
 exit codes: 0 no differences   1 differences   2 wrong usage, or something cannot be read   130 interrupted
 """

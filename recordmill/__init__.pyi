@@ -1,0 +1,78 @@
+"""The public names, for type checkers and for `__init__.py`, which imports a name when it is first used."""
+
+from .imaging import ImageSettings, PreparedImage, prepare_image
+from .pipeline.convert import convert
+from .reading.dataset import Dataset, SplitInfo, describe_split, open_dataset
+from .reading.epoch_order import EpochOrder
+from .reading.example import examples_as_numpy
+from .reading.load import load
+from .reading.records import OpenedDataset, Records, open
+from .reading.torch_stream import TorchStream
+from .reading.verify_dataset import Verification, verify_dataset
+from .schemas.conventions import Convention, convention_names, load_convention
+from .schemas.errors import ConversionError, LoadError, RecordmillError
+from .schemas.features import Feature, describe_features, encode_example, parse_example, tensorflow_features
+from .schemas.image_ref import ImageRef
+from .schemas.label_map import LabelMap
+from .schemas.rejection import Reject
+from .schemas.settings.dataset import DatasetSettings, ShardSettings
+from .schemas.settings.source import Input, ListingSettings
+from .storage.tfrecord_file import Damage, RecordFile, StoredFile
+from .transforms.compose import BuildExamples, ReadImages, ReencodeImages, SplitExamples, convert_with_beam
+from .transforms.inputs.sources.class_folders import ClassFolders
+from .transforms.inputs.sources.filename_labels import FilenameLabels
+from .transforms.list_images import ListReferences
+from .transforms.planning.plan import Plan
+
+__version__: str
+
+__all__ = [
+    "BuildExamples",
+    "ClassFolders",
+    "Convention",
+    "ConversionError",
+    "Damage",
+    "Dataset",
+    "DatasetSettings",
+    "EpochOrder",
+    "Feature",
+    "FilenameLabels",
+    "ImageRef",
+    "ImageSettings",
+    "Input",
+    "LabelMap",
+    "ListReferences",
+    "ListingSettings",
+    "LoadError",
+    "OpenedDataset",
+    "Plan",
+    "PreparedImage",
+    "ReadImages",
+    "RecordFile",
+    "RecordmillError",
+    "Records",
+    "ReencodeImages",
+    "Reject",
+    "ShardSettings",
+    "SplitExamples",
+    "SplitInfo",
+    "StoredFile",
+    "TorchStream",
+    "Verification",
+    "__version__",
+    "convention_names",
+    "convert",
+    "convert_with_beam",
+    "describe_features",
+    "describe_split",
+    "encode_example",
+    "examples_as_numpy",
+    "load",
+    "load_convention",
+    "open",
+    "open_dataset",
+    "parse_example",
+    "prepare_image",
+    "tensorflow_features",
+    "verify_dataset",
+]

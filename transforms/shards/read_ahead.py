@@ -20,6 +20,20 @@ REMOTE_READERS = 128
 BATCH_BYTES = 2**18
 BATCH_ITEMS = 16
 
+RESULT_BYTES = 2**22
+"""The bytes of results after which a call leaves the rest of its batch: small files may be large images."""
+
+
+def take_first(results: Iterable[Result], size_of: Callable[[Result], int]) -> list[Result]:
+    """The first results, until they have `RESULT_BYTES` together."""
+    taken, size = list[Result](), 0
+    for result in results:
+        taken.append(result)
+        size += size_of(result)
+        if size >= RESULT_BYTES:
+            break
+    return taken
+
 
 class ReadAhead:
     """A pool of threads that maps a function over items ahead of the consumer; several consumers may share it.
@@ -41,7 +55,9 @@ class ReadAhead:
         size_of_result: Callable[[Result], int],
     ) -> Generator[Result, None, None]:
         """Yields the function's results in the order of the items; see `map_batches`."""
-        return self.map_batches(lambda batch: list(map(function, batch)), items, size_of, size_of_result)
+        return self.map_batches(
+            lambda some: take_first(map(function, some), size_of_result), items, size_of, size_of_result
+        )
 
     def map_batches(
         self,
@@ -50,11 +66,12 @@ class ReadAhead:
         size_of: Callable[[Item], int],
         size_of_result: Callable[[Result], int],
     ) -> Generator[Result, None, None]:
-        """Yields the results in the order of the items, which the function gets in batches.
+        """Yields the results in the order of the items. Of a batch of items, each call handles the first one or more.
 
         New items are begun while those in progress and the waiting results together are within `WINDOW_BYTES`. The size
-        of a result is known only when it exists, so results may exceed that by those of the batches in progress. If the
-        function raises, the error is raised here and the rest is dropped.
+        of a result is known only when it exists, so results may exceed that by those of one call in each thread. What a
+        call leaves is done when its turn has come. If the function raises, the error is raised here and the rest is
+        dropped.
         """
         waiting: deque[_Batch[Item, Result]] = deque()
 
@@ -63,14 +80,21 @@ class ReadAhead:
             batch.size = sum(map(size_of_result, results))
             return results
 
+        def finish(batch: _Batch[Item, Result]) -> Iterator[Result]:
+            results = batch.future.result()
+            while batch.items:
+                yield from results
+                del batch.items[: len(results)]
+                results = function(batch.items) if batch.items else ()
+
         try:
             for batch in _batches(items, size_of, *self._most):
                 while waiting and not self._has_room(waiting, batch.size):
-                    yield from waiting.popleft().future.result()
+                    yield from finish(waiting.popleft())
                 batch.future = self._pool.submit(work, batch)
                 waiting.append(batch)
             while waiting:
-                yield from waiting.popleft().future.result()
+                yield from finish(waiting.popleft())
         finally:
             for batch in waiting:
                 batch.future.cancel()

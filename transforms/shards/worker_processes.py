@@ -15,7 +15,7 @@ import time
 import traceback
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from operator import attrgetter
@@ -27,7 +27,7 @@ from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 from recordmill.transforms.records.convert_image import ConvertedImage
-from recordmill.transforms.shards.read_ahead import ReadAhead
+from recordmill.transforms.shards.read_ahead import ReadAhead, take_first
 from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_files import failed_report
 from recordmill.transforms.shards.shard_writer import ShardWriter, WorkerDiedError, order_references
@@ -160,7 +160,8 @@ def _do_task(task: Task, writer: ShardWriter) -> list[ConvertedImage] | ShardRep
     refs = [*batch.refs, *batch.notices]
     try:
         if task.shard is None:
-            return list(writer.convert(order_references(refs, writer.settings.seed), task.split))
+            with closing(writer.convert(order_references(refs, writer.settings.seed), task.split)) as images:
+                return take_first(images, ConvertedImage.size)
         return writer.finish(writer.write(task.split, task.shard, refs))
     except Exception as error:  # noqa: BLE001  # it is raised in the launcher
         return _make_picklable(error)
@@ -220,7 +221,8 @@ class WorkerProcesses:
         def run(some: Sequence[ImageRef]) -> list[ConvertedImage]:
             with self._borrow(for_shard=False) as worker:
                 if worker is None:
-                    return list(self._here.convert(some, split))
+                    with closing(self._here.convert(some, split)) as images:
+                        return take_first(images, ConvertedImage.size)
                 return self._ask(worker, Task(split, None, _encode(some)))
 
         yield from self._ahead.map_batches(run, refs, attrgetter("expected_bytes"), ConvertedImage.size)

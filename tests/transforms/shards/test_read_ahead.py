@@ -153,9 +153,10 @@ def test_as_many_threads_work_at_once_as_asked_for():
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_large_results_of_small_items_are_bounded_too(threads):
+@pytest.mark.parametrize("batch_items", [1, 16])
+def test_large_results_of_small_items_are_bounded_too(threads, batch_items):
     size = 5 * 2**20
-    pool = ReadAhead(threads, batch_items=1)
+    pool = ReadAhead(threads, batch_items)
     made, consumed, most = [], 0, 0
 
     def grow(number):
@@ -188,10 +189,26 @@ def test_a_consumer_that_waits_does_not_block_others():
 def test_batches_are_as_large_as_asked_for():
     pool = ReadAhead(2, batch_items=3, batch_bytes=10)
     sizes = [1, 1, 1, 9, 1, 20, 1]
-    assert list(pool.map_batches(lambda batch: [list(batch)], sizes, lambda size: size, no_size)) == [
-        [1, 1, 1],
-        [9, 1],
-        [20],
-        [1],
-    ]
+    batches = []
+
+    def keep(batch):
+        batches.append([*batch])
+        return [*batch]
+
+    assert list(pool.map_batches(keep, sizes, lambda size: size, no_size)) == sizes
     pool.close()
+    assert sorted(batches) == [[1], [1, 1, 1], [9, 1], [20]]
+
+
+def test_a_batch_gives_the_results_of_each_call_in_turn(ahead):
+    assert list(ahead.map_batches(lambda batch: batch[:3], range(50), lambda _: 1, no_size)) == list(range(50))
+
+
+def test_an_error_in_the_rest_of_a_batch_comes_through(ahead):
+    def fail_at_20(number):
+        if number == 20:
+            raise ZeroDivisionError("at 20")
+        return number
+
+    with pytest.raises(ZeroDivisionError, match="at 20"):
+        list(ahead.map(fail_at_20, range(40), lambda _: 1, lambda _: 2**40))

@@ -5,8 +5,7 @@ Listing happens in the pipeline, not in the launcher, so the job's graph contain
 
 import errno
 import os
-import re
-import shlex
+import stat
 from collections.abc import Collection, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -16,7 +15,6 @@ from itertools import islice, pairwise
 from typing import Any, TypeVar
 
 import apache_beam as beam
-import orjson
 from apache_beam import coders
 from apache_beam.pvalue import TaggedOutput
 
@@ -233,11 +231,8 @@ def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Ite
     with suppress(PermissionError):  # listing may be allowed all the same
         file = storage.describe(root)
     if file is None:
-        if part != Part(part.input):
-            return root, _find_remote_entries(part, settings, tally)
-        parts = cut_input(part.input, settings)
-        listings = [_find_remote_entries(each, settings, tally) for each in parts]
-        return root, merge_listings(listings) if len(parts) > 1 else listings[0]
+        parts = cut_input(part.input, settings) if part == Part(part.input) else [part]
+        return root, merge_listings(_find_remote_entries(each, settings, tally) for each in parts)
     tally.exists = True
     folder, _, name = root.rpartition("/")
     return folder, [] if part.start else [ImageRef(name, "", file.size_in_bytes, version_of(file))]
@@ -305,22 +300,28 @@ def _walk(part: Part, below: str, ignore: Ignore, ancestors: tuple[tuple[int, in
         path = prefix + entry.name
         try:
             is_folder = entry.is_dir()
-            if not part.meets(path, is_folder):
-                continue
-            if reason := ignore(path, is_folder):
-                yield ImageRef(path, "").notice("ignored", reason)
-                continue
+        except OSError:  # its status cannot be read either
+            is_folder = False
+        if not part.meets(path, is_folder):
+            continue
+        if reason := ignore(path, is_folder):
+            yield ImageRef(path, "").notice("ignored", reason)
+            continue
+        try:
             status = entry.stat()
-            identity = (status.st_dev, status.st_ino)
-            if not is_folder:
-                yield _describe_file(path, entry, status)
-            elif identity not in ancestors:
-                yield from _walk(part, path, ignore, (*ancestors, identity))
-            else:
-                detail = f"the link points back to a folder that contains it: remove it{_or_leave_out(path, True)}"
-                yield ImageRef(path, "").notice("fatal", "link_loop", detail)
         except OSError as error:
-            yield _describe_broken(path, entry, ignore, error)
+            yield _describe_broken(path, entry, error)
+            continue
+        identity = (status.st_dev, status.st_ino)
+        if is_folder and identity in ancestors:
+            detail = "the link points back to a folder that contains it: remove it, or add it to ignore"
+            yield ImageRef(path, "").notice("fatal", "link_loop", detail)
+        elif is_folder:
+            yield from _walk(part, path, ignore, (*ancestors, identity))
+        elif stat.S_ISREG(status.st_mode):
+            yield ImageRef(path, "", status.st_size, str(status.st_mtime_ns))
+        else:
+            yield ImageRef(path, "").notice("rejected", "not_a_file", "a device, socket or pipe is not an image")
 
 
 def _read_folder(root: str, below: str) -> tuple[list[os.DirEntry[str]], ImageRef | None]:
@@ -330,39 +331,21 @@ def _read_folder(root: str, below: str) -> tuple[list[os.DirEntry[str]], ImageRe
         with os.scandir(os.path.join(root, below) if below else root) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
-        detail = f"the folder cannot be read ({explain_os_error(error)}): make it readable{_or_leave_out(below, True)}"
+        leave_out = ", or add it to ignore" if below else ""
+        detail = f"the folder cannot be read ({explain_os_error(error)}): make it readable{leave_out}"
         return [], folder.notice("fatal", "unreadable_folder", detail)
     what = "folder" if below else "input"
     return found, None if found else folder.notice("warning", "empty_folder", f"the {what} is empty")
 
 
-def _describe_file(path: str, entry: os.DirEntry[str], status: os.stat_result) -> ImageRef:
-    if entry.is_file():
-        return ImageRef(path, "", status.st_size, str(status.st_mtime_ns))
-    return ImageRef(path, "").notice("rejected", "not_a_file", "a device, socket or pipe is not an image")
-
-
-def _describe_broken(path: str, entry: os.DirEntry[str], ignore: Ignore, error: OSError) -> ImageRef:
+def _describe_broken(path: str, entry: os.DirEntry[str], error: OSError) -> ImageRef:
     if isinstance(error, FileNotFoundError):
         missing = "the link is broken" if entry.is_symlink() else "the file vanished while being listed"
         return ImageRef(path, "").notice("rejected", "vanished", missing)
     if error.errno != errno.ELOOP:
         return ImageRef(path, "").notice("rejected", "unreadable", explain_os_error(error))
-    if reason := ignore(path, False):
-        return ImageRef(path, "").notice("ignored", reason)
-    detail = f"the link points to itself: remove it{_or_leave_out(path, False)}"
+    detail = "the link points to itself: remove it, or add it to ignore"
     return ImageRef(path, "").notice("fatal", "link_loop", detail)
-
-
-def _or_leave_out(path: str, is_folder: bool) -> str:
-    """The end of a message: the flag that ignores this one path; empty if no flag can name it."""
-    try:
-        # A backslash escapes gitignore's special characters; JSON is valid YAML.
-        pattern = re.sub(r"[][*?\\]| $", r"\\\g<0>", f"/{path}/" if is_folder else f"/{path}")
-        value = shlex.quote(f"ignore=[{orjson.dumps(pattern).decode()}]")
-    except TypeError:  # a name that is not UTF-8, or the input itself
-        return ""
-    return f", or leave it out by --set {value}" if path else ""
 
 
 def cut_input(source_input: Input, settings: ListingSettings) -> list[Part]:

@@ -277,10 +277,6 @@ class Archives(Source):
         elif inside.has_images:
             yield _as_folders(sketch, list(archives), inside, is_wrapped)
 
-    @property
-    def _limits(self) -> Limits:
-        return Limits(self.max_member_bytes, self.max_members, self.max_ratio)
-
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """A member's contents; see `Source.read`."""
         data = read_image(ref, max_bytes, self.max_ratio)
@@ -289,9 +285,10 @@ class Archives(Source):
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields an image for each member, or for each sample."""
         listed = ""
+        members = list_members(file, Limits(self.max_member_bytes, self.max_members, self.max_ratio))
         list_images = self._samples if self.labels == "beside" else self._folders
         try:
-            for ref in list_images(path, file, list_members(file, self._limits)):
+            for ref in list_images(path, file, members):
                 listed = "the rest of the archive cannot be read: "
                 yield ref
         except Rejected as error:

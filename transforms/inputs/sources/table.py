@@ -36,28 +36,15 @@ _ZEROS: dict[str, int | float | str] = {"int64": 0, "float": 0.0, "bytes": ""}
 _WORDS = {bool: "bool", int: "int", float: "float", str: "string", bytes: "bytes"}
 
 
-@dataclass
-class _Column:
-    """What is known about a column.
-
-    Attributes:
-        first: where each type was first seen, for messages.
-        values: the number of rows with a value.
-        as_text: whether all values are strings.
-    """
-
-    first: dict[str, str] = field(default_factory=dict)
-    values: int = 0
-    as_text: bool = True
-
-
 class ColumnTypes:
     """Collects the types of columns, table by table; the result does not depend on the order."""
 
     def __init__(self, without: Collection[str]) -> None:
         """The columns in `without` are ignored."""
         self._without = without
-        self._columns: defaultdict[str, _Column] = defaultdict(_Column)
+        self._first: defaultdict[str, dict[str, str]] = defaultdict(dict)  # where each type of a column was first seen
+        self._values: Counter[str] = Counter()  # rows with a value, by column
+        self._not_text: set[str] = set()  # columns whose values are not all strings
         self._rows = 0
 
     def add(self, table: OpenTable, path: str) -> None:
@@ -67,25 +54,22 @@ class ColumnTypes:
             UnreadableTableError: it cannot be read to its end.
         """
         for row in table.rows:
-            if row.cells is not None:
-                self._rows += 1
-                self._add_cells(row.cells, table.as_text, f"{path}, {row.place}")
-
-    def _add_cells(self, cells: Mapping[str, Any], as_text: bool, place: str) -> None:
-        for name, cell in cells.items():
-            if name in self._without:
-                continue
-            column = self._columns[name]
-            column.as_text &= as_text
-            if seen := _type_of(cell, as_text):
-                column.values += 1
-                if seen not in column.first:
-                    column.first[seen] = f"{place}: {cell!r:.40}"
+            self._rows += row.cells is not None
+            for name, cell in (row.cells or {}).items():
+                if name in self._without:
+                    continue
+                first = self._first[name]
+                if not table.as_text:
+                    self._not_text.add(name)
+                if seen := _type_of(cell, table.as_text):
+                    self._values[name] += 1
+                    if seen not in first:
+                        first[seen] = f"{path}, {row.place}: {cell!r:.40}"
 
     @property
     def empty(self) -> list[str]:
         """The columns without a single value, sorted."""
-        return sorted(name for name, column in self._columns.items() if not column.first)
+        return sorted(name for name, first in self._first.items() if not first)
 
     def settled(self) -> dict[str, ColumnSettings]:
         """The columns' settings by name; columns without a single value are left out.
@@ -96,10 +80,10 @@ class ColumnTypes:
             ValueError: a column has several types, or one that no feature can have; the message names it and the rows.
         """
         found = {}
-        for name, column in sorted(self._columns.items()):
-            if column.first:
-                settings = ColumnSettings(type=_merge(name, column.first, column.as_text))
-                has_default = column.values < self._rows and not settings.many
+        for name, first in sorted(self._first.items()):
+            if first:
+                settings = ColumnSettings(type=_merge(name, first, name not in self._not_text))
+                has_default = self._values[name] < self._rows and not settings.many
                 found[name] = replace(settings, default=_ZEROS[settings.kind]) if has_default else settings
         return found
 
@@ -229,9 +213,10 @@ class Table(TableFormat, Source):
         """The reference of a row; columns whose values lose digits are added to `rounded`."""
         if row.cells is None:
             raise bad_row(row.fault)
-        names = {what: _name_in(row.cells, column) for what, column in self._named.items()}
-        if "key" in names:
-            names["key"] = below + names["key"]
+        names = {}
+        for role, named in self._named.items():
+            name = name_of(row.cells.get(named), named, is_required=True).strip()
+            names[role] = (below if role == "key" else "") + unicodedata.normalize("NFC", name)
         values = {}
         for name, column in self.columns.items():
             try:
@@ -253,11 +238,6 @@ class Table(TableFormat, Source):
         kinds = {column.feature or name: column.kind for name, column in self.columns.items()}
         fields = {name: from_json(value, kinds[name]) for name, value in values.items()}
         return Content(ref.features.encode(), None, fields=fields)
-
-
-def _name_in(cells: Mapping[str, Any], column: str) -> str:
-    """The label, split, group or key in a row."""
-    return unicodedata.normalize("NFC", name_of(cells.get(column), column, is_required=True).strip())
 
 
 SOURCE = Table

@@ -371,7 +371,7 @@ class Tfrecords(Source):
         """Yields a reference for each record, to the byte range of its data; a rejected one for each damaged place."""
         labels = LabelFiles(DataFile(path, file), self.class_names_file, self.class_names)
         word = find_split_word(self.split, path.rpartition("/")[2], path)
-        examples = _ExamplesOfFile(self, word, labels, self._declared, self.kept)
+        examples = _ExamplesOfFile(self, word, labels)
         with StoredFile(file.uri) as stored:
             records, index = RecordFile(stored), -1
             for index, (offset, record) in enumerate(read_bounded(records, stored, self.max_ratio)):
@@ -422,8 +422,6 @@ class _ExamplesOfFile:
         source: the settings.
         word: the split word in its name or path.
         labels: the names of its numbered classes.
-        declared: the convention of all Examples; None if it is found for each of them.
-        kept: the features to copy.
         numbers: the classes to announce, with their numbers; None for a class without one.
         others: how many Examples have each feature that is not the convention's.
     """
@@ -431,8 +429,6 @@ class _ExamplesOfFile:
     source: Tfrecords
     word: str
     labels: LabelFiles
-    declared: Convention | None
-    kept: tuple[Feature, ...]
     numbers: dict[str, int | None] = field(default_factory=dict)
     others: Counter[str] = field(default_factory=Counter)
 
@@ -444,10 +440,10 @@ class _ExamplesOfFile:
             ClassNamesError: its file of class names cannot be used.
         """
         source, entries = self.source, parse_entries(record)
-        convention = self.declared or find_convention(entries)
+        convention = source._declared or find_convention(entries)
         fields = read_fields(entries, convention)
         self.others.update(entries.keys() - convention.features.keys())
-        read_kept(entries, self.kept)
+        read_kept(entries, source.kept)
         key = text_in(entries, source.key_feature) if source.key_feature else ref.key
         split = ref.split or (text_in(entries, source.split_feature) if source.split_feature else self.word)
         texts = {each: fields[each] for each in ("filename", "source_id") if fields.get(each)}

@@ -170,7 +170,7 @@ def tar_members(stream: Any, size: int, limits: Limits, packing: Packing | None 
         raise bad_archive(f"the header at byte {tar.offset} is damaged")
 
 
-_LOCAL_HEADER = struct.Struct("<4s2xHH16xHH")  # signature, flags, method, lengths of name and extra field
+_LOCAL_HEADER = struct.Struct("<4s4xH16xHH")  # signature, method, lengths of name and extra field
 _ENCRYPTED = 0x1
 _UTF8_NAME = 0x800
 _ZIP_DAMAGES = (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, OverflowError)
@@ -237,12 +237,11 @@ def _data_start(info: zipfile.ZipInfo, stream: Any) -> int:
     """Where a member's data begin, after its own header; -1 if the header contradicts the directory."""
     stream.seek(info.header_offset)
     header = stream.read(_LOCAL_HEADER.size)
-    if len(header) < _LOCAL_HEADER.size:
-        return -1
-    signature, _, method, name_length, extra_length = _LOCAL_HEADER.unpack(header)
-    if signature != b"PK\x03\x04" or method != info.compress_type:
-        return -1
-    return info.header_offset + _LOCAL_HEADER.size + int(name_length) + int(extra_length)
+    if len(header) == _LOCAL_HEADER.size:
+        signature, method, name_length, extra_length = _LOCAL_HEADER.unpack(header)
+        if (signature, method) == (b"PK\x03\x04", info.compress_type):
+            return info.header_offset + _LOCAL_HEADER.size + int(name_length) + int(extra_length)
+    return -1
 
 
 def list_members(file: ImageRef, limits: Limits) -> Iterator[Member]:

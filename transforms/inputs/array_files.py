@@ -171,15 +171,14 @@ def place_of(file: ImageRef) -> Place:
     return Place(file.uri, size=file.size, version=file.version, name=name)
 
 
-def find_labels(file: DataFile, name: str) -> Place:
-    """Finds a label file in the folder of a file of images, plain or gzipped.
+def find_labels(file: DataFile, name: str) -> Place | None:
+    """Finds a label file in the folder of a file of images, plain or gzipped; None if there is none.
 
     Args:
         file: the file of images.
         name: the name of the label file, with or without `.gz`.
 
     Raises:
-        FileNotFoundError: it does not exist; the message is the name.
         Rejected: `bad_labels`: it is a link that points outside the input, not a file, or cannot be read.
     """
     plain = posixpath.join(file.folder, name.removesuffix(".gz"))
@@ -187,12 +186,11 @@ def find_labels(file: DataFile, name: str) -> Place:
         try:
             place = place_of(ImageRef("", *locate(file.root, candidate)))
             place.read(0, 1)
+            return place
         except Rejected as error:
-            if error.reason == "vanished":
-                continue
-            raise Rejected("list", "bad_labels", f"{posixpath.basename(candidate)}: {error.detail}") from None
-        return place
-    raise FileNotFoundError(name)
+            if error.reason != "vanished":
+                raise Rejected("list", "bad_labels", f"{posixpath.basename(candidate)}: {error.detail}") from None
+    return None
 
 
 def find_members(file: ImageRef) -> dict[str, Place]:

@@ -2,7 +2,6 @@
 
 import posixpath
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -87,9 +86,8 @@ class Arrays(ArraySource):
         """The arrays of a .npy file and of the file of its labels, if there is one."""
         places = {name: place_of(file.ref)}
         for word, labels in self.labels.items():
-            if self.images[word] == name:
-                with suppress(FileNotFoundError):
-                    places[labels] = find_labels(file, f"{labels}.npy")
+            if self.images[word] == name and (found := find_labels(file, f"{labels}.npy")):
+                places[labels] = found
         return places
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:

@@ -66,9 +66,8 @@ class Idx(ArraySource):
             return
         groups = {group: text or "" for group, text in match.groupdict().items()}
         labels = self.labels.format_map(groups)
-        try:
-            place = find_labels(DataFile(path, file), labels) if labels else None
-        except FileNotFoundError:
+        place = find_labels(DataFile(path, file), labels) if labels else None
+        if labels and not place:
             add = "add it, or add --set source.labels='' for images without labels"
             yield file.notice("fatal", "bad_labels", f"there is no {labels} next to it: {add}")
             return

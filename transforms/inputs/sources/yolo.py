@@ -4,6 +4,7 @@ import math
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -153,7 +154,9 @@ class Yolo(AnnotationSource):
             words = line.split()
             if not words:
                 continue
-            values = _numbers(words[1:])
+            values: list[float] = []
+            with suppress(ValueError):
+                values = [float(word) for word in words[1:]]
             if len(values) < 4 or not _CLASS.fullmatch(words[0]):
                 raise bad_annotations(f"line {number} is not a class number and four numbers or more")
             if self.lines == "boxes" or _begins_with_box(values, self.kpt_shape, number):
@@ -242,13 +245,6 @@ def _holds_boxes(sketch: FolderSketch, folders: Collection[str]) -> bool:
     ]
     lines = [head.strip().splitlines()[0] for head in heads if head.strip()]
     return any(_BOX.fullmatch(line) for line in lines) if lines else bool(heads)
-
-
-def _numbers(words: list[str]) -> list[float]:
-    try:
-        return [float(word) for word in words]
-    except ValueError:
-        return []
 
 
 def _begins_with_box(values: list[float], kpt_shape: tuple[int, ...], number: int) -> bool:

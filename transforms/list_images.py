@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import apache_beam as beam
 from apache_beam import coders
@@ -44,8 +44,6 @@ _DEPTH = 3  # levels of folders in which to look for cuts
 _MOST_NAMES = 1_000  # names of a store's folder that are read to find cuts: one page
 _MOST_FOLDERS = 25_000  # the same if its first page has only folders
 _CHUNK = 1_000
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +387,7 @@ def _names_in(folder: str) -> list[str]:
     return storage.folder_entries(folder, _MOST_FOLDERS) if has_more_folders else names
 
 
-def merge_listings(listings: Iterable[Iterator[T]]) -> Iterator[T]:
+def merge_listings(listings: Iterable[Iterator[ImageRef]]) -> Iterator[ImageRef]:
     """Reads up to `LISTINGS` listings at a time, and yields what they yield in the order of arrival.
 
     They are read in chunks of up to 1,000 items. Of a listing that fails, the chunk in which it does is not yielded.
@@ -401,7 +399,7 @@ def merge_listings(listings: Iterable[Iterator[T]]) -> Iterator[T]:
     left = iter(listings)
     with ThreadPoolExecutor(LISTINGS, thread_name_prefix="recordmill-list") as pool:
 
-        def read_on(listing: Iterator[T]) -> Future[tuple[list[T], Iterator[T]]]:
+        def read_on(listing: Iterator[ImageRef]) -> Future[tuple[list[ImageRef], Iterator[ImageRef]]]:
             return pool.submit(lambda: (list(islice(listing, _CHUNK)), listing))
 
         reading = {read_on(listing) for listing in islice(left, LISTINGS)}

@@ -5,9 +5,9 @@ import posixpath
 import stat
 import unicodedata
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, TypeVar
 
 import orjson
@@ -18,7 +18,6 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image
 
-T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 
 MAX_BYTES = 16 * 2**20
@@ -176,37 +175,12 @@ def read_json(uri: str, max_bytes: int, model: type[M]) -> M:
     """Reads a JSON file that describes images, with or without a byte order mark, into a model.
 
     Raises:
-        ValueError: it does not fit the model; the message says where.
-        Exception: what `read_sibling` raises.
+        Rejected: `bad_annotations`: it cannot be read, or does not fit the model; the message says where.
+        Exception: the store failed at every try.
     """
     try:
         return model.model_validate_json(read_sibling(uri, max_bytes).removeprefix(BOM_UTF8))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{where}: {first['msg']}".removeprefix(": ")) from None
-
-
-def parse_sibling(uri: str, parse: Callable[[bytes], T]) -> T | None:
-    """Parses a file that concerns many images; None if there is no such file.
-
-    It is read and parsed once, and again only if it changes.
-
-    Raises:
-        Rejected: as `read_sibling`.
-        Exception: as `parse`.
-    """
-    try:
-        known = size_and_version(uri)
-    except Rejected:
-        return None
-    found: T | None = _parse_sibling(uri, parse, *known)
-    return found
-
-
-@lru_cache(maxsize=64)
-def _parse_sibling(uri: str, parse: Callable[[bytes], Any], size: int, version: str) -> Any:
-    try:
-        return parse(read_sibling(uri))
-    except NoFileError:
-        return None
+        raise bad_annotations(": ".join(filter(None, ("the JSON does not fit", where, first["msg"])))) from None

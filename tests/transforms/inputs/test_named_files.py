@@ -1,4 +1,3 @@
-import errno
 import os
 import unicodedata
 
@@ -10,7 +9,6 @@ from recordmill.transforms.inputs.named_files import (
     DataFile,
     NoFileError,
     key_of,
-    parse_sibling,
     read_sibling,
     resolve_inside,
     size_and_version,
@@ -176,28 +174,3 @@ def test_what_cannot_be_read_or_is_too_long_is_a_rejection(tmp_path):
         assert not isinstance(raised.value, NoFileError)
         assert raised.value.detail.startswith(f"{name}: ")
         assert why in raised.value.detail
-
-
-def test_a_file_that_many_images_need_is_parsed_once_until_it_changes(tmp_path):
-    parsed = []
-
-    def parse(data):
-        parsed.append(data)
-        return len(data)
-
-    uri = str(tmp_path / "list.txt")
-    assert parse_sibling(uri, parse) is None
-    for text, times in (("four", 2), ("longer", 2)):
-        (tmp_path / "list.txt").write_text(text, encoding="utf-8")
-        assert [parse_sibling(uri, parse) for _ in range(times)] == [len(text)] * times
-    assert parsed == [b"four", b"longer"]
-
-
-def test_a_store_in_trouble_is_not_a_missing_file(tmp_path):
-    (tmp_path / "list.txt").write_bytes(b"1")
-
-    def parse(data):
-        raise OSError(errno.EIO, "input/output error")
-
-    with pytest.raises(OSError, match="input/output error"):
-        parse_sibling(str(tmp_path / "list.txt"), parse)

@@ -86,10 +86,7 @@ class Coco(AnnotationSource):
         if not match:
             yield file.notice("ignored", "not_annotations")
             return
-        try:
-            annotations = Annotations(read_json(file.uri, MAX_JSON_BYTES, Contents))
-        except ValueError as error:
-            raise bad_annotations(f"not COCO annotations: {error}") from None
+        annotations = Annotations(read_json(file.uri, MAX_JSON_BYTES, Contents))
         word = match.groupdict().get("split") or ""
         yield ClassNames.of(file, annotations.classes)
         yield from annotations.report_strays(file)
@@ -160,7 +157,7 @@ class Annotations:
         not_stored: numbers of objects with masks and with key points.
 
     Raises:
-        ValueError: two categories or images share a name or an id, or a box is not four numbers.
+        Rejected: two categories or images share a name or an id, or a box is not four numbers.
     """
 
     def __init__(self, contents: Contents) -> None:
@@ -169,12 +166,12 @@ class Annotations:
         self._names: dict[Id, str] = {number: name for name, number in self.classes.items()}
         self._objects: dict[Id, list[Annotation]] = {image.id: [] for image in self.images}
         if len(self._names) < len(contents.categories) or len(self._objects) < len(self.images):
-            raise ValueError("two categories have one name or one id, or two images have one id")
+            raise bad_annotations("two categories have one name or one id, or two images have one id")
         self.strays: list[Annotation] = []
         self.not_stored: Counter[str] = Counter()
         for each in sorted(contents.annotations, key=lambda each: (isinstance(each.id, str), each.id)):
             if len(each.bbox) not in (0, 4):
-                raise ValueError(f"bbox of annotation {each.id} is not a list of 4 numbers: {each.bbox!r:.60}")
+                raise bad_annotations(f"bbox of annotation {each.id} is not a list of 4 numbers: {each.bbox!r:.60}")
             if each.image_id not in self._objects:
                 self.strays.append(each)
                 continue

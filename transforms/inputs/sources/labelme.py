@@ -41,11 +41,11 @@ class Shape(BaseModel):
         """Points with the same bounding box.
 
         Raises:
-            ValueError: a circle has no rim.
+            Rejected: a circle has no rim.
         """
         if self.shape_type == "circle":
             if len(self.points) != 2:
-                raise ValueError(f"a circle has {len(self.points)} points, not its centre and one on its rim")
+                raise bad_annotations(f"a circle has {len(self.points)} points, not its centre and one on its rim")
             (x, y), rim = self.points
             radius = math.dist((x, y), rim)
             return [(x - radius, y - radius), (x + radius, y + radius)]
@@ -100,12 +100,9 @@ class LabelMe(AnnotationSource):
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes."""
         annotation = DataFile(path, file)
-        try:
-            contents = read_json(file.uri, MAX_JSON_BYTES, Contents)
-            fields, outlines = self.read_annotation(contents)
-            place = find_image(annotation, contents.imagePath)
-        except ValueError as error:
-            raise bad_annotations(f"not a LabelMe annotation: {error}") from None
+        contents = read_json(file.uri, MAX_JSON_BYTES, Contents)
+        fields, outlines = self.read_annotation(contents)
+        place = find_image(annotation, contents.imagePath)
         if outlines:
             yield file.notice("not_stored", "outlines", count=outlines)
         yield from annotation.list_annotated(place, fields, fields["boxes_labels"])
@@ -114,8 +111,8 @@ class LabelMe(AnnotationSource):
         """The boxes of a file as `boxes_of` returns them, and the number of other shapes that these enclose.
 
         Raises:
-            Rejected: stage `list`, `refused_shape`: a shape is not a rectangle, and `other_shapes` rejects it.
-            ValueError: a circle has no rim.
+            Rejected: `refused_shape`: a shape is not a rectangle, and `other_shapes` rejects it; `bad_annotations`: a
+                circle has no rim.
         """
         objects: dict[Any, tuple[str, list[Point]]] = {}
         dropped = enclosed = 0
@@ -146,7 +143,7 @@ def find_image(file: DataFile, name: str) -> str:
         name: its `imagePath`.
 
     Raises:
-        ValueError: it names a JSON file, and there is not exactly one image with the file's own name.
+        Rejected: it names a JSON file, and there is not exactly one image with the file's own name.
     """
     folder, own = posixpath.split(file.spelled)
     named = posixpath.normpath(posixpath.join(folder, name.replace("\\", "/")))
@@ -154,7 +151,7 @@ def find_image(file: DataFile, name: str) -> str:
     if ending.lower() == ".json":
         there = [place for each in _ENDINGS if file.has(place := f"{stem}{each}")]
         if len(there) != 1:
-            raise ValueError(f"its imagePath names no image, and there are {len(there)} images called {stem}")
+            raise bad_annotations(f"its imagePath names no image, and there are {len(there)} images called {stem}")
         return there[0]
     if named == f"{stem}{ending}":  # the usual case: no need to ask the store
         return named

@@ -92,12 +92,13 @@ class RowReader:
         boxes.
         """
         images: dict[str, tuple[Row, Entry]] = {}
+        has_row_boxes = self.settings.preset == "automl" or bool(self.settings.columns.row_boxes)
         for row in rows:
             try:
                 entry = Entry(fault=row.fault) if row.cells is None else read(row.cells)
             except Rejected as error:
                 entry = Entry(fault=error.detail)
-            if self.settings.joins_rows and entry.boxes is not None:
+            if has_row_boxes and entry.boxes is not None:
                 _join(images, replace(row, cells=None), entry)
             else:
                 yield row, entry
@@ -112,7 +113,7 @@ class RowReader:
         if entry.labels is not None:
             fields["label_texts"] = list(dict.fromkeys(entry.labels))
         if entry.boxes is not None:
-            fractions = self.settings.has_fractions
+            fractions = self.settings.preset != "" or self.settings.boxes_unit == "fraction"
             if not fractions:
                 self._largest = max(self._largest, *map(max, entry.boxes), 0.0)
             fields |= boxes_of(entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=fractions)
@@ -232,16 +233,6 @@ class Manifest(TableFormat, Source):
         """Whether any column holds classes; a preset's table has one."""
         return bool(self.preset or self.columns.of_classes)
 
-    @property
-    def joins_rows(self) -> bool:
-        """Whether rows with boxes of the same image are joined."""
-        return self.preset == "automl" or bool(self.columns.row_boxes)
-
-    @property
-    def has_fractions(self) -> bool:
-        """Whether boxes are fractions of the image, instead of pixels."""
-        return bool(self.preset) or self.boxes_unit == "fraction"
-
     def idle_settings(self) -> dict[str, str]:
         """Settings for text if tables are not text, and for boxes, classes or lists if no column has any."""
         idle = TableFormat.idle_settings(self._table_format())
@@ -277,7 +268,7 @@ class Manifest(TableFormat, Source):
                 for numbered in () if self.class_names else filter(None, names.values()):
                     yield ClassNames.of(file, {name: number for number, name in enumerate(numbered)})
                 row_reader = RowReader(self, file, path, word=(match["split"] or "") if match else "")
-                for ref in row_reader.list_references(table.rows, self._reader(table, names)):
+                for ref in row_reader.list_references(table.rows, self._reader(names)):
                     count += isinstance(ref, ImageRef)
                     yield ref
                 yield from table.report_blanks(file)
@@ -297,16 +288,11 @@ class Manifest(TableFormat, Source):
     def _table_format(self) -> TableFormat:
         return replace(self, format=PRESETS[self.preset].format) if self.preset else self
 
-    def _reader(self, table: Table, class_names: Mapping[str, Sequence[str]]) -> Callable[[Any], Entry]:
+    def _reader(self, class_names: Mapping[str, Sequence[str]]) -> Callable[[Any], Entry]:
         if self.preset:
             return PRESETS[self.preset].read
-        return CellReader(
-            self.columns,
-            self.features_from,
-            self.separator,
-            class_names,
-            keeps_unlabelled=self.unlabelled == "keep",
-        ).read
+        keeps_unlabelled = self.unlabelled == "keep"
+        return CellReader(self.columns, self.features_from, self.separator, class_names, keeps_unlabelled).read
 
     def _class_names(self, table: Table) -> Mapping[str, Sequence[str]]:
         """The names of each column's numbered classes, from settings or from Parquet."""

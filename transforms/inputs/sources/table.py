@@ -33,9 +33,6 @@ from recordmill.transforms.inputs.tables.read_table import Table as OpenTable
 _ZEROS: dict[str, int | float | str] = {"int64": 0, "float": 0.0, "bytes": ""}
 
 
-_WORDS = {bool: "bool", int: "int", float: "float", str: "string", bytes: "bytes"}
-
-
 class ColumnTypes:
     """Collects the types of columns, table by table; the result does not depend on the order."""
 
@@ -97,7 +94,7 @@ def _type_of(cell: Any, as_text: bool) -> str:
     if isinstance(cell, list):
         types = {_type_of(each, False) for each in cell} or {""}
         return f"{types.pop()}[]" if len(types) == 1 else "list of several types"
-    return _WORDS.get(type(cell), type(cell).__name__)
+    return "string" if isinstance(cell, str) else type(cell).__name__
 
 
 def _merge(name: str, seen: Mapping[str, str], as_text: bool) -> str:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
@@ -15,10 +16,17 @@ from recordmill import storage
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice, Status, boxes_of
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.class_names import why_unread
 from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, split_of, stems_of
-from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, parse_sibling, read_sibling
+from recordmill.transforms.inputs.named_files import (
+    DataFile,
+    NoFileError,
+    bad_annotations,
+    read_sibling,
+    size_and_version,
+)
 from recordmill.transforms.inputs.patterns import check_template
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
@@ -172,19 +180,29 @@ def _check_set(file: ImageRef, above: str) -> Iterator[Notice]:
 def _read_set(uri: str) -> Mapping[str, str]:
     """The names on a list, by the stems that their XML files may have; empty if there is no such list.
 
+    It is read once, and again only if it changes.
+
     Raises:
         Rejected: it cannot be read.
     """
     try:
-        return parse_sibling(uri, _parse_set) or {}
+        version = size_and_version(uri)
+    except Rejected:
+        return {}
+    return _parse_set(uri, *version)
+
+
+@lru_cache(maxsize=64)
+def _parse_set(uri: str, size: int, version: str) -> Mapping[str, str]:
+    """The names, one per line, as they are, without a class's -1, 0 or 1 after them, and as images' stems."""
+    stems: dict[str, str] = {}
+    try:
+        lines = read_sibling(uri).decode("utf-8-sig").splitlines()
+    except NoFileError:
+        return {}
     except UnicodeDecodeError as error:
         raise bad_annotations(f"{posixpath.basename(uri)}: {why_unread(error)}") from None
-
-
-def _parse_set(data: bytes) -> dict[str, str]:
-    """The names on a list, one per line, as they are, without a class's -1, 0 or 1 after them, and as images' stems."""
-    stems: dict[str, str] = {}
-    for line in filter(None, map(str.strip, data.decode("utf-8-sig").splitlines())):
+    for line in filter(None, map(str.strip, lines)):
         for name in (line, re.sub(r"\s+(-1|0|1)$", "", line)):
             stem, ending = posixpath.splitext(name)
             stems |= {name: line, stem if ending.lower() in IMAGE_ENDINGS else name: line}

@@ -114,10 +114,7 @@ def test_an_image_path_that_names_a_json_file_is_the_one_image_of_that_name(tmp_
     assert (ref.status, ref.key) == ("", found)
     (ref,) = refer(tmp_path, annotation(imagePath="1.v2.json"), ["street/1.v2.bmp"])
     assert (ref.status, ref.reason) == ("rejected", "bad_annotations")
-    assert (
-        ref.detail
-        == "not a LabelMe annotation: its imagePath names no image, and there are 2 images called street/1.v2"
-    )
+    assert ref.detail == "its imagePath names no image, and there are 2 images called street/1.v2"
 
 
 def test_shapes_of_one_class_and_group_are_one_object(tmp_path):
@@ -251,7 +248,7 @@ def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):
 def test_a_file_that_is_not_an_annotation_is_rejected_with_its_reason(tmp_path, text, why):
     (ref,) = refer(tmp_path, text)
     assert (ref.key, ref.status, ref.reason) == (PATH, "rejected", "bad_annotations")
-    assert ref.detail.startswith(f"not a LabelMe annotation: {why}")
+    assert ref.detail.removeprefix("the JSON does not fit: ").startswith(why)
 
 
 def test_a_file_that_is_too_long_is_rejected(tmp_path, monkeypatch):

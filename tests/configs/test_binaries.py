@@ -119,7 +119,7 @@ def test_seed_1_a_file_of_another_length_is_rejected_with_its_name_and_the_remai
     assert marker["ledger"]["rejected"] == {"wrong_length": 1}
     (row,) = map(json.loads, (tmp_path / "dataset-of-cifar10.yaml" / "rejected.jsonl").read_text().splitlines())
     assert (row["key"], row["reason"]) == ("data_batch_2.bin", "wrong_length")
-    assert row["detail"] == "61,465 bytes are not whole records of 3,073 bytes: the last has 5"
+    assert row["detail"] == "61,465 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last has 5"
     assert len(examples["train"]) == 40
 
 

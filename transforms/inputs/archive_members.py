@@ -209,9 +209,8 @@ def _zip_member(name: str, info: zipfile.ZipInfo, stream: BoundedStream, end: in
         return Member(name, reason="bad_member", detail=detail)
     start = _data_start(info, stream) if 0 <= info.header_offset < end else -1
     if start < 0 or start + info.compress_size > end:
-        return Member(
-            name, reason="bad_member", detail="its header is damaged, or it does not end before the next begins"
-        )
+        detail = "its header is damaged, or it does not end before the next begins"
+        return Member(name, reason="bad_member", detail=detail)
     packing = ZipMember(info.compress_type, start, info.compress_size, info.file_size, info.CRC)
     return Member(name, 0, info.file_size, packing)
 

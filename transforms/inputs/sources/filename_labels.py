@@ -69,11 +69,8 @@ class FilenameLabels(Source):
             raise Rejected("list", "name_mismatch", "the file's name does not match source.pattern")
         groups = match.groupdict()
         values = {key: groups[group] or "" for key, group in self.features_from.items()}
-        yield file.replace(
-            label=groups["label"],
-            group=groups.get("group") or "",
-            features=orjson.dumps(values).decode() if values else "",
-        )
+        features = orjson.dumps(values).decode() if values else ""
+        yield file.replace(label=groups["label"], group=groups.get("group") or "", features=features)
 
     def features(self) -> tuple[Feature, ...]:
         """The features in `features_from`."""

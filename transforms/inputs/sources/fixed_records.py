@@ -138,11 +138,8 @@ class FixedRecords(ArraySource):
             return
         count, over = divmod(file.size - self.header, self.record_bytes)
         if count < 1 or over:
-            header = f"a header of {self.header:,} bytes and " if self.header else ""
-            length = f"whole records of {self.record_bytes:,} bytes"
-            raise Rejected(
-                "list", "wrong_length", f"{file.size:,} bytes are not {header}{length}: the last has {over:,}"
-            )
+            wanted = f"a header of {self.header:,} bytes and whole records of {self.record_bytes:,}"
+            raise Rejected("list", "wrong_length", f"{file.size:,} bytes are not {wanted}: the last has {over:,}")
         if self.labels and self.class_names_file:
             records = DataFile(path, file)
             try:

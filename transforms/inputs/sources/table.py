@@ -106,9 +106,7 @@ def _merge(name: str, seen: Mapping[str, str], as_text: bool) -> str:
     if not others and word.removesuffix("[]") in TYPES:
         return word
     found = " and ".join(f"{kind} ({place})" for kind, place in seen.items())
-    raise ValueError(
-        f"source: column {name!r} holds {found}: declare its type in source.columns, or name only others there"
-    )
+    raise ValueError(f"source: column {name!r} holds {found}: declare its type, or only others, in source.columns")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

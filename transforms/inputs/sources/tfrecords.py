@@ -305,8 +305,7 @@ class Tfrecords(Source):
     @property
     def contents(self) -> Literal["images", "rows"]:  # type: ignore[override]  # depends on the settings
         """`rows` if the convention has no images."""
-        declared = self._declared
-        return "images" if declared is None or holds_images(declared) else "rows"
+        return "rows" if self._declared and not holds_images(self._declared) else "images"
 
     @property
     def may_give_pixels(self) -> bool:

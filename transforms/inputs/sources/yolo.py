@@ -240,9 +240,8 @@ def _recognise_places(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], Co
 
 def _holds_boxes(sketch: FolderSketch, folders: Collection[str]) -> bool:
     """Whether any text file that was looked into holds a box; if all are blank, whether there are some."""
-    heads = [
-        sketch.heads[path] for path in sketch.heads if path.endswith(".txt") and posixpath.dirname(path) in folders
-    ]
+    texts = {path: head for path, head in sketch.heads.items() if path.endswith(".txt")}
+    heads = [head for path, head in texts.items() if posixpath.dirname(path) in folders]
     lines = [head.strip().splitlines()[0] for head in heads if head.strip()]
     return any(_BOX.fullmatch(line) for line in lines) if lines else bool(heads)
 
@@ -289,9 +288,8 @@ def read_names(path: str, text: str) -> dict[str, int]:
     numbered = names if isinstance(names, dict) else dict(enumerate(names or ()))
     for number, name in numbered.items():  # aliases can make the list huge: never show it whole
         if type(number) is not int or type(name) not in (str, int, float) or name == "":
-            why = "yes, no, on and off are booleans in YAML"
             raise ValueError(
-                f"class {number!r:.60} of `names` is not a text under a number: write it in quotes ({why})"
+                f"class {number!r:.60} of `names` is not a text under a number: quote it (yes is a boolean)"
             )
     classes = {str(name): number for number, name in numbered.items()}
     if len(classes) < len(numbered):

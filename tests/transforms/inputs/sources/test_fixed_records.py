@@ -82,9 +82,13 @@ def test_other_files_are_ignored(refer, name, reason):
 @pytest.mark.parametrize(
     ("source", "size", "detail"),
     [
-        (CIFAR10, 30_730_001, "30,730,001 bytes are not whole records of 3,073 bytes: the last has 1"),
-        (CIFAR10, 3072, "3,072 bytes are not whole records of 3,073 bytes: the last has 3,072"),
-        (CIFAR10, 0, "0 bytes are not whole records of 3,073 bytes: the last has 0"),
+        (
+            CIFAR10,
+            30_730_001,
+            "30,730,001 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last has 1",
+        ),
+        (CIFAR10, 3072, "3,072 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last has 3,072"),
+        (CIFAR10, 0, "0 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last has 0"),
         (TINY, 4, "4 bytes are not a header of 4 bytes and whole records of 20 bytes: the last has 0"),
         (TINY, 43, "43 bytes are not a header of 4 bytes and whole records of 20 bytes: the last has 19"),
     ],

@@ -117,7 +117,7 @@ def test_parquet_states_its_types(infer):
 def test_a_column_without_one_type_is_named_with_its_rows(infer, rows, found):
     with pytest.raises(ValueError, match=r"^source: column ") as error:
         infer(("jsonl", rows))
-    advice = "declare its type in source.columns, or name only others there"
+    advice = "declare its type, or only others, in source.columns"
     assert str(error.value) == f"source: column 'a' holds {found}: {advice}"
 
 

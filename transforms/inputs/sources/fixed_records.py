@@ -138,7 +138,7 @@ class FixedRecords(ArraySource):
             return
         count, over = divmod(file.size - self.header, self.record_bytes)
         if count < 1 or over:
-            wanted = f"a header of {self.header:,} bytes and whole records of {self.record_bytes:,}"
+            wanted = f"a header of {self.header:,} bytes and whole records of {self.record_bytes:,} bytes"
             raise Rejected("list", "wrong_length", f"{file.size:,} bytes are not {wanted}: the last has {over:,}")
         if self.labels and self.class_names_file:
             records = DataFile(path, file)

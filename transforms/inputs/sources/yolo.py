@@ -289,7 +289,7 @@ def read_names(path: str, text: str) -> dict[str, int]:
     for number, name in numbered.items():  # aliases can make the list huge: never show it whole
         if type(number) is not int or type(name) not in (str, int, float) or name == "":
             raise ValueError(
-                f"class {number!r:.60} of `names` is not a text under a number: quote it (yes is a boolean)"
+                f"class {number!r:.60} of `names` is not a text under a number: quote it (no is a boolean)"
             )
     classes = {str(name): number for number, name in numbered.items()}
     if len(classes) < len(numbered):

@@ -108,7 +108,7 @@ def test_a_file_that_names_no_classes_fails_the_run(tmp_path, path, text):
 def test_words_that_are_truth_values_in_yaml_must_be_quoted(tmp_path, names, number, name):
     (tmp_path / name).write_text(f"names: {names}\n", encoding="utf-8")
     file = ImageRef(name, str(tmp_path / name), 5)
-    why = "is not a text under a number: quote it (yes is a boolean)"
+    why = "is not a text under a number: quote it (no is a boolean)"
     detail = f"it names no classes: class {number} of `names` {why}"
     other = "" if name == "data.yaml" else "; if it is not about this dataset, add --set 'ignore=[\"/coco8.yaml\"]'"
     assert list(list_file(Yolo(), name, file)) == [file.notice("fatal", "bad_annotations", f"{detail}{other}")]

@@ -224,19 +224,6 @@ class ExampleEncoder:
             FeatureValueError: a value is not of its feature's kind (see `COERCE`), or a feature that holds
                 one value is given none or several.
         """
-        self._fill(record)
-        return self._serialize()
-
-    def encode_with_rest(self, record: Mapping[str, Any]) -> tuple[bytes, bytes]:
-        """Serialises the record as `encode` does, and again with an empty image."""
-        whole = self.encode(record)
-        for feature, place in zip(self._thread.present, self._thread.places, strict=True):
-            if feature.field in STORED_IMAGE:
-                place[0] = b""
-        return whole, self._serialize()
-
-    def _fill(self, record: Mapping[str, Any]) -> None:
-        """Replaces the values in this thread's message."""
         thread = self._thread
         given, present = [], []
         for feature in self._features:
@@ -254,6 +241,15 @@ class ExampleEncoder:
                 place[:] = [coerce(each) for each in _values_of(value)] if feature.many else (coerce(value),)
         except FeatureValueError as error:
             raise FeatureValueError(f"feature {feature.key}: {error}") from None
+        return self._serialize()
+
+    def encode_with_rest(self, record: Mapping[str, Any]) -> tuple[bytes, bytes]:
+        """Serialises the record as `encode` does, and again with an empty image."""
+        whole = self.encode(record)
+        for feature, place in zip(self._thread.present, self._thread.places, strict=True):
+            if feature.field in STORED_IMAGE:
+                place[0] = b""
+        return whole, self._serialize()
 
     def _serialize(self) -> bytes:
         # Map entries are unordered: without `deterministic`, 50 insertion orders gave 4 different byte strings.

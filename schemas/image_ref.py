@@ -38,7 +38,8 @@ class ImageRef:
             ever compared for equality.
         offset: first byte of the image in the file, or in its unpacked content (`packing`).
         length: bytes of the image there; -1 for all from `offset`.
-        packing: how its bytes are stored in the file, as the text of a `Packing`; empty: as they are.
+        packing: how its bytes are stored in the file, as the text of a `Packing`, or `PARQUET_CELL`; empty: as they
+            are.
         label: class name; empty if the image has none, or its label is read with it.
         group: images of one group stay in one split; empty for the image alone.
         split: the split that the source gives; empty if it is decided later.
@@ -267,16 +268,11 @@ class ZipMember:
         return f"zip:{self.method}:{self.start}:{self.packed}:{self.size}:{self.crc:08x}"
 
 
-@dataclass(frozen=True, slots=True)
-class ParquetCell:
-    """A cell of a Parquet file; `offset` is the number of its row, from 0."""
+PARQUET_CELL = "parquet"
+"""The `ImageRef.packing` of a cell of a Parquet file; `offset` is the number of its row, from 0."""
 
-    def __str__(self) -> str:
-        return "parquet"
-
-
-Packing = Gzip | NamedMember | ZipMember | ParquetCell
-"""How an image's bytes are stored in their file.
+Packing = Gzip | NamedMember | ZipMember
+"""How an image's bytes are stored in a file from which byte ranges are read.
 
 `ImageRef.packing` holds the text of one of these types: it is short, costs nothing while files are listed, and is part
 of plan ids. It is parsed when bytes are read.
@@ -297,6 +293,4 @@ def parse_packing(text: str) -> Packing:
             return Gzip(kind == "gzip_records")
         case ["zip", method, start, packed, size, crc]:
             return ZipMember(int(method), int(start), int(packed), int(size), int(crc, 16))
-        case ["parquet"]:
-            return ParquetCell()
     raise ValueError(f"there is no packing {text!r}")

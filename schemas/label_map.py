@@ -110,8 +110,6 @@ def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int |
         return None, None
     name = label_map.name_for(label)
     if name is None:
-        if isinstance(label, int):
-            raise Rejected("encode", "unknown_label", f"the label number {label} is not one of the classes")
         raise Rejected("encode", "unknown_label", f"the label {label!r:.200} is not one of the classes")
     return name, label_map.ids[name]
 

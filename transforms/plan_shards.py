@@ -193,7 +193,8 @@ def estimate_growth(
 
     The sample is converted even if only the price of the run depends on it.
     """
-    decides = settings.hooks or (settings.images.reencode != "never" and (shown or not settings.shards.ignores_growth))
+    cuts_by_size = settings.shards.count is None and settings.shards.cuts == "even"
+    decides = settings.hooks or (settings.images.reencode != "never" and (shown or cuts_by_size))
     if not decides and not shown and summary.references < PRICED_FROM:
         return 1.0, None
     sample = convert_sample(summary, settings, reuse, as_0_1=True)

@@ -208,7 +208,7 @@ class _Publication:
         before = dataset_files.find_marker(run.against) if run.against else replaced
         if failure := self._compare_with_contract(marker, before):
             return failure
-        totals = ImageTotals.of(report.images for report in reports)
+        totals = ImageTotals.sum_of(report.images for report in reports)
         remarks = find_remarks(marker, totals, settings)
         marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
         dataset = staged_dataset.StagedDataset(marker, settings, shards, reports, plan.staging, totals, remarks)

@@ -33,7 +33,6 @@ from recordmill.reading.split_index import SplitIndex, read_index
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, FeatureValueError, parse_example
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.stores.local_file import read_open
 from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.tfrecord_file import FRAMING_BYTES, masked
 
@@ -311,7 +310,7 @@ class _OpenFile:
     def read(self, offset: int, length: int) -> bytes:
         if self._file < 0:
             return storage.read_range(self._path, offset, length)
-        return read_open(self._file, offset, length)
+        return storage.read_open(self._file, offset, length)
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:  # at Python's exit, `os` may be gone
         if self._file >= 0:

@@ -16,8 +16,6 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from recordmill.storage.stores import local_file
-from recordmill.storage.stores.local_file import create_local, read_local
 from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.stores.store import open_to_read as open_object
 
@@ -29,6 +27,11 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _TRIES_TO_REMOVE = 5
+
+_CANNOT_FORCE = frozenset({errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EROFS})
+"""Error codes of file systems on which nothing needs to be forced."""
+
+_BUFFER_BYTES = 32 * 2**10  # thumbnails are written ten at a time, and photographs are not copied
 
 _URL = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://.*")  # as Beam's FileSystems.get_scheme
 
@@ -53,12 +56,35 @@ def join(folder: str, *names: str) -> str:
 def read_range(uri: str, offset: int = 0, length: int = -1) -> bytes:
     """Reads `length` bytes from `offset`; -1 reads to the end.
 
+    Local files are read by system calls; Beam's `open` takes four times as long (43 instead of 10 us for 100 KB).
+
     Raises:
         FileNotFoundError: the file does not exist, on any store.
         PermissionError: it may not be read.
-        OSError: it cannot be read (Beam's errors are OSErrors too); stores may raise other errors.
+        OSError: it cannot be read (Beam's errors are OSErrors too), or is a pipe, which would block until it is written
+            to; stores may raise other errors.
     """
-    return read_local(uri, offset, length) if is_local(uri) else _find_store(uri).read(uri, offset, length)
+    if not is_local(uri):
+        return _find_store(uri).read(uri, offset, length)
+    file = os.open(uri, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        return read_open(file, offset, length)
+    except OSError as error:
+        if error.errno == errno.ESPIPE:
+            raise OSError(errno.ESPIPE, "it is a pipe, not a file", uri) from None
+        raise
+    finally:
+        os.close(file)
+
+
+def read_open(file: int, offset: int, length: int) -> bytes:
+    """Reads a range of an open local file, without moving its position; -1 reads to the end."""
+    rest = max(os.fstat(file).st_size - offset, 0)
+    length = rest if length < 0 else min(length, rest)
+    data = os.pread(file, length, offset)
+    while len(data) < length and (more := os.pread(file, length - len(data), offset + len(data))):
+        data += more  # network file systems may return less
+    return data
 
 
 def open_to_read(path: str) -> BinaryIO:
@@ -75,8 +101,11 @@ def open_to_read(path: str) -> BinaryIO:
 
 
 def open_to_write(path: str) -> BinaryIO:
-    """Opens a file for writing as a stream; on object stores it exists only once it is closed."""
-    return create_local(path) if is_local(path) else _find_store(path).open_to_write(path)
+    """Opens a file for writing as a stream, and makes its folder; on object stores it exists only once it is closed."""
+    if not is_local(path):
+        return _find_store(path).open_to_write(path)
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    return open(path, "wb", _BUFFER_BYTES)
 
 
 def exists(path: str) -> bool:
@@ -261,11 +290,20 @@ def keep_file(path: str, sha256: str, target: str) -> bool:
 def force_to_disk(paths: Iterable[str]) -> None:
     """Waits until files, and the names in folders, are on this machine's disk; object stores need no such call.
 
+    A renamed file survives a power cut if it was forced before it was renamed, and its folder after that (fsync(2)).
+
     Raises:
-        OSError: one of them does not exist, or could not be written.
+        OSError: one does not exist, or could not be written: only now do some full or broken disks report an error.
     """
     for path in filter(is_local, paths):
-        local_file.force_to_disk(path)
+        file = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(file)
+        except OSError as error:
+            if error.errno not in _CANNOT_FORCE:
+                raise
+        finally:
+            os.close(file)
 
 
 def check_targets(paths: Iterable[str]) -> None:

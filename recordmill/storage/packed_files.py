@@ -184,12 +184,12 @@ class Unpacked(NamedTuple):
 _lock = threading.Lock()
 
 
-def unpack(uri: str, packing: Packing, version: str = "", max_ratio: int = MAX_RATIO) -> Unpacked:
+def unpack(uri: str, packing: Gzip | NamedMember, version: str = "", max_ratio: int = MAX_RATIO) -> Unpacked:
     """Unpacks a file, up to any damage, at its first use in this process.
 
     Args:
         uri: the packed file.
-        packing: a `Gzip` or a `NamedMember`.
+        packing: its kind.
         version: the file's version, so that a changed file is unpacked again.
         max_ratio: how many times its size it may unpack to, above 64 MiB.
 
@@ -201,7 +201,7 @@ def unpack(uri: str, packing: Packing, version: str = "", max_ratio: int = MAX_R
 
 
 @cache
-def _unpack(uri: str, packing: Packing, version: str, max_ratio: int) -> Unpacked:
+def _unpack(uri: str, packing: Gzip | NamedMember, version: str, max_ratio: int) -> Unpacked:
     handle, path = tempfile.mkstemp(dir=_folder())
     size, fault, is_doubtful = 0, "", False
     try:
@@ -228,17 +228,14 @@ def _folder() -> str:
     return folder.name
 
 
-def _unpack_pieces(uri: str, packing: Packing, max_ratio: int) -> Iterator[bytes | memoryview]:
+def _unpack_pieces(uri: str, packing: Gzip | NamedMember, max_ratio: int) -> Iterator[bytes | memoryview]:
     """Yields the unpacked content piece by piece; raises BadPacking after the intact part."""
-    match packing:
-        case Gzip():
-            with StoredFile(uri) as stored:
-                yield from gunzip(stored, max_ratio)
-        case NamedMember(name):
-            with storage.open_to_read(uri) as archive:
-                yield from unzip(archive, name, max_ratio)
-        case _:
-            raise ValueError(f"files are not unpacked as a whole for {packing}")
+    if isinstance(packing, NamedMember):
+        with storage.open_to_read(uri) as archive:
+            yield from unzip(archive, packing.name, max_ratio)
+    else:
+        with StoredFile(uri) as stored:
+            yield from gunzip(stored, max_ratio)
 
 
 def read_packed_range(

@@ -1,14 +1,14 @@
 """`recordmill.json`, the marker: the content of a dataset and how it was made. Only complete datasets have one."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from recordmill.schemas.dataset.file_names import SIDECARS
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
-from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, RowTotals
-from recordmill.schemas.digests import add_digests, find_images
+from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, RowTotals, add_hex
+from recordmill.schemas.digests import find_images
 from recordmill.schemas.errors import ComparedPrice
 from recordmill.schemas.features import Feature, FeatureEntry
 from recordmill.schemas.rejection import Fate
@@ -123,12 +123,8 @@ class Fingerprint:
     def of(cls, splits: Mapping[str, RowTotals]) -> Self:
         """The sums of a dataset with these totals of rows."""
         rows = RowTotals.sum_of(splits.values())
-        sums = {name: _add_up(each.fingerprints.values()) for name, each in splits.items()}
-        return cls(_add_up(sums.values()), sums, dict(sorted(rows.fingerprints.items())))
-
-
-def _add_up(fingerprints: Iterable[str]) -> str:
-    return f"{add_digests(*(int(each, 16) for each in fingerprints)):064x}"
+        sums = {name: add_hex(*each.fingerprints.values()) for name, each in splits.items()}
+        return cls(add_hex(*sums.values()), sums, dict(sorted(rows.fingerprints.items())))
 
 
 def _by_name(counts: Mapping[str, int]) -> dict[str, int]:

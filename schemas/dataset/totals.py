@@ -14,7 +14,8 @@ from recordmill.schemas.formatting import format_count, most_frequent, show_name
 class Totals:
     """A dataclass of counts that can be merged, in any order.
 
-    Numbers, counters and lists are added, and digests in hex modulo 2**256; of two examples, the first is kept.
+    Numbers, counters and lists are added, and digests in hex modulo 2**256; of two examples, the first is kept, and of
+    distinct values the first two.
     """
 
     __slots__ = ()
@@ -38,8 +39,10 @@ def _merge(mine: Any, others: Any) -> Any:
         return min(mine, others)
     if isinstance(mine, int | list):
         return mine + others
+    if isinstance(mine, tuple):
+        return tuple(dict.fromkeys((*mine, *others)))[:2]
     if isinstance(mine, str):
-        return add_hex(mine, int(others, 16))
+        return add_hex(mine, others)
     if isinstance(mine, Totals):
         mine.merge(others)
     elif isinstance(mine, Counter):
@@ -50,9 +53,9 @@ def _merge(mine: Any, others: Any) -> Any:
     return mine
 
 
-def add_hex(total: str, digest: int) -> str:
-    """The sum of two digests modulo 2**256, in hex."""
-    return f"{add_digests(int(total, 16), digest):064x}"
+def add_hex(*digests: str) -> str:
+    """The sum of digests modulo 2**256, in hex."""
+    return f"{add_digests(*(int(each, 16) for each in digests)):064x}"
 
 
 @dataclass(slots=True)
@@ -109,7 +112,7 @@ class RowTotals(Totals):
             if isinstance(row, SidecarRow) and row.record:
                 digests[row.class_name or ""] += record_digest_of(split, row.key, row.record)
         for name, digest in digests.items():
-            self.fingerprints[name] = add_hex(self.fingerprints.get(name, "0"), digest)
+            self.fingerprints[name] = add_hex(self.fingerprints.get(name, "0"), f"{digest:x}")
 
     def _add(self, row: Row) -> None:
         boxes = row.boxes
@@ -202,12 +205,12 @@ class Reencoded(Totals):
 
 
 @dataclass(slots=True)
-class ImageTotals:
+class ImageTotals(Totals):
     """Facts about the images of one shard, or of all shards.
 
     Attributes:
-        sizes: distinct widths and heights of the images; at most two.
-        channels: the different numbers of channels, ascending.
+        sizes: the first two distinct widths and heights of the images.
+        channels: the first two distinct numbers of channels.
         reencoded: images that were re-encoded.
         lossless: those of them in lossless formats, judging by their names.
     """
@@ -217,28 +220,15 @@ class ImageTotals:
     reencoded: Reencoded = field(default_factory=Reencoded)
     lossless: Reencoded = field(default_factory=Reencoded)
 
-    @classmethod
-    def of(cls, parts: Iterable[Self]) -> Self:
-        """The totals of shards, in their order."""
-        total = cls()
-        for part in parts:
-            total._add_sizes(part.sizes, part.channels)
-            total.reencoded.merge(part.reencoded)
-            total.lossless.merge(part.lossless)
-        return total
-
     def add(self, row: Row) -> None:
         """Adds the next row of a shard."""
         if isinstance(row, SidecarRow) and row.height and row.width:
-            self._add_sizes(((row.width, row.height),), (row.channels or 0,))
+            self.sizes = _merge(self.sizes, ((row.width, row.height),))
+            self.channels = _merge(self.channels, (row.channels or 0,))
             if "reencoded" in row.changes:
                 self.reencoded.add(row)
                 if row.key.lower().endswith(LOSSLESS):
                     self.lossless.add(row)
-
-    def _add_sizes(self, sizes: tuple[tuple[int, ...], ...], channels: tuple[int, ...]) -> None:
-        self.sizes = tuple(dict.fromkeys((*self.sizes, *sizes)))[:2]
-        self.channels = tuple(sorted({*self.channels, *channels}))
 
 
 Contents = bytes
@@ -342,7 +332,7 @@ class FinishedShards(Totals):
         """Adds one report."""
         self.splits.setdefault(report.split, RowTotals()).merge(report.rows)
         self.annotations.merge(report.annotations)
-        self.digest = add_hex(self.digest, int(report.digest or "0", 16))
+        self.digest = add_hex(self.digest, report.digest or "0")
         self.reports.append(replace(report, rows=RowTotals(), annotations=AnnotationTotals(), contents=b""))
 
 

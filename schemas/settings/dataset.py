@@ -15,7 +15,7 @@ from annotated_types import Ge, Interval
 from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.dataset.file_names import check_pattern, fill_pattern
 from recordmill.schemas.dataset.marker import About
-from recordmill.schemas.features import BOX_FIELDS, STORED_IMAGE, ExampleEncoder, Feature
+from recordmill.schemas.features import BOX_FIELDS, ExampleEncoder, Feature
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.setting_fields import AtLeastOne, Count, Percent, PositiveShare, Share, added_setting
 from recordmill.schemas.settings.feature_function import FeatureFunction
@@ -135,11 +135,6 @@ class ShardSettings:
             raise ValueError(f"shards.count is {self.count}: with cuts: fixed, give a power of two such as {example}")
         if self.name is not None:
             check_pattern(self.name, "shards.name")
-
-    @property
-    def ignores_growth(self) -> bool:
-        """Whether the number of files is independent of the size of records."""
-        return self.count is not None or self.cuts == "fixed"
 
     @property
     def target_bytes(self) -> int:
@@ -482,11 +477,6 @@ class ExampleLayout:
     def encoder(self) -> ExampleEncoder:
         """The encoder of the dataset's records."""
         return ExampleEncoder(self.features)
-
-    @cached_property
-    def stores_images(self) -> bool:
-        """Whether Examples have a place for the image."""
-        return not self.fields.isdisjoint(STORED_IMAGE)
 
     @cached_property
     def needs_pixels(self) -> bool:

@@ -19,7 +19,6 @@ from recordmill.pipeline.versions import main as versions
 from recordmill.reading.dataset import match_files
 from recordmill.reading.report import write_report
 from recordmill.storage.dataset_files import point_to
-from recordmill.storage.stores import local_file
 from recordmill.transforms import publish_dataset
 from recordmill.transforms.planning.runs import claim_output
 
@@ -146,14 +145,14 @@ def test_the_work_of_a_second_run_stays_if_the_first_one_finds_the_same_files(tw
 def unreadable(monkeypatch):
     """The names of files that cannot be read."""
     names: set[str] = set()
-    real = local_file.read_local
+    real = storage.read_range
 
     def read(path, *arguments):
         if os.path.basename(path) in names:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         return real(path, *arguments)
 
-    monkeypatch.setattr(storage, "read_local", read)
+    monkeypatch.setattr(storage, "read_range", read)
     return names
 
 

@@ -15,6 +15,7 @@ from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import digest_parts
+from recordmill.schemas.features import STORED_IMAGE
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, count_boxes
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import Exclusions, LeftOut, Rejected
@@ -369,7 +370,7 @@ def build_record(
     if labels is not None:
         row.classes = [label.decode() for label in labels]
     record, rest = layout.encoder.encode_with_rest(fields)
-    if layout.stores_images:
+    if not layout.fields.isdisjoint(STORED_IMAGE):
         row.record, row.rest = digest_parts(rest, stored_digest)
     else:
         row.record = hashlib.sha256(record).hexdigest()

@@ -212,7 +212,7 @@ def test_a_source_may_find_label_and_pixels_when_it_reads(tmp_path, number, name
 def test_a_number_that_no_class_has_is_rejected(tmp_path):
     (tmp_path / "a").write_bytes(bytes(5))
     row = convert(ImageRef("a", str(tmp_path / "a"), 5), make_settings(source=Numbered())).row
-    assert (row.rejected, row.detail) == ("unknown_label", "the label number 0 is not one of the classes")
+    assert (row.rejected, row.detail) == ("unknown_label", "the label 0 is not one of the classes")
     assert row.sha256 == hashlib.sha256(bytes(5)).hexdigest()  # it was read
 
 

@@ -11,15 +11,7 @@ from typing import Any, ClassVar, Literal
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.image_ref import (
-    UNKNOWN_SIZE,
-    ClassNames,
-    Content,
-    ImageRef,
-    Listed,
-    ParquetCell,
-    boxes_of,
-)
+from recordmill.schemas.image_ref import PARQUET_CELL, UNKNOWN_SIZE, ClassNames, Content, ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised
@@ -137,7 +129,7 @@ class RowReader:
         key = prefix + unicodedata.normalize("NFC", entry.key) if entry.key else ""
         if self.settings.columns.bytes:
             place = (self.file.uri, UNKNOWN_SIZE, self.file.version)
-            return ImageRef(key or self._row_key(row), *place, offset=row.number - 1, packing=str(ParquetCell()))
+            return ImageRef(key or self._row_key(row), *place, offset=row.number - 1, packing=PARQUET_CELL)
         try:
             uri, size, version = locate(self._root, entry.uri)
         except Rejected as rejected:

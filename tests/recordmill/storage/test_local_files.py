@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from recordmill.storage.stores.local_file import force_to_disk, read_local
+from recordmill.storage import force_to_disk, read_range
 
 
 @pytest.fixture
@@ -35,19 +35,19 @@ def open_files():
     ],
 )
 def test_a_range_ends_with_its_file(path, offset, length, read):
-    assert read_local(path, offset, length) == read
+    assert read_range(path, offset, length) == read
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
-        read_local(str(tmp_path / "none"), 1, 1)
+        read_range(str(tmp_path / "none"), 1, 1)
 
 
 def test_files_and_folders_are_forced_and_closed(path, monkeypatch):
     forced, really_force, before = [], os.fsync, open_files()
     monkeypatch.setattr(os, "fsync", lambda file: forced.append(os.fstat(file).st_ino) or really_force(file))
-    force_to_disk(path)
-    force_to_disk(os.path.dirname(path))
+    force_to_disk([path])
+    force_to_disk([os.path.dirname(path)])
     assert forced == [os.stat(path).st_ino, os.stat(os.path.dirname(path)).st_ino]
     assert open_files() == before
 
@@ -62,7 +62,7 @@ def failing(code):
 @pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EROFS])
 def test_a_file_system_that_cannot_force_is_left_alone(path, monkeypatch, code):
     monkeypatch.setattr(os, "fsync", failing(code))
-    force_to_disk(path)
+    force_to_disk([path])
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EDQUOT])
@@ -70,7 +70,7 @@ def test_a_failed_disk_is_reported(path, monkeypatch, code):
     monkeypatch.setattr(os, "fsync", failing(code))
     before = open_files()
     with pytest.raises(OSError, match=re.escape(os.strerror(code))):
-        force_to_disk(path)
+        force_to_disk([path])
     assert open_files() == before
 
 
@@ -78,5 +78,5 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for offset in (0, 4):
         with pytest.raises(OSError, match="it is a pipe, not a file") as raised:
-            read_local(str(tmp_path / "pipe"), offset, 10)
+            read_range(str(tmp_path / "pipe"), offset, 10)
         assert raised.value.errno == errno.ESPIPE

@@ -18,8 +18,7 @@ from recordmill.reading.analyze_dataset import analyze_dataset
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
 from recordmill.schemas.errors import LoadError, RecordmillError
 from recordmill.schemas.formatting import last_line
-from recordmill.storage.dataset_files import current_folder
-from recordmill.storage.transform_fn import DEFAULT_SIZE
+from recordmill.storage.dataset_files import DEFAULT_SIZE, current_folder
 
 MOST_SIDE = 16_384
 """No network takes larger images, and a batch would not fit in memory."""

@@ -50,8 +50,7 @@ from recordmill.schemas.formatting import format_count, last_line
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.source import Input
 from recordmill.schemas.version import VERSION
-from recordmill.storage.dataset_files import current_folder, read_marker, work_folders
-from recordmill.storage.transform_fn import fits, read_note
+from recordmill.storage.dataset_files import analysis_fits, current_folder, read_analysis, read_marker, work_folders
 from recordmill.transforms.planning.runs import RunSettings, find_busy
 from recordmill.transforms.shards.resources import PROGRESS, default_processes, fewest_for_processes
 
@@ -351,7 +350,7 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
     if outcome.status not in ("published", "kept"):
         return outcome
     output = current_folder(output)
-    if fits(read_note(output), read_marker(output)):
+    if analysis_fits(read_analysis(output), read_marker(output)):
         return replace(outcome, numbers={**outcome.numbers, "analysis": "kept"})
     terminal.say(f"{outcome.sentence}; now TensorFlow Transform analyses them")
     failed = _run_analysis(output, terminal.muted)

@@ -24,8 +24,7 @@ from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.marker import PLAN_VERSION
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
-from recordmill.storage.dataset_files import parse_rows
-from recordmill.storage.transform_fn import DEFAULT_SIZE, contents_digest, fits, publish_transform_fn, read_note
+from recordmill.storage import dataset_files
 
 COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g", "squares_b")
 """Sides in pixels; sums and sums of squares of red, green and blue (0 to 255) over the image's pixels."""
@@ -69,7 +68,7 @@ def _read_rows(shard: Shard) -> Iterator[SidecarRow]:
             f"{shard.sidecar} is missing, or not the file that {MARKER} lists: "
             "convert the images again with --overwrite"
         )
-    return (row for row in parse_rows(content.splitlines()) if isinstance(row, SidecarRow))
+    return (row for row in dataset_files.parse_rows(content.splitlines()) if isinstance(row, SidecarRow))
 
 
 def _numbers_of(row: SidecarRow, path: str) -> Sequence[int]:
@@ -318,8 +317,9 @@ def analyze_dataset(
     """
     started = time.monotonic()
     dataset = open_dataset(path)
-    marker, note = dataset.require_marker(), read_note(path)
-    if note is not None and fits(note, marker, split, size):
+    marker, note = dataset.require_marker(), dataset_files.read_analysis(path)
+    is_wanted = note and split in (None, note["split"]) and size in (None, tuple(note["size"]))
+    if note and is_wanted and dataset_files.analysis_fits(note, marker):
         return Analysis(False, note, {"imports": 0.0, "analysis": time.monotonic() - started})
     split = split or "train"
     numbers = read_moments(dataset, split)
@@ -328,10 +328,10 @@ def analyze_dataset(
     _import_tensorflow()
     imports = time.monotonic() - read
     statistics = compute_statistics(len(numbers), run_analysis(numbers))
-    size = size or statistics.common_size or DEFAULT_SIZE
+    size = size or statistics.common_size or dataset_files.DEFAULT_SIZE
     note = {
         "plan": marker.plan.id,
-        "contents": contents_digest(marker, split),
+        "contents": dataset_files.contents_digest(marker, split),
         "split": split,
         "size": size,
         **asdict(statistics),
@@ -341,7 +341,7 @@ def analyze_dataset(
     with tempfile.TemporaryDirectory(prefix="recordmill-") as folder:
         built = Path(folder) / "model"
         save_image_model(built, statistics, size, marker.labels, marker.plan.settings.labels.get("catch_all"))
-        publish_transform_fn(built, note, path)
+        dataset_files.publish_transform_fn(built, note, path)
     return Analysis(True, note, {"imports": imports, "analysis": time.monotonic() - started - imports})
 
 

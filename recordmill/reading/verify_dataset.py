@@ -84,7 +84,7 @@ def _contradictions(marker: Marker) -> Iterator[str]:
         yield f"the split {min(others)} is not in its settings"
     if ledger.listed != ledger.accounted:
         yield "the ledger's numbers do not add up to the number listed"
-    if settings.listing.references not in (None, ledger.accounted - sum(ledger.ignored.values())):
+    if settings.listing.get("references") not in (None, ledger.accounted - sum(ledger.ignored.values())):
         yield "the ledger's numbers do not match the listing"
     labels = Counter(marker.labels_of_images)
     if labels["listed"] * 2 != labels.total():

@@ -1,22 +1,32 @@
-"""A dataset's own files: its marker, the rows of its sidecars, the staging folder, and its versions.
+"""A dataset's own files: its marker, the rows of its sidecars, the staging folder, its versions, and its analysis.
 
 Versions are complete datasets, each in its own folder below an output; `recordmill.json` there points to the current
 one.
+
+The marker does not list `transform_fn/`, the folder of the analysis, so it can be made, replaced and deleted without
+touching the dataset. Its note, `analysis.json`, says which shards were analysed. Publishing another dataset removes it.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import FOR_PEOPLE, MARKER, REPORT, REPORT_HEAD, STAGING_PREFIX, shard_name
-from recordmill.schemas.dataset.json_values import MisfitError, as_json, from_json, to_json
+from recordmill.schemas.dataset.file_names import FOR_PEOPLE, MARKER, REPORT, STAGING_PREFIX, TRANSFORM_FN, shard_name
+from recordmill.schemas.dataset.json_values import MisfitError, as_json, from_json, hash_json, to_json
 from recordmill.schemas.dataset.marker import MARKER_FORMAT, Marker, Pointer
 from recordmill.schemas.dataset.side_files import Row, row_from_json
-from recordmill.schemas.errors import LoadError
+from recordmill.schemas.errors import LoadError, RecordmillError
+
+REPORT_HEAD = (
+    b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" '
+    b"content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\n"
+)
+"""The first lines of every report. A user's own page is unlikely to begin with them."""
 
 
 class DamagedMarkerError(LoadError):
@@ -214,3 +224,75 @@ def point_to(output: str, name: str) -> bool:
     storage.write_file(storage.join(output, MARKER), as_json(to_json(pointer)), temporary)
     storage.force_to_disk([output])
     return True
+
+
+DEFAULT_SIZE = (224, 224)
+"""Height and width of the model's images if the dataset's images have several sizes."""
+
+_ANALYSIS = "analysis.json"
+_MODEL = "saved_model.pb"
+
+
+def contents_digest(marker: Marker, split: str) -> str:
+    """The hex digest of what an analysis of one split depends on: the rows of its sidecars and the label map.
+
+    The plan id is not enough: it stays the same if an image is edited in place.
+    """
+    labels = marker.plan.settings.labels.get("catch_all"), marker.labels
+    shards = [shard.sidecar_sha256 for shard in marker.splits[split].shards]
+    return hash_json([labels, shards])
+
+
+def read_analysis(output: str) -> dict[str, Any] | None:
+    """The note on the analysis in `transform_fn/`; None if there is none, or it is incomplete."""
+    folder = storage.join(output, TRANSFORM_FN)
+    if not storage.exists(storage.join(folder, _MODEL)):
+        return None
+    try:
+        note: Any = orjson.loads(storage.read_range(storage.join(folder, _ANALYSIS)))
+    except (FileNotFoundError, orjson.JSONDecodeError):
+        return None
+    return note if isinstance(note, dict) and note.keys() >= {"split", "size", "contents"} else None
+
+
+def analysis_fits(note: Mapping[str, Any] | None, marker: Marker) -> bool:
+    """Whether a note's analysis, from `read_analysis`, belongs to the dataset that a marker describes."""
+    if note is None or note["split"] not in marker.splits:
+        return False
+    return bool(note["contents"] == contents_digest(marker, note["split"]))
+
+
+def remove_stale_analysis(output: str, marker: Marker) -> None:
+    """Removes a `transform_fn/` that does not belong to the marker's dataset; other programs' folders stay."""
+    folder = storage.join(output, TRANSFORM_FN)
+    if storage.exists(storage.join(folder, _ANALYSIS)) and not analysis_fits(read_analysis(output), marker):
+        _remove_analysis(folder)
+
+
+def publish_transform_fn(built: Path, note: Mapping[str, Any], output: str) -> None:
+    """Installs a finished SavedModel with its note, replacing any earlier `transform_fn/`.
+
+    The model itself is deleted first and written last, so readers see the old one, then none, and then the new one.
+
+    Args:
+        built: a local folder with the SavedModel.
+        note: written next to it as `analysis.json`.
+        output: the dataset's folder.
+
+    Raises:
+        RecordmillError: there is a folder of that name that Recordmill did not write.
+        OSError: it cannot be written.
+    """
+    target = storage.join(output, TRANSFORM_FN)
+    if storage.exists(storage.join(target, _MODEL)) and not storage.exists(storage.join(target, _ANALYSIS)):
+        raise RecordmillError(f"{target} was not written by Recordmill: move it elsewhere")
+    _remove_analysis(target)
+    storage.write_file(storage.join(target, _ANALYSIS), as_json(note))
+    files = [path for path in built.rglob("*") if path.is_file()]
+    for path in sorted(files, key=lambda path: path.name == _MODEL):
+        storage.write_file(storage.join(target, *path.relative_to(built).parts), path.read_bytes())
+
+
+def _remove_analysis(folder: str) -> None:
+    storage.remove_files([storage.join(folder, _MODEL)])
+    storage.remove_folder(folder)

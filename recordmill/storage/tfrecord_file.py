@@ -217,10 +217,6 @@ class Damage:
     detail: str
 
 
-_BAD_LENGTH = Damage("length", "the length does not match its checksum")
-_BAD_DATA = Damage("data", "the data do not match their checksum")
-
-
 class RecordFile:
     """One TFRecord file, read once from its first byte to its last."""
 
@@ -250,7 +246,7 @@ class RecordFile:
             length, checksum = _HEADER.unpack_from(block, at)
             framed, left = length + FRAMING_BYTES, len(block) - at
             if masked(crc32c(block[at : at + 8])) != checksum:
-                damage = _BAD_LENGTH
+                damage = Damage("length", "the length does not match its checksum")
             else:
                 if left < framed and framed <= (left := source.max_remaining(offset)):
                     block, at = source.read(offset, framed), 0
@@ -261,7 +257,7 @@ class RecordFile:
                         yield offset, data
                         at, offset = at + framed, offset + framed
                         continue
-                    damage = _BAD_DATA
+                    damage = Damage("data", "the data do not match their checksum")
                 else:
                     damage = _cut(length, left)
             damaged, start = True, offset

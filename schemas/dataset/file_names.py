@@ -21,12 +21,6 @@ SIDE_FILES = (LABELS, REJECTED, CONFIGURATION, DUPLICATES)
 REPORT = "report.html"
 """The report for people, if the settings request it. It is made from the published dataset; no marker lists it."""
 
-REPORT_HEAD = (
-    b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" '
-    b"content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\n"
-)
-"""The first lines of every report. A user's own page is unlikely to begin with them."""
-
 FOR_PEOPLE = frozenset({"README.md", "croissant.json", REPORT})
 """Files that people edit by hand (a licence, a citation), and that no reader of records needs."""
 

@@ -42,13 +42,6 @@ class ImageRecipe:
     near_duplicates: Any = False  # false, true or "together"
 
 
-@dataclass(frozen=True, slots=True)
-class ListingRecipe:
-    """What readers need to know about the listing."""
-
-    references: int | None = None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """The settings that readers need; all are in `PlanEntry.recipe`."""
@@ -57,7 +50,7 @@ class Recipe:
     images: ImageRecipe = field(default_factory=ImageRecipe)
     labels: Mapping[str, Any] = field(default_factory=dict)
     split_order: tuple[str, ...] | None = None
-    listing: ListingRecipe = field(default_factory=ListingRecipe)
+    listing: Mapping[str, Any] = field(default_factory=dict)
     plan_version: int = 0
 
     @property

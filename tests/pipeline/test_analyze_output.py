@@ -12,7 +12,7 @@ from recordmill.pipeline import attempt as module
 from recordmill.pipeline.attempt import analyze_output
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import Outcome
-from recordmill.storage.transform_fn import contents_digest
+from recordmill.storage.dataset_files import contents_digest
 
 
 @pytest.fixture

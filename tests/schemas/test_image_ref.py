@@ -13,7 +13,6 @@ from recordmill.schemas.image_ref import (
     Gzip,
     ImageRef,
     NamedMember,
-    ParquetCell,
     ZipMember,
     boxes_of,
     count_boxes,
@@ -101,7 +100,6 @@ PACKINGS = {
     "gzip_records": Gzip(has_checksums=True),
     "member:in/a: b.npy": NamedMember("in/a: b.npy"),
     "zip:8:31:100:200:0012abcd": ZipMember(8, 31, 100, 200, 0x12ABCD),
-    "parquet": ParquetCell(),
 }
 
 

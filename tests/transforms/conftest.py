@@ -119,7 +119,7 @@ def cut_after():
             return call
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(storage, "create_local", guarded(storage.create_local))
+            patch.setattr(storage, "open_to_write", guarded(storage.open_to_write))
             for name in ("replace", "unlink", "rmdir"):
                 patch.setattr(os, name, guarded(getattr(os, name)))
             with suppress(CutError):

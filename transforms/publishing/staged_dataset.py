@@ -58,7 +58,6 @@ from recordmill.schemas.errors import ComparedPrice, LoadError
 from recordmill.schemas.features import Feature, feature_schema
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage import dataset_files
-from recordmill.storage.transform_fn import remove_stale
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.runs import RunSettings, remove_staging
 from recordmill.transforms.planning.summary import SplitSummary, Summary
@@ -364,7 +363,7 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
 def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) -> None:
     staging, targets = dataset_files.staging_folder(output, plan_id), switch.targets
     storage.remove_files(storage.join(output, name) for name in switch.removes if name not in targets)
-    remove_stale(output, marker)
+    dataset_files.remove_stale_analysis(output, marker)
     waiting = set(storage.folder_names(staging))
     storage.move_files(
         (storage.join(staging, source), storage.join(output, target))

@@ -13,8 +13,7 @@ from PIL import Image
 from recordmill.reading import analyze_dataset as module
 from recordmill.reading.analyze_dataset import analyze_dataset, check_tensorflow
 from recordmill.schemas.errors import LoadError
-from recordmill.storage.dataset_files import read_marker
-from recordmill.storage.transform_fn import contents_digest
+from recordmill.storage.dataset_files import contents_digest, read_marker
 
 REPO = Path(__file__).parents[4]
 

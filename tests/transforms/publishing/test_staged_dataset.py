@@ -11,7 +11,7 @@ from recordmill import storage
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import LoadError
-from recordmill.storage.transform_fn import contents_digest
+from recordmill.storage.dataset_files import contents_digest
 from recordmill.transforms.claim_output import decide_action, read_output
 from recordmill.transforms.publishing.staged_dataset import publish_staged
 

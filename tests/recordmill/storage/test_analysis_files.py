@@ -5,9 +5,15 @@ from dataclasses import replace
 import pytest
 from make_marker import make_marker
 
+from recordmill import storage
 from recordmill.schemas.errors import RecordmillError
-from recordmill.storage import transform_fn
-from recordmill.storage.transform_fn import contents_digest, fits, publish_transform_fn, read_note, remove_stale
+from recordmill.storage.dataset_files import (
+    analysis_fits,
+    contents_digest,
+    publish_transform_fn,
+    read_analysis,
+    remove_stale_analysis,
+)
 
 
 def marker_of(labels=("cat", "dog"), shards=("aa", "bb"), catch_all=None):
@@ -58,65 +64,62 @@ def test_publishing_replaces_the_whole_folder(built, output, tree):
     publish_transform_fn(built("new"), note, str(output))
     files = tree(output)
     assert files == expected("new", files["transform_fn/analysis.json"])
-    assert read_note(str(output)) == json.loads(files["transform_fn/analysis.json"]) == note
+    assert read_analysis(str(output)) == json.loads(files["transform_fn/analysis.json"]) == note
 
 
 @pytest.mark.parametrize(
-    ("marker", "split", "size", "fit"),
+    ("marker", "fit"),
     [
-        (marker_of(), None, None, True),
-        (marker_of(), "train", (4, 6), True),
-        (marker_of(), "test", None, False),
-        (marker_of(), None, (6, 4), False),
-        (marker_of(shards=("aa", "xx")), None, None, False),
-        (marker_of(shards=("bb", "aa")), None, None, False),
-        (marker_of(labels=("cat", "eel")), None, None, False),
-        (marker_of(labels=("dog", "cat")), None, None, False),
-        (marker_of(catch_all="dog"), None, None, False),
-        (replace(marker_of(), splits={}), None, None, False),
+        (marker_of(), True),
+        (marker_of(shards=("aa", "xx")), False),
+        (marker_of(shards=("bb", "aa")), False),
+        (marker_of(labels=("cat", "eel")), False),
+        (marker_of(labels=("dog", "cat")), False),
+        (marker_of(catch_all="dog"), False),
+        (replace(marker_of(), splits={}), False),
     ],
 )
-def test_a_note_fits_the_rows_and_labels_that_it_was_made_of(marker, split, size, fit):
-    assert fits(note_of(marker_of()), marker, split, size) is fit
+def test_a_note_fits_the_rows_and_labels_that_it_was_made_of(marker, fit):
+    assert analysis_fits(note_of(marker_of()), marker) is fit
 
 
 def test_no_note_fits_nothing():
-    assert fits(None, marker_of()) is False
+    assert analysis_fits(None, marker_of()) is False
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"split": "train"'])
 def test_a_damaged_note_is_none(built, output, content):
     publish_transform_fn(built(), note_of(marker_of()), str(output))
     (output / "transform_fn" / "analysis.json").write_bytes(content)
-    assert read_note(str(output)) is None
+    assert read_analysis(str(output)) is None
 
 
 @pytest.mark.parametrize("missing", ["saved_model.pb", "analysis.json"])
 def test_half_a_folder_has_no_note(built, output, missing):
     publish_transform_fn(built(), note_of(marker_of()), str(output))
     (output / "transform_fn" / missing).unlink()
-    assert read_note(str(output)) is None
+    assert read_analysis(str(output)) is None
 
 
 def test_there_is_no_note_without_a_folder(output):
-    assert read_note(str(output)) is None
+    assert read_analysis(str(output)) is None
 
 
 def test_what_fits_stays_and_what_does_not_goes(built, output, tree):
     publish_transform_fn(built(), note_of(marker_of()), str(output))
     before = tree(output)
-    remove_stale(str(output), marker_of())
+    remove_stale_analysis(str(output), marker_of())
     assert tree(output) == before
-    remove_stale(str(output), marker_of(shards=("new",)))
+    remove_stale_analysis(str(output), marker_of(shards=("new",)))
     assert os.listdir(output) == ["train.tfrecord"]
-    remove_stale(str(output), marker_of(shards=("new",)))
+    remove_stale_analysis(str(output), marker_of(shards=("new",)))
 
 
 def test_a_strangers_folder_is_neither_removed_nor_replaced(built, output, tree):
     (output / "transform_fn").mkdir()
     (output / "transform_fn" / "saved_model.pb").write_text("somebody's")
     before = tree(output)
-    remove_stale(str(output), marker_of())
+    remove_stale_analysis(str(output), marker_of())
     with pytest.raises(RecordmillError, match=r"out/transform_fn was not written by Recordmill: move it elsewhere"):
         publish_transform_fn(built(), note_of(marker_of()), str(output))
     assert tree(output) == before
@@ -124,20 +127,20 @@ def test_a_strangers_folder_is_neither_removed_nor_replaced(built, output, tree)
 
 def test_a_failure_leaves_no_model(built, output, monkeypatch):
     publish_transform_fn(built("old"), note_of(marker_of()), str(output))
-    real = transform_fn.storage.write_file
+    real = storage.write_file
 
     def fail(path, content):
         if path.endswith("saved_model.pb"):
             raise OSError("no space left")
         real(path, content)
 
-    monkeypatch.setattr(transform_fn.storage, "write_file", fail)
+    monkeypatch.setattr(storage, "write_file", fail)
     with pytest.raises(OSError, match="no space"):
         publish_transform_fn(built("new"), note_of(marker_of()), str(output))
-    assert read_note(str(output)) is None
+    assert read_analysis(str(output)) is None
     monkeypatch.undo()
     publish_transform_fn(built("newer"), note_of(marker_of()), str(output))
-    assert read_note(str(output))
+    assert read_analysis(str(output))
 
 
 class Store:
@@ -152,13 +155,13 @@ class Store:
         self.changes_left -= 1
 
     def install(self, patch):
-        patch.setattr(transform_fn.storage, "is_local", lambda path: False)
-        patch.setattr(transform_fn.storage, "join", lambda folder, *names: "/".join([folder, *names]))
-        patch.setattr(transform_fn.storage, "exists", self.objects.__contains__)
-        patch.setattr(transform_fn.storage, "read_range", self.read)
-        patch.setattr(transform_fn.storage, "list_below", self.list_below)
-        patch.setattr(transform_fn.storage, "remove_files", self.remove_files)
-        patch.setattr(transform_fn.storage, "write_file", self.write)
+        patch.setattr(storage, "is_local", lambda path: False)
+        patch.setattr(storage, "join", lambda folder, *names: "/".join([folder, *names]))
+        patch.setattr(storage, "exists", self.objects.__contains__)
+        patch.setattr(storage, "read_range", self.read)
+        patch.setattr(storage, "list_below", self.list_below)
+        patch.setattr(storage, "remove_files", self.remove_files)
+        patch.setattr(storage, "write_file", self.write)
 
     def read(self, path):
         if path not in self.objects:
@@ -196,14 +199,14 @@ def test_in_a_store_a_cut_at_any_step_leaves_one_whole_model_or_none(built, tmp_
             publish_transform_fn(new, {**note_of(marker_of()), "word": "new"}, "store://out")
             break
         except InterruptedError:
-            note = read_note("store://out")
+            note = read_analysis("store://out")
             seen.append(note and note["word"])
             if note:
                 assert store.objects == whole
             steps += 1
         store.changes_left = 10**6
         publish_transform_fn(new, {**note_of(marker_of()), "word": "new"}, "store://out")
-        assert read_note("store://out")["word"] == "new"
+        assert read_analysis("store://out")["word"] == "new"
     assert seen == ["old", None, None, None, None, None]
     assert {path: content for path, content in store.objects.items() if "json" not in path} == {
         "store://out/transform_fn/saved_model.pb": b"new",

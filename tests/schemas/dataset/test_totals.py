@@ -117,10 +117,10 @@ def test_what_is_worth_knowing_of_images_is_summed_in_the_shards_order():
         [written("a", width=8, height=6), rejected("x"), written("b", width=1, height=1, channels=1)],
         [written("c", width=8, height=6), rejected("y", "truncated"), rejected("z")],
     ]
-    whole = ImageTotals.of(map(images_of, shards))
+    whole = ImageTotals.sum_of(map(images_of, shards))
     assert whole == images_of([row for rows in shards for row in rows])
-    assert (whole.sizes, whole.channels) == (((8, 6), (1, 1)), (1, 3))
-    assert ImageTotals.of([]) == ImageTotals()
+    assert (whole.sizes, whole.channels) == (((8, 6), (1, 1)), (3, 1))
+    assert ImageTotals.sum_of([]) == ImageTotals()
     assert from_json(ImageTotals, to_json(whole)) == whole
 
 

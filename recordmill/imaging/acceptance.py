@@ -41,9 +41,6 @@ _OTHERS = (
     ("ZIP archive", re.compile(rb"PK\x03\x04")),
     ("gzip", re.compile(rb"\x1f\x8b")),
 )
-_PILLOW_BYTES = 16
-"""The number of first bytes by which Pillow recognises formats."""
-
 _UNNAMED = frozenset({*FORMATS, *OPTIONAL_FORMATS, "FLI"})
 """Those that `sniff` recognises, and one whose two bytes are in many damaged files."""
 
@@ -65,7 +62,7 @@ def sniff_other(data: bytes) -> str | None:
         if pattern.match(data):
             return name
     Image.init()  # it imports the plugins of all formats, once
-    start = data[:_PILLOW_BYTES].ljust(_PILLOW_BYTES, b"\0")
+    start = data[:16].ljust(16, b"\0")  # as many as `Image.open` looks at
     for name, (_, recognises) in Image.OPEN.items():
         if name not in _UNNAMED and recognises and recognises(start):
             return name

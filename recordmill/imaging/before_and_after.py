@@ -40,7 +40,9 @@ def draw_before_and_after(data: bytes, stored: PreparedImage) -> tuple[bytes, by
         return None
     if stored.changes == ("reencoded",) and before.size == after.size:
         return _enlarge_middle(before), _enlarge_middle(after)
-    return _whole(before), _whole(after)
+    before.thumbnail((SIDE, SIDE))
+    after.thumbnail((SIDE, SIDE))
+    return _encode(before), _encode(after)
 
 
 def _decode(data: bytes) -> Image.Image | None:
@@ -72,12 +74,6 @@ def _decode_stored(stored: PreparedImage) -> Image.Image | None:
     return to_image(pixels).convert("RGB")
 
 
-def _whole(image: Image.Image) -> bytes:
-    small = image.copy()
-    small.thumbnail((SIDE, SIDE))
-    return _encode(small)
-
-
 def _enlarge_middle(image: Image.Image) -> bytes:
     left, top = (max(side - CROP, 0) // 2 for side in image.size)
     cut = image.crop((left, top, min(left + CROP, image.width), min(top + CROP, image.height)))
@@ -92,8 +88,6 @@ def _encode(image: Image.Image, quality: int = 92) -> bytes:
 
 _INNER, _OUTER = (255, 214, 10), (20, 20, 20)  # one of them stands out on any image
 
-_THICK = 200  # length of the longer side, in pixels, from which lines are thicker
-
 
 def draw_boxes(encoded: bytes, boxes: Iterable[Box]) -> bytes:
     """Draws boxes on a small JPEG; returns a JPEG.
@@ -104,16 +98,12 @@ def draw_boxes(encoded: bytes, boxes: Iterable[Box]) -> bytes:
     """
     with Image.open(io.BytesIO(encoded), formats=["JPEG"]) as stored:
         picture = stored.convert("RGB")
-    width = 2 if max(picture.size) >= _THICK else 1
+    width = 2 if max(picture.size) >= 200 else 1
     pencil = ImageDraw.Draw(picture)
+    most = (picture.width - 1, picture.height - 1)
     for box in boxes:
-        left, top, right, bottom = sides = _sides(box, picture)
+        sides = [round(min(max(side, 0.0), 1.0) * end) for side, end in zip(box, most * 2, strict=True)]
+        left, top, right, bottom = sides
         pencil.rectangle((left - 1, top - 1, right + 1, bottom + 1), outline=_OUTER)
         pencil.rectangle(sides, outline=_INNER, width=width)
     return _encode(picture, quality=80)
-
-
-def _sides(box: Box, picture: Image.Image) -> tuple[int, int, int, int]:
-    most = (picture.width - 1, picture.height - 1)
-    left, top, right, bottom = (min(max(side, 0.0), 1.0) for side in box)
-    return round(left * most[0]), round(top * most[1]), round(right * most[0]), round(bottom * most[1])

@@ -25,23 +25,13 @@ _GRAYS = bytes(range(256))
 _COLOURS = bytes(chain.from_iterable(product((0, 32, 64, 96, 128, 160, 192, 224, 255), repeat=3)))
 
 
-def judge_profile(profile: bytes | None, mode: str) -> Verdict:
-    """Judges the effect of a profile on an image of mode L, RGB, CMYK or LAB.
-
-    Returns:
-        `harmless` if there is none or it amounts to sRGB, `needed` if the image looks different with it,
-        `unusable` if it is unreadable or made for another kind of image.
-    """
-    return _judge(profile, mode)[0]
-
-
 def apply_profile(image: Image.Image, profile: bytes | None) -> tuple[Image.Image, set[str]]:
     """Converts an L, RGB, CMYK or LAB image to sRGB by its profile, if that makes a difference.
 
     Returns:
         The image and the names of the changes. If it is converted, gray stays L, and all others become RGB.
     """
-    verdict, transform = _judge(profile, image.mode)
+    verdict, transform = judge_profile(profile, image.mode)
     if transform is None:
         return image, {"icc_ignored"} if verdict == "unusable" else set()
     converted = transform.apply(image)
@@ -55,8 +45,13 @@ def _lab_transform() -> ImageCms.ImageCmsTransform:
 
 
 @lru_cache(maxsize=64)  # a collection has few profiles, and building a transform takes longer than using it
-def _judge(profile: bytes | None, mode: str) -> tuple[Verdict, ImageCms.ImageCmsTransform | None]:
-    """The verdict on a profile, and the conversion to sRGB if it is needed."""
+def judge_profile(profile: bytes | None, mode: str) -> tuple[Verdict, ImageCms.ImageCmsTransform | None]:
+    """Judges the effect of a profile on an image of mode L, RGB, CMYK or LAB.
+
+    Returns:
+        `harmless` if there is none or it amounts to sRGB, `needed` if the image looks different with it,
+        `unusable` if it is unreadable or made for another kind of image; and the conversion to sRGB if it is needed.
+    """
     if profile is None:
         return "harmless", None
     try:

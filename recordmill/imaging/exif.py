@@ -3,6 +3,7 @@
 import re
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 
 from PIL import Image
 
@@ -11,18 +12,6 @@ _LATITUDE = 0x0002
 _FIELD_FORMATS = {1: "B", 3: "H", 4: "I", 13: "I"}  # SHORT is the standard's type; some writers use BYTE or LONG
 _PREFIXES = re.compile(rb"\A(?:Exif\0\0)+")
 _GPS_TAGS = (_GPS.to_bytes(2, "big"), _GPS.to_bytes(2, "little"))
-
-
-def read_orientation(exif: bytes) -> int | None:
-    """The value of the Orientation tag, which may be meaningless; None if there is none.
-
-    Args:
-        exif: with or without its `Exif` prefix.
-    """
-    try:
-        return next(_values(_without_prefix(exif), _ORIENTATION), None)
-    except struct.error:  # the directory points outside the data
-        return None
 
 
 def has_position(metadata: bytes) -> bool:
@@ -88,13 +77,15 @@ _TURNS = {
 _XMP_ORIENTATION = re.compile(rb'tiff:Orientation(?:="|>)([0-9])')
 
 
-def find_orientation(exif: bytes | None, xmp: bytes | None) -> int:
-    """The orientation, 1 to 8, in Exif data (with or without their `Exif` prefix) or XMP.
+def find_orientation(exif: bytes, xmp: bytes) -> int:
+    """The orientation, 1 to 8, in Exif data (with or without their `Exif` prefix) or XMP; each may be empty.
 
     Exif takes precedence, as in Pillow's `exif_transpose`. If neither has a valid value, it is 1: as stored.
     """
-    value = read_orientation(exif) if exif else None
-    if value is None and xmp and (match := _XMP_ORIENTATION.search(xmp)):
+    value = None
+    with suppress(struct.error):  # the directory points outside the data
+        value = next(_values(_without_prefix(exif), _ORIENTATION), None)
+    if value is None and (match := _XMP_ORIENTATION.search(xmp)):
         value = int(match[1])
     return value if value in _TURNS else 1
 

@@ -123,12 +123,9 @@ class Geometry:
     @property
     def area_scale(self) -> float:
         """The number of pixels of the stored image per pixel of the source."""
+        left, top, right, bottom = self.place((0.0, 0.0, 1.0, 1.0), "displayed")
         source, stored = (width * height for width, height in (self.source_size, self.stored_size))
-        if self.resize is None or self.resize.exact is None:
-            return stored / source
-        left, top, right, bottom = self._shown()
-        shown = (right - left) * (bottom - top)
-        return stored / shown if self.resize.fit == "crop" else shown / source
+        return (right - left) * (bottom - top) * stored / source
 
     def place(self, box: Box, drawn_on: Literal["displayed", "stored"]) -> Box:
         """Maps a box to the stored image; parts outside it were cropped away.
@@ -146,19 +143,13 @@ class Geometry:
             box = turn_box(box, _INVERSE.get(self.orientation, self.orientation))
         if self.resize is None or self.resize.exact is None:
             return box
-        left, top, right, bottom = self._shown()
         is_cropped = self.resize.fit == "crop"
         size = self.displayed_size if is_cropped else self.stored_size
+        shown = (centred_box if is_cropped else padded_box)(self.displayed_size, self.stored_size)
         return tuple(  # type: ignore[return-value]
             (side * whole - start) / (end - start) if is_cropped else (start + side * (end - start)) / whole
-            for side, whole, start, end in zip(box, size * 2, (left, top) * 2, (right, bottom) * 2, strict=True)
+            for side, whole, start, end in zip(box, size * 2, shown[:2] * 2, shown[2:] * 2, strict=True)
         )
-
-    def _shown(self) -> Box:
-        """The part of the source that is shown (`crop`), or the part of the target that shows it (`pad`), in pixels."""
-        if self.resize is not None and self.resize.fit == "crop":
-            return centred_box(self.displayed_size, self.stored_size)
-        return padded_box(self.displayed_size, self.stored_size)
 
 
 def read_geometry(data: bytes, image: PreparedImage, settings: ImageSettings) -> Geometry:

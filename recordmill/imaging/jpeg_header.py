@@ -123,8 +123,8 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
         if sum(map(len, exif)) > MAX_EXIF_BYTES:
             raise Rejected("decode", "too_much_work", f"JPEG: more than {MAX_EXIF_BYTES:,} bytes of Exif")
         check_directories(b"".join(part[6:] for part in exif))
-    xmp = next((payload for payload in metadata if payload.startswith(_XMP)), None) if metadata else None
-    orientation = find_orientation(exif[0] if exif else None, xmp) if metadata else 1
+    xmp = next((payload for payload in metadata if payload.startswith(_XMP)), b"") if metadata else b""
+    orientation = find_orientation(exif[0] if exif else b"", xmp) if metadata else 1
     located = any(map(has_position, metadata))
     return JpegHeader(*frames[0], orientation, _icc_profile(segments), located, scan_start, soundness)
 

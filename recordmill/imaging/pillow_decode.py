@@ -83,25 +83,19 @@ def check_codestream(data: bytes) -> None:
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning, module=r"PIL\.")
 
-_PLUGINS = {
-    "JPEG": "PIL.JpegImagePlugin.JpegImageFile",  # the first picture of a multi-picture file
-    "PNG": "PIL.PngImagePlugin.PngImageFile",
-    "GIF": "PIL.GifImagePlugin.GifImageFile",
-    "WEBP": "PIL.WebPImagePlugin.WebPImageFile",
-    "BMP": "PIL.BmpImagePlugin.BmpImageFile",
-    "TIFF": "PIL.TiffImagePlugin.TiffImageFile",
-    "PPM": "PIL.PpmImagePlugin.PpmImageFile",
-    "AVIF": "PIL.AvifImagePlugin.AvifImageFile",
-    "JPEG2000": "PIL.Jpeg2KImagePlugin.Jpeg2KImageFile",
-    "HEIC": "pillow_heif.HeifImageFile",
-}
+_PLUGINS = {"WEBP": "WebP", "JPEG2000": "Jpeg2K"}
+"""How Pillow's plugins spell a format, unless only its first letter is a capital."""
 
 
 @cache
 def _find_plugin(file_format: str) -> Callable[[io.BytesIO], ImageFile.ImageFile]:
-    """The class that opens a format, imported when first used: `pillow_heif` may be missing on a worker."""
-    module, _, name = _PLUGINS[file_format].rpartition(".")
-    plugin: Callable[[io.BytesIO], ImageFile.ImageFile] = getattr(import_module(module), name)
+    """The class that opens a format, imported when first used: `pillow_heif` may be missing on a worker.
+
+    For JPEG, it opens the first picture of a multi-picture file.
+    """
+    name = _PLUGINS.get(file_format, file_format.title())
+    module, name = ("pillow_heif", "Heif") if file_format == "HEIC" else (f"PIL.{name}ImagePlugin", name)
+    plugin: Callable[[io.BytesIO], ImageFile.ImageFile] = getattr(import_module(module), f"{name}ImageFile")
     return plugin
 
 

@@ -113,7 +113,7 @@ class _Preparation:
         if is_turned_sideways(header.orientation):
             size = size[::-1]
         target = target_size(size, settings.resize)
-        profile = judge_profile(header.icc_profile, "L" if header.components == 1 else "RGB")
+        profile, _ = judge_profile(header.icc_profile, "L" if header.components == 1 else "RGB")
         fits = (
             header.orientation == 1
             and self.hooks.change is None

@@ -20,7 +20,7 @@ from recordmill.imaging.pixels import Raster, copy_pixels, count_values, moments
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
 from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Value
 from recordmill.schemas.image_ref import ImageRef, Pixels, count_boxes
-from recordmill.schemas.rejection import LeftOut, Reject, Rejected
+from recordmill.schemas.rejection import LeftOut, Reject, Rejected, describe_error
 from recordmill.schemas.settings.dataset import KeepSettings
 from recordmill.schemas.settings.feature_function import FeatureFunction
 
@@ -96,8 +96,7 @@ def call_function(setting: str, name: str, key: str, *arguments: Any) -> Any:
         why = " ".join(str(rejected).split())[:MOST_OF_DETAIL]
         raise Rejected("encode", "function", why or f"{name} gives no reason") from None
     except (Exception, SystemExit) as error:  # a user's function may raise whatever it likes
-        why = " ".join(f"{type(error).__name__}: {error}".split())
-        raise FunctionError(f"{setting}: {name} failed on {key}: {why}") from error
+        raise FunctionError(f"{setting}: {name} failed on {key}: {describe_error(error)}") from error
 
 
 @cache
@@ -113,9 +112,8 @@ def find_function(name: str) -> Callable[..., Any]:
     try:
         found: Any = import_module(module_name)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a user's module may raise whatever it likes
-        why = " ".join(f"{type(error).__name__}: {error}".split())
-        advice = "correct it, or add its folder to PYTHONPATH"
-        raise ValueError(f"function {name!r}: the module cannot be imported ({why}): {advice}") from None
+        why = f"the module cannot be imported ({describe_error(error)})"
+        raise ValueError(f"function {name!r}: {why}: correct it, or add its folder to PYTHONPATH") from None
     for part in path.split("."):
         found = getattr(found, part, None)
     if not callable(found):

@@ -195,6 +195,9 @@ class WrittenShard:
     def _count_some(self, images: Sequence[ConvertedImage]) -> bytes:
         report = self.report
         report.rows.add([image.row for image in images], report.split)
+        report.excluded.update(line for image in images for line in image.excluded)
+        report.missing.update(key for image in images for key in image.missing)
+        self._damaged.update(path for image in images for path in image.damaged)
         for image in images:
             row = image.row
             report.images.add(row)
@@ -202,17 +205,11 @@ class WrittenShard:
             report.images_reused += image.is_reused
             report.positions += image.has_position
             report.images_disputed += image.is_disputed
-            if image.damaged:
-                self._damaged.update(image.damaged)
             if isinstance(row, SidecarRow):
                 add_to_columns(self._columns, row, self._seed)
                 for change in row.changes:
                     if change != "metadata_stripped" and (change != "reencoded" or len(row.changes) == 1):
                         self.changed.setdefault(change, row.key)
-            if image.excluded:
-                report.excluded.update(image.excluded)
-            if image.missing:
-                report.missing.update(image.missing)
             if image.annotations is not None:
                 add_image(report.annotations, row.key, image.annotations)
         self._origins += b"".join([image.origin().as_line() for image in images])
@@ -284,7 +281,7 @@ def write_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str
     """Makes the examples and writes them as JSON; an image that cannot be shown is left out.
 
     Args:
-        path: the file; without examples, it is deleted.
+        path: the file.
         refs: the shard's references.
         chosen: the key of the example for each change.
         settings: what the dataset is.
@@ -295,10 +292,7 @@ def write_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str
     keys = set(chosen.values())
     by_key = {ref.key: ref for ref in refs if ref.key in keys}
     made = [_make_example(by_key[key], change, settings) for change, key in sorted(chosen.items())]
-    if examples := [to_json(example) for example in made if example]:
-        storage.write_file(path, orjson.dumps(examples))
-    else:  # a failed run may have left some
-        storage.remove_files([path])
+    storage.write_file(path, orjson.dumps([to_json(example) for example in made if example]))
 
 
 def read_examples(paths: Iterable[str]) -> tuple[ChangeExample, ...]:

@@ -283,11 +283,9 @@ class WorkerProcesses:
                 PROGRESS.add_done(answer.images, answer.cpu_seconds)
         except (EOFError, OSError):  # the worker has ended, perhaps within an answer
             worker.close()
-            what = f"shard {task.split}-{task.shard:05d}" if task.shard is not None else f"images of {task.split}"
-            why = "a worker process ended before it was done with"
             raise WorkerDiedError(
-                f"{why} {what}: it was killed, or there was not enough memory; run the same command again to continue "
-                "from finished shards, with fewer --processes"
+                f"a worker process ended before it was done with images of {task.split}: it was killed, or there was "
+                "not enough memory; run the same command again to continue from finished shards, with fewer --processes"
             ) from None
         if isinstance(answer, Exception):
             raise answer

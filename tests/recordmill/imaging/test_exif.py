@@ -1,7 +1,7 @@
 import pytest
 from PIL import Image
 
-from recordmill.imaging.exif import has_position, orientation_only, read_orientation
+from recordmill.imaging.exif import find_orientation, has_position, orientation_only
 
 
 def exif_of(tags, gps=None, order="<"):
@@ -16,8 +16,8 @@ def exif_of(tags, gps=None, order="<"):
 
 @pytest.mark.parametrize("order", "<>")
 def test_the_orientation_is_read(order):
-    assert read_orientation(exif_of({0x0112: 6, 0x010F: "maker"}, order=order)) == 6
-    assert read_orientation(exif_of({0x010F: "maker"}, order=order)) is None
+    assert find_orientation(exif_of({0x0112: 6, 0x010F: "maker"}, order=order), b"") == 6
+    assert find_orientation(exif_of({0x010F: "maker"}, order=order), b"") == 1
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -25,7 +25,7 @@ def test_the_shortest_exif_is_read_by_pillow_and_by_us(orientation):
     exif = Image.Exif()
     exif.load(b"Exif\0\0" + orientation_only(orientation))
     assert dict(exif) == {0x0112: orientation}
-    assert read_orientation(orientation_only(orientation)) == orientation
+    assert find_orientation(orientation_only(orientation), b"") == orientation
     assert not has_position(orientation_only(orientation))
 
 
@@ -54,5 +54,5 @@ def test_xmp_with_a_latitude_is_a_position():
 
 @pytest.mark.parametrize("data", [b"", b"II*\0", b"MM\0*\xff\xff\xff\xff", b"Exif\0\0", b"II*\0\x08\0\0\0"])
 def test_data_without_a_directory_have_nothing(data):
-    assert read_orientation(data) is None
+    assert find_orientation(data, b"") == 1
     assert not has_position(data)

@@ -161,8 +161,6 @@ def check_packed_pixels(data: bytes, width: int, height: int) -> None:
     Raises:
         Rejected: `too_much_work`.
     """
-    if len(data) <= _MAX_EMPTY_BYTES:
-        return
     chunks = islice(find_chunks(data), _MAX_READS_ELSEWHERE)
     packed = sum(end - begin - 12 for kind, begin, end in chunks if kind == b"IDAT")
     if packed > _MAX_EMPTY_BYTES + 2 * _MAX_PNG_PIXEL_BYTES * width * height:

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from recordmill.imaging.acceptance import sniff
-from recordmill.imaging.colour import is_deep
+from recordmill.imaging.colour import is_deep, lay_on
 from recordmill.imaging.geometry import Box
 from recordmill.imaging.pillow_decode import load_image, open_image
 from recordmill.imaging.pixels import PreparedImage, to_image
@@ -46,9 +46,7 @@ def draw_before_and_after(data: bytes, stored: PreparedImage) -> tuple[bytes, by
 
 
 def _decode(data: bytes) -> Image.Image | None:
-    file_format = sniff(data)
-    if file_format is None:
-        return None
+    file_format = str(sniff(data))  # it was accepted
     try:
         opened = open_image(data, file_format)
         if opened.width * opened.height > MOST_PIXELS:
@@ -60,9 +58,8 @@ def _decode(data: bytes) -> Image.Image | None:
         return None
     if not image.has_transparency_data:
         return image.convert("RGB")
-    layer, ground = image.convert("RGBA"), Image.new("RGB", image.size, _TRANSPARENT)
-    ground.paste(layer, mask=layer)
-    return ground
+    layer = image.convert("RGBA")
+    return lay_on(_TRANSPARENT, image.size, layer.convert("RGB"), alpha=layer.getchannel("A"))
 
 
 def _decode_stored(stored: PreparedImage) -> Image.Image | None:

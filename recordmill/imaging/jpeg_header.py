@@ -200,13 +200,11 @@ def _are_plain(segments: list[tuple[int, bytes]]) -> bool:
 
 def _read_frame(payload: bytes) -> tuple[int, int, int, int, Subsampling]:
     """Precision, height, width, components, subsampling."""
-    if len(payload) < 6:
-        raise Rejected("decode", "bad_header", "JPEG: the frame header is too short")
+    if len(payload) < 6 or len(payload) != 6 + 3 * payload[5]:
+        raise Rejected("decode", "bad_header", "JPEG: the frame header's length does not fit its components")
     precision, height, width, components = struct.unpack_from(">BHHB", payload)
     if not height or not width or not components:
         raise Rejected("decode", "bad_header", f"JPEG: {width} x {height} pixels, {components} components")
-    if len(payload) != 6 + 3 * components:
-        raise Rejected("decode", "bad_header", "JPEG: the frame header's length does not fit its components")
     return precision, height, width, components, _read_subsampling(components, payload[7:16:3])
 
 

@@ -177,12 +177,8 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
     if deep and isinstance(key, tuple):  # Pillow reduces the pixels, but not the transparent colour
         opened.info["transparency"] = tuple(value >> 8 for value in key)
     profile = opened.info.get("icc_profile")
-    return Loaded(
-        opened,
-        read_orientation(opened),
-        profile if isinstance(profile, bytes) and profile else None,
-        frozenset(changes),
-    )
+    embedded = profile if isinstance(profile, bytes) and profile else None
+    return Loaded(opened, read_orientation(opened), embedded, frozenset(changes))
 
 
 _MAX_STEPS = 2**24  # of Pillow's loop over text: less than ten seconds

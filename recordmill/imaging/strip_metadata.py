@@ -180,16 +180,13 @@ def _png_parts(data: bytes, exif: bytes) -> Parts:
             name = _PNG_NAMES.get(kind, f"chunk {kind.decode('latin-1')}")
             yield "XMP" if content.startswith(b"XML:com.adobe.xmp") else name, content, b""
         if kind == b"IHDR" and exif:
-            yield "", b"", _png_chunk(b"eXIf", exif)
+            chunk = b"eXIf" + exif
+            yield "", b"", struct.pack(">I", len(exif)) + chunk + zlib.crc32(chunk).to_bytes(4, "big")
         elif kind == b"IEND":
             if end < len(data):
                 yield _TAIL, b"", b""
             return
     raise UnstrippableError(f"PNG: no chunk can be read at byte {stopped:,}, and no chunk ends the image")
-
-
-def _png_chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + zlib.crc32(kind + content).to_bytes(4, "big")
 
 
 def _webp_parts(data: bytes, exif: bytes) -> Parts:

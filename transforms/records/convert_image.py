@@ -216,15 +216,10 @@ def copy_earlier(ref: ImageRef, earlier: EarlierRecord, label_map: LabelMap, sou
         why.sha256 = row.sha256 or ""
         copied = reject_image(ref, why, label_map)
     else:
-        annotations = counts.get("annotations")
-        copied = ConvertedImage(
-            earlier.record,
-            row,
-            annotations and AnnotationCounts.from_json(annotations),
-            tuple(counts.get("missing", ())),
-            counts.get("has_position", False),
-            is_reused=True,
-        )
+        copied = ConvertedImage(earlier.record, row, is_reused=True)
+        copied.missing, copied.has_position = tuple(counts.get("missing", ())), counts.get("has_position", False)
+        if annotations := counts.get("annotations"):
+            copied.annotations = AnnotationCounts.from_json(annotations)
     copied.made_from, copied.is_disputed = RowOrigin(source, earlier.origin.reference), earlier.is_disputed
     return copied
 

@@ -274,8 +274,8 @@ _reading = Lock()
 def _read_known_digests(datasets: tuple[ReusableDataset, ...], seed: int) -> dict[tuple[int, int], str]:
     shards = (shard for each in datasets if each.same_source for shard in _open_dataset(each)[0])
     rows = (row for shard in shards for row in _OpenShard(shard, []).rows(0, _MOST_HASH, seed))
-    found = ((origin.source, order_of(seed, row.key), row.sha256) for row, origin in rows)
-    return {(source, order): sha256 for source, order, sha256 in found if source and sha256}
+    known = ((row, origin.source) for row, origin in rows if origin.source)
+    return {(source, order_of(seed, row.key)): row.sha256 for row, source in known if row.sha256}
 
 
 def find_known_digest(ref: ImageRef, datasets: tuple[ReusableDataset, ...], seed: int) -> str:
@@ -432,13 +432,11 @@ class _OpenShard:
     def _read(self, path: str, offset: int, length: int) -> bytes:
         at = offset - self._start
         if at < 0 or at + length > len(self._block):
-            source = self._source = self._source or self._open(path)
-            self._block, self._start, at = source.read(offset, max(length, _BLOCK)), offset, 0
+            if self._source is None:
+                self._stored = StoredFile(path)
+                self._source = self._stored if self._shard.compression == "none" else GzipBytes(self._stored)
+            self._block, self._start, at = self._source.read(offset, max(length, _BLOCK)), offset, 0
         return bytes(self._block[at : at + length])
-
-    def _open(self, path: str) -> StoredFile | GzipBytes:
-        self._stored = StoredFile(path)
-        return self._stored if self._shard.compression == "none" else GzipBytes(self._stored)
 
     def close(self) -> None:
         """Closes the shard's file."""

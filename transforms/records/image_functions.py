@@ -32,8 +32,7 @@ def mean_std(image: Pixels) -> list[float]:
     """Means of red, green and blue, then their standard deviations, 0 to 255; gray counts as three equal channels."""
     taken = np.array(moments(np.ascontiguousarray(image)), dtype=np.float64) / (image.shape[0] * image.shape[1])
     means, squares = np.broadcast_to(taken, (3, 2)).T
-    found = np.concatenate([means, np.sqrt(np.maximum(squares - means**2, 0))])
-    return [float(value) for value in found]
+    return [*map(float, means), *map(float, np.sqrt(np.maximum(squares - means**2, 0)))]
 
 
 def color_histogram(image: Pixels) -> list[float]:
@@ -179,8 +178,6 @@ def compute_features(
 def _coerce(given: Any, feature: Feature) -> Value | list[Value]:
     coerce = COERCE[feature.kind]
     if isinstance(given, np.ndarray):
-        if feature.many and given.ndim != 1:
-            raise FeatureValueError(f"its shape is {list(given.shape)}, not that of a list: give it flat")
         given = given.tolist()
     if not feature.many:
         return coerce(given)
@@ -228,12 +225,10 @@ def _apply_function(images: ImageSettings, ref: ImageRef, twice: bool, pixels: P
 
 def _call_with_pixels(setting: str, name: str, key: str, pixels: Pixels, twice: bool) -> Any:
     """Calls a function that decides what is stored; if `twice`, it must give the same answer again."""
-    copies = [pixels.copy()] if twice else []  # a function may change what it gets
-    answer = call_function(setting, name, key, pixels)
-    for copy in copies:
-        if np.asarray(answer).tobytes() != np.asarray(call_function(setting, name, key, copy)).tobytes():
-            what = f"{name} gave two answers for {key}"
-            raise FunctionError(f"{setting}: {what}: its answer must depend on the image alone")
+    answer = call_function(setting, name, key, pixels.copy() if twice else pixels)  # which it may change
+    if twice and np.asarray(answer).tobytes() != np.asarray(call_function(setting, name, key, pixels)).tobytes():
+        what = f"{name} gave two answers for {key}"
+        raise FunctionError(f"{setting}: {what}: its answer must depend on the image alone")
     return answer
 
 

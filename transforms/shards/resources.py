@@ -5,6 +5,7 @@ Progress is for the bar of a launcher that runs the work itself; the ledger's co
 
 import math
 import os
+import resource
 import sys
 import threading
 import time
@@ -151,9 +152,5 @@ def _cpu_seconds() -> float:
 
 
 def peak_memory() -> int:
-    """The peak memory of this process, in bytes; 0 if the system does not say."""
-    with suppress(ImportError):
-        import resource
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return 0
+    """The peak memory of this process, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

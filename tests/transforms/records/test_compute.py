@@ -83,7 +83,7 @@ def fail(image):
         ({}, lambda image: None, "must be a list (with shape: [], one value)"),
         ({}, lambda image: 1.5, "must be a list"),
         ({}, lambda image: "text", "must be a list"),
-        ({}, lambda image: np.zeros((2, 2)), "does not fit: its shape is [2, 2], not that of a list: give it flat"),
+        ({}, lambda image: np.zeros((2, 2)), "does not fit: list [0.0, 0.0] is not a float"),
         ({}, lambda image: [1e39], "does not fit: float 1e+39 is outside the range of a 32-bit float"),
         ({"shape": ()}, lambda image: [1.0], "does not fit: list [1.0] is not a float"),
         ({"type": "bytes", "shape": ()}, lambda image: "x", "does not fit: str 'x' is not bytes"),

@@ -207,7 +207,7 @@ def check_directories(data: bytes) -> None:
 
 _PNG_CHUNK = struct.Struct(">I4s")
 _PNG_HEADER = struct.Struct(">IIBBBBB")  # width, height, depth, colour type, compression, filter, interlace
-_PNG_CRITICAL = re.compile(rb"IHDR(PLTE)?(IDAT)+IEND")
+_PNG_ORDER = re.compile(rb"IHDR(?:[^A-Z]...)*(?:PLTE(?:[^A-Z]...)*)?(?:IDAT)+(?:[^A-Z]...)*IEND", re.DOTALL)
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by colour type
 _PIECE = 2**20
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
@@ -219,11 +219,8 @@ def is_sound_png(data: bytes) -> bool:
     Pillow ignores such errors as long as it can go on, and leaves missing rows black.
     """
     chunks = _read_chunks(data)
-    kinds = [kind for kind, _ in chunks]
-    if _PNG_CRITICAL.fullmatch(b"".join(kind for kind in kinds if kind[:1].isupper())) is None or kinds[0] != b"IHDR":
-        return False
-    start, pixels = kinds.index(b"IDAT"), kinds.count(b"IDAT")
-    if set(kinds[start : start + pixels]) != {b"IDAT"} or len(chunks[0][1]) != _PNG_HEADER.size:
+    are_ordered = _PNG_ORDER.fullmatch(b"".join([kind for kind, _ in chunks]))
+    if not are_ordered or len(chunks[0][1]) != _PNG_HEADER.size:
         return False
     width, height, depth, colour, compression, filtering, interlace = _PNG_HEADER.unpack(chunks[0][1])
     if compression or filtering or interlace > 1 or colour not in _PNG_CHANNELS:

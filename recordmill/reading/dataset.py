@@ -363,7 +363,12 @@ def open_dataset(path: str) -> Dataset:
     if names := storage.folder_names(path):
         if MARKER not in names and (sentence := _find_unfinished(path, names)):
             raise LoadError(sentence)
-        return _open_described(path) or _open_undescribed(path, names)
+        if described := _open_described(path):
+            return described
+        if not (shards := find_shards(path)):
+            raise LoadError(f"{path} holds no TFRecord file and no {MARKER}: {_NAME_ONE}")
+        labels = read_label_lines(storage.join(path, LABELS)) if LABELS in names else {}
+        return Dataset(path, "files", shards, labels=labels)
     if found := match_files(path):
         return _open_files(found)
     raise LoadError(f"{path} does not exist or is empty: {_NAME_ONE}")
@@ -402,14 +407,6 @@ def _open_described(folder: str) -> Dataset | None:
         shards, labels = read_tfds_folder(folder)
         return Dataset(folder, "tfds", shards, labels=labels)
     return None
-
-
-def _open_undescribed(folder: str, names: list[str]) -> Dataset:
-    shards = find_shards(folder)
-    if not shards:
-        raise LoadError(f"{folder} holds no TFRecord file and no {MARKER}: {_NAME_ONE}")
-    labels = read_label_lines(storage.join(folder, LABELS)) if LABELS in names else {}
-    return Dataset(folder, "files", shards, labels=labels)
 
 
 def _open_files(paths: list[str]) -> Dataset:

@@ -45,16 +45,10 @@ class EpochOrder:
 
     def __post_init__(self) -> None:
         """Raises LoadError if no order has these values."""
-        if self.batch_size < 1 or not 0 <= self.rank < self.ranks:
-            raise LoadError(
-                f"batch_size is {self.batch_size}, and rank {self.rank} of {self.ranks} ranks: give a positive "
-                "batch_size, and count ranks from 0"
-            )
-        if not 0 <= self.start <= self.records or not (0 <= self.seed < 2**63 and 0 <= self.epoch < 2**63):
-            raise LoadError(
-                f"the position is seed {self.seed}, epoch {self.epoch} and {self.start:,} of {self.records:,} records: "
-                "give numbers from 0 that this split has"
-            )
+        is_share = self.batch_size >= 1 and 0 <= self.rank < self.ranks
+        is_position = 0 <= self.start <= self.records and 0 <= self.seed < 2**63 and 0 <= self.epoch < 2**63
+        if not (is_share and is_position):
+            raise LoadError(f"{self} cannot be: give a positive batch_size, a rank below ranks, and numbers from 0")
 
     def __iter__(self) -> Iterator[list[int]]:
         """Yields the numbers of each batch, from `start` to the end of the epoch."""

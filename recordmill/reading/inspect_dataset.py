@@ -108,7 +108,20 @@ def summarize_dataset(dataset: Dataset, progress: Callable[[int], None] = lambda
     splits = {name: SplitSummary(len(shards)) for name, shards in dataset.splits.items()}
     profiles: Counter[Profile] = Counter()
     for shard in dataset.shards:
-        _scan_shard(shard, splits[shard.split], profiles, label_keys, progress)
+        split = splits[shard.split]
+        with StoredFile(shard.path) as stored:
+            split.bytes += stored.size
+            for number, (_, data) in enumerate(RecordFile(stored), start=1):
+                if not number % 256:
+                    progress(256)
+                if (example := parse_intact(data)) is None:
+                    split.damages += 1
+                    continue
+                split.records += 1
+                profiles[example.profile] += 1
+                for label in next(filter(None, map(example.values, label_keys)), ()):
+                    text = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
+                    split.labels[text] = split.labels.get(text, 0) + 1
     names = {str(label_id): name for name, label_id in dataset.labels.items()}
     for split in splits.values():
         split.labels = {names.get(label, label): count for label, count in sorted(split.labels.items())}
@@ -126,29 +139,6 @@ def _read_marker(dataset: Dataset, marker: Marker) -> Summary:
         for feature in sorted(dataset.features, key=lambda feature: feature.key)
     }
     return Summary(dataset, splits, features, False)
-
-
-def _scan_shard(
-    shard: Shard,
-    split: SplitSummary,
-    profiles: Counter[Profile],
-    label_keys: tuple[str, ...],
-    progress: Callable[[int], None],
-) -> None:
-    with StoredFile(shard.path) as stored:
-        split.bytes += stored.size
-        for number, (_, data) in enumerate(RecordFile(stored), start=1):
-            if not number % 256:
-                progress(256)
-            if isinstance(data, Damage) or (example := parse_intact(data)) is None:
-                split.damages += 1
-                continue
-            split.records += 1
-            profiles[example.profile] += 1
-            labels = next(filter(None, map(example.values, label_keys)), ())
-            for label in labels:
-                text = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
-                split.labels[text] = split.labels.get(text, 0) + 1
 
 
 def _describe(profiles: Counter[Profile], meanings: dict[str, str]) -> dict[str, FeatureSummary]:
@@ -285,7 +275,8 @@ def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
     if any(shard.sidecar for shard in dataset.shards):
         found = list(_find_by_rows(dataset, file, digest))
     else:
-        found = list(_find_by_image(dataset, content))
+        expected = expect(dataset)
+        found = [each for each in read_records(dataset) if content and each.image(expected) == content]
     if not found:
         raise LoadError(_explain_absence(dataset, file))
     return found
@@ -296,11 +287,6 @@ def _find_by_rows(dataset: Dataset, file: str, digest: str) -> Iterator[FoundRec
         for number, row in enumerate(row for shard in shards for row in shard.rows()):
             if _paths_match(row.key, file) or (digest and row.sha256 == digest):
                 yield read_record(dataset, split, number)
-
-
-def _find_by_image(dataset: Dataset, content: bytes | None) -> Iterator[FoundRecord]:
-    expected = expect(dataset)
-    return (found for found in read_records(dataset) if content and found.image(expected) == content)
 
 
 def _paths_match(key: str, file: str) -> bool:

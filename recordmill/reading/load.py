@@ -317,16 +317,38 @@ def load(
             iteration raises `tf.errors.InvalidArgumentError` with its name.
     """
     _check_arguments(batch_size, image_size, num_replicas, index)
-    info = _describe(path, split)
+    import tensorflow as tf
+
+    info = describe_split(path, split)
+    if not info.num_examples:  # training on nothing would go unnoticed
+        raise LoadError(
+            f"the split {info.split} of {info.folder} has no images: choose another; its rejected.jsonl says which "
+            "images could not be taken"
+        )
     layout = choose_elements(info, features, decode)
     order = _order(info, shuffle, seed, repeat, deterministic)
     must_fit = layout.image and batch_size and image_size is None
-    finish = finish_function(info, layout, image_size, _common_size(info) if must_fit else None)
+    if must_fit and info.image_size is None:
+        raise LoadError(f"images of {info.folder} differ in size: give image_size=(height, width), or no batch_size")
+    parse = parse_function(info, layout)
+    finish = finish_function(info, layout, image_size, info.image_size if must_fit else None)
+    parallel: dict[str, Any] = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": order.deterministic}
     records, count = read_shards(info, order, num_replicas, index)
-    dataset = _make_elements(records, parse_function(info, layout), finish, layout, order, batch_size)
+    if batch_size is not None and not layout.image:
+        dataset = records.batch(batch_size).map(parse, **parallel).map(finish, **parallel)
+    else:  # batches are parsed, and split only to decode images or to yield single elements
+        dataset = records.batch(_PARSED_AT_ONCE).map(parse, **parallel).unbatch().map(finish, **parallel)
+        if batch_size is not None:
+            dataset = (dataset.ragged_batch if layout.is_ragged else dataset.batch)(batch_size)
     batches = -(-count * order.repeat // (batch_size or 1))
     cardinality = batches if order.repeat > 0 or not count else -1  # tf.data's value for infinite
-    return _finish(dataset, info, cardinality, num_replicas)
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality)).prefetch(tf.data.AUTOTUNE)
+    policy, options = tf.data.experimental.AutoShardPolicy, tf.data.Options()
+    # Already sharded; otherwise TensorFlow would shard by records, since it cannot see which files elements come from.
+    options.experimental_distribute.auto_shard_policy = policy.OFF if num_replicas > 1 else policy.DATA
+    dataset = dataset.with_options(options)
+    dataset.info = info
+    return dataset
 
 
 def _check_arguments(batch_size: int | None, image_size: Size | None, num_replicas: int, index: int) -> None:
@@ -340,17 +362,6 @@ def _check_arguments(batch_size: int | None, image_size: Size | None, num_replic
         raise LoadError(f"index is {index} of num_replicas {num_replicas}: count from 0 to {num_replicas - 1}")
 
 
-def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
-    """Describes the splits to read; an empty one raises, since training on nothing would go unnoticed."""
-    info = describe_split(path, split)
-    if not info.num_examples:
-        raise LoadError(
-            f"the split {info.split} of {info.folder} has no images: choose another; its rejected.jsonl says which "
-            "images could not be taken"
-        )
-    return info
-
-
 def _order(
     info: SplitInfo, shuffle: bool | int, seed: int | None, repeat: bool | int, deterministic: bool | None
 ) -> ReadingOrder:
@@ -359,43 +370,3 @@ def _order(
     epochs = -1 if repeat is True else max(int(repeat), 1)
     is_fixed = (not shuffle or seed is not None) if deterministic is None else deterministic
     return ReadingOrder(bool(shuffle), buffer, seed, epochs, is_fixed)
-
-
-def _common_size(info: SplitInfo) -> Size:
-    """The size that all stored images must have, since only images of one size can be batched."""
-    if info.image_size is None:
-        raise LoadError(f"images of {info.folder} differ in size: give image_size=(height, width), or no batch_size")
-    return info.image_size
-
-
-def _make_elements(
-    records: "tf.data.Dataset",
-    parse: Callable[[Any], Any],
-    finish: Callable[[Any], Any],
-    layout: ElementLayout,
-    order: ReadingOrder,
-    size: int | None,
-) -> "tf.data.Dataset":
-    """Parses records in batches, which are split only to decode images or to yield single elements."""
-    import tensorflow as tf
-
-    parallel: dict[str, Any] = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": order.deterministic}
-    if size is not None and not layout.image:
-        return records.batch(size).map(parse, **parallel).map(finish, **parallel)
-    dataset = records.batch(_PARSED_AT_ONCE).map(parse, **parallel).unbatch().map(finish, **parallel)
-    if size is None:
-        return dataset
-    return (dataset.ragged_batch if layout.is_ragged else dataset.batch)(size)
-
-
-def _finish(dataset: "tf.data.Dataset", info: SplitInfo, cardinality: int, num_replicas: int) -> "tf.data.Dataset":
-    import tensorflow as tf
-
-    policy = tf.data.experimental.AutoShardPolicy
-    options = tf.data.Options()
-    # Already sharded; otherwise TensorFlow would shard by records, since it cannot see which files elements come from.
-    options.experimental_distribute.auto_shard_policy = policy.OFF if num_replicas > 1 else policy.DATA
-    dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality))
-    dataset = dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
-    dataset.info = info
-    return dataset

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from heapq import merge
-from itertools import groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
@@ -164,20 +164,13 @@ def _compare_pair(found: Comparison, judge: RowJudge, one: Entry, other: Entry, 
 
 def _compare_alone(found: Comparison, judge: RowJudge, rows: Iterator[tuple[int, str, str | None, Row]]) -> None:
     """Counts rows of one digest without a partner: if one was removed and one was added, the file was renamed."""
-    first: tuple[list[Entry], list[Entry]] = ([], [])
-    counts = [0, 0]
-    for side, key, split, row in rows:
-        counts[side] += 1
-        if len(first[side]) < MOST_EXAMPLES:
-            first[side].append((0, key, split, row))
-    if counts == [1, 1]:
-        _compare_pair(found, judge, first[0][0], first[1][0], renamed=True)
+    first = sorted(islice(rows, 3), key=itemgetter(0))
+    if [side for side, *_ in first] == [0, 1]:
+        one, other = ((0, key, split, row) for _, key, split, row in first)
+        _compare_pair(found, judge, one, other, renamed=True)
         return
-    for side, kind in enumerate(("removed", "added")):
-        for _, key, _, _ in first[side]:
-            found.add(kind, key)
-        if counts[side] > len(first[side]):
-            found.counts[kind] += counts[side] - len(first[side])
+    for side, key, _, _ in chain(first, rows):
+        found.add("added" if side else "removed", key)
 
 
 _DERIVED = frozenset(

@@ -434,9 +434,6 @@ def _open_ours(folder: str) -> Dataset:
     return Dataset(folder, "recordmill", shards, marker.example_features, marker.labels, marker)
 
 
-_PEEKED_ROWS = 1_000
-
-
 @dataclass(frozen=True)
 class SplitInfo:
     """One split of a dataset, or several read as one, as the marker describes it.
@@ -512,7 +509,7 @@ class SplitInfo:
     def image_size(self) -> tuple[int, int] | None:
         """The height and width of all images, judging by the first rows of the first sidecar; None if they differ."""
         try:
-            rows = list(islice(self.shards[0].rows(), _PEEKED_ROWS)) if self.shards else []
+            rows = list(islice(self.shards[0].rows(), 1_000)) if self.shards else []
         except FileNotFoundError:  # files that were copied without their sidecars can still be read
             return None
         sizes = {(row.height, row.width) for row in rows if row.height is not None and row.width is not None}

@@ -30,9 +30,6 @@ _TEXTS = (".html", ".idx", ".json", ".jsonl", ".md", ".pbtxt", ".txt", ".yaml")
 _LONGEST_TEXT = 4_096
 """Longer values of features are neither keys nor digests."""
 
-_EMPTY_DIGEST = hashlib.sha256().hexdigest()
-"""Markers also contain it as the digest of empty lists."""
-
 
 def find_excluded(dataset: Dataset, exclusions: Exclusions, folder: str = "") -> Iterator[Finding]:
     """Yields a finding for each place that still holds something excluded.
@@ -101,7 +98,7 @@ def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
     else:
         text = storage.read_range(path).decode("utf-8", "replace")
         text = html.unescape(text) if name.endswith(".html") else text.replace("\\", "")
-        digests = exclusions.digests - {_EMPTY_DIGEST}
+        digests = exclusions.digests - {hashlib.sha256().hexdigest()}  # in markers also the digest of empty lists
         names = [*(("key", key) for key in exclusions.keys), *(("sha256", digest) for digest in digests)]
         for kind, wanted in sorted(names):
             if wanted in text and re.search(rf"(?<![\w./-]){re.escape(wanted)}(?![\w-]|\.\w)", text):

@@ -170,8 +170,6 @@ def finish_function(
 CYCLE = 16
 """Number of shards that are interleaved. Fixed, so that the order does not depend on the number of processors."""
 
-_READ_BYTES = 2**20
-
 
 @dataclass(frozen=True, slots=True)
 class ReadingOrder:
@@ -246,7 +244,7 @@ def _read_shard(path: "tf.Tensor", count: "tf.Tensor", size: "tf.Tensor", compre
     fault = tf.numpy_function(_fault_before, [path, size], tf.string, stateful=True)
     fault.set_shape([])
     readable = tf.boolean_mask([path], [tf.equal(fault, "")])
-    records = tf.data.TFRecordDataset(readable, compression, _READ_BYTES).ignore_errors()
+    records = tf.data.TFRecordDataset(readable, compression, buffer_size=2**20).ignore_errors()
 
     def stop(path: "tf.Tensor", fault: "tf.Tensor") -> "tf.Tensor":
         reason = tf.numpy_function(_fault_after, [path, fault, compression, count], tf.string, stateful=True)
@@ -272,7 +270,6 @@ def _fault_after(path: bytes, fault: bytes, compression: bytes, count: Any) -> b
     return f"the shard {name} ended early; now it holds {found:,} of {count:,} records: restore it, or retry".encode()
 
 
-_PARSED_AT_ONCE = 64
 _SHUFFLED_BYTES = 2**28
 
 
@@ -336,8 +333,8 @@ def load(
     records, count = read_shards(info, order, num_replicas, index)
     if batch_size is not None and not layout.image:
         dataset = records.batch(batch_size).map(parse, **parallel).map(finish, **parallel)
-    else:  # batches are parsed, and split only to decode images or to yield single elements
-        dataset = records.batch(_PARSED_AT_ONCE).map(parse, **parallel).unbatch().map(finish, **parallel)
+    else:  # parsed in batches that are split only to decode images or to yield single elements
+        dataset = records.batch(64).map(parse, **parallel).unbatch().map(finish, **parallel)
         if batch_size is not None:
             dataset = (dataset.ragged_batch if layout.is_ragged else dataset.batch)(batch_size)
     batches = -(-count * order.repeat // (batch_size or 1))

@@ -46,9 +46,8 @@ class ChildProcess:
             theirs.close()
         try:
             self._pipe.send(arguments)
-            while not isinstance(answer := self._pipe.recv(), ShardCheck):
-                yield answer
-            yield answer
+            while True:
+                yield self._pipe.recv()
         except (EOFError, OSError):  # `recv` raises OSError if an answer ends early
             raise ChildDiedError(self.close()) from None
 

@@ -65,8 +65,6 @@ LEVELS: tuple[Level, ...] = ("frames", "files", "pixels")
 MOST_FINDINGS = 1_000
 """The most findings reported per file; further ones are only counted."""
 
-_REPORTED_EVERY = 256  # records
-
 
 @dataclass(slots=True)
 class ShardCheck:
@@ -163,16 +161,12 @@ class _Reader:
     def check_records(self, no_metadata: bool, progress: Callable[[int], None]) -> None:
         """Checks every record, then the whole file against the metadata."""
         check, expected = self._check, self._expected
-        images = None
-        if check.level == "pixels" or no_metadata:
-            from recordmill.reading.verify_images import ImageChecks  # other checks do without Pillow
-
-            images = ImageChecks(expected, check.level == "pixels", no_metadata)
+        reads_images = check.level == "pixels" or no_metadata
         classes = expected if check.level != "frames" else replace(expected, label_ids=frozenset(), class_ids={})
         judged: dict[Profile, str] = {}
         offsets: list[int] = []
         end = 0
-        reported_every = 1 if images else _REPORTED_EVERY  # if an image crashes the process, it is known which one
+        reported_every = 1 if reads_images else 256  # if an image crashes the process, it is known which one
 
         for number, (offset, data) in enumerate(self._records):
             if isinstance(data, Damage):
@@ -192,9 +186,8 @@ class _Reader:
                 judged[profile] = expected.judge(profile)
                 self._note_kinds(profile, number, offset)
             self._report([("feature", judged[profile]), ("label", classes.judge_labels(example))], number, offset)
-            if images:
-                self._report(images.check(example), number, offset)
-                check.images = images.images
+            if reads_images:
+                self._check_images(example, no_metadata, number, offset)
             for problem in classes.judge_names(example):
                 self._report_name(problem, number, offset)
             if not len(offsets) % reported_every:
@@ -211,6 +204,16 @@ class _Reader:
         for kind, problem in problems:
             if problem:
                 self._check.add(kind, problem, *self._place(offset, number))
+
+    def _check_images(self, example: ParsedExample, no_metadata: bool, number: int, offset: int) -> None:
+        from recordmill.reading.verify_images import check_metadata, check_pixels  # other checks do without Pillow
+
+        if self._check.level == "pixels":
+            self._report([check_pixels(example, self._expected)], number, offset)
+        if no_metadata:
+            problems = list(check_metadata(example, self._expected))
+            self._check.images += len(problems)
+            self._report(problems, number, offset)
 
     def _note_kinds(self, profile: Profile, number: int, offset: int) -> None:
         """Notes the first record with a kind of a feature, if the features are unknown."""

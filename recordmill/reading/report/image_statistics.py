@@ -295,8 +295,6 @@ MOST_UNPACKED = 8 * 2**20
 MOST_PIXELS = 2**25
 """Larger pictures are not decoded for a thumbnail."""
 
-_READERS = 8  # each read of an object store waits for a network
-
 
 def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict[str, int]:
     """How many images to show, by class name, the largest class first.
@@ -335,7 +333,7 @@ def make_thumbnails(dataset: Dataset, places: Sequence[Place], side: int = SIDE)
         record = _read_record(shard.path, row.offset, row.length, is_packed)
         return _thumbnail(record, keys, row, side) if record else ""
 
-    with ThreadPoolExecutor(_READERS) as pool:
+    with ThreadPoolExecutor(8) as pool:  # each read of an object store waits for a network
         return list(pool.map(make, places))
 
 

@@ -212,12 +212,11 @@ def write_report(folder: str) -> str:
         OSError: a file cannot be read or written.
     """
     dataset = open_dataset(folder)
-    if dataset.marker is None or not dataset.whole:
-        raise LoadError(f"{folder} is not the folder of a dataset that Recordmill made: only these have a report")
+    marker = dataset.require_marker()
     path = storage.join(dataset.folder, REPORT)
-    if storage.exists(path) and not holds_report(dataset.folder) and REPORT not in dataset.marker.files:
+    if storage.exists(path) and not holds_report(dataset.folder) and REPORT not in marker.files:
         raise LoadError(f"{path} is not a page that Recordmill made: rename it")
-    content = render_report(read_contents(dataset, dataset.marker))
+    content = render_report(read_contents(dataset, marker))
     # Two writers write the same bytes, and what an interruption leaves is replaced by the next report.
     storage.write_file(path, content, storage.join(dataset.folder, f".{REPORT}.tmp"))
     return path

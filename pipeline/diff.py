@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from recordmill import storage
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.config import load_settings
@@ -99,8 +97,7 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
     settings = resolve_settings(loaded, [Input(folder)], dataset.folder, lambda note: None)
     exclusions = read_exclusions(settings.exclude)
     labels = LabelMap(dict(marker.labels), settings.labels.catch_all)
-    with storage.open_to_read(storage.join(dataset.folder, REJECTED)) as lines:
-        rejected = {(line.get("key"), line["sha256"]) for line in map(orjson.loads, lines)}
+    rejected = {(line.get("key"), line["sha256"]) for line in dataset.lines(REJECTED)}
     for ref in list_images(Input(folder), settings.source, settings.listing):
         if isinstance(ref, Notice) and ref.status == "fatal":
             raise LoadError(f"{folder} cannot be compared: {ref.detail}")

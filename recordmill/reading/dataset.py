@@ -109,7 +109,6 @@ class Shard:
 
 
 DATASET_INFO = "dataset_info.json"
-_TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"  # TFDS's own files
 
 
 def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
@@ -138,7 +137,7 @@ def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
 
 def _shards_of(folder: str, info: dict[str, Any], split: dict[str, Any], file_format: str) -> list[Shard]:
     lengths = [int(length) for length in split.get("shardLengths", ())]
-    template = split.get("filepathTemplate") or _TEMPLATE
+    template = split.get("filepathTemplate") or "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"  # TFDS's own names
     shards = []
     for index, records in enumerate(lengths):
         place, count = f"{index:05d}", f"{len(lengths):05d}"
@@ -330,6 +329,16 @@ class Dataset:
         """
         counts = [shard.records for shard in self.shards_of(split)]
         return None if None in counts else sum(count or 0 for count in counts)
+
+    def lines(self, name: str) -> Iterator[dict[str, Any]]:
+        """The lines of one of its files of JSON lines.
+
+        Raises:
+            OSError: the file cannot be read.
+            orjson.JSONDecodeError: a line is damaged.
+        """
+        with storage.open_to_read(storage.join(self.folder, name)) as lines:
+            yield from map(orjson.loads, lines)
 
     def rows(self) -> Iterator[tuple[Shard, SidecarRow]]:
         """The sidecar rows of all records, each with its shard, in the order of `shards`; see `Shard.rows`."""

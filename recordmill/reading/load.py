@@ -270,9 +270,6 @@ def _fault_after(path: bytes, fault: bytes, compression: bytes, count: Any) -> b
     return f"the shard {name} ended early; now it holds {found:,} of {count:,} records: restore it, or retry".encode()
 
 
-_SHUFFLED_BYTES = 2**28
-
-
 def load(
     path: str,
     split: str | Sequence[str] = "train",
@@ -363,7 +360,7 @@ def _order(
     info: SplitInfo, shuffle: bool | int, seed: int | None, repeat: bool | int, deterministic: bool | None
 ) -> ReadingOrder:
     stored = sum(shard.bytes or 0 for shard in info.shards)
-    buffer = max(_SHUFFLED_BYTES * info.num_examples // max(stored, 1), 1000) if shuffle is True else int(shuffle)
+    buffer = max(2**28 * info.num_examples // max(stored, 1), 1000) if shuffle is True else int(shuffle)
     epochs = -1 if repeat is True else max(int(repeat), 1)
     is_fixed = (not shuffle or seed is not None) if deterministic is None else deterministic
     return ReadingOrder(bool(shuffle), buffer, seed, epochs, is_fixed)

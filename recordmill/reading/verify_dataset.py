@@ -17,8 +17,6 @@ from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
 
-import orjson
-
 from recordmill import storage
 from recordmill.reading.dataset import FORGED, SHARD_NUMBER, Dataset, find_shards
 from recordmill.reading.example import expect
@@ -153,16 +151,11 @@ def _compare_sums(marker: Marker, totals: RowTotals) -> Iterator[str]:
         yield from differences(sums, count_dropped(boxes), key)
 
 
-def _read_duplicates(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    with storage.open_to_read(storage.join(dataset.folder, DUPLICATES)) as lines:
-        yield from map(orjson.loads, lines)
-
-
 def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | None:
     """The totals of `duplicates.jsonl`; None if it cannot be read, which is reported elsewhere."""
     totals = {"same_bytes": SameBytes(), "look_alike": SameBytes(), "closest_apart": SameBytes()}
     try:
-        for line in _read_duplicates(dataset):
+        for line in dataset.lines(DUPLICATES):
             totals[line["kind"]].add(line.get("count", 2), line["splits"], line["classes"])
     except (OSError, *FORGED):
         return None
@@ -177,7 +170,7 @@ def _find_duplicates(dataset: Dataset, unit: str) -> Iterator[Finding]:
     """Sources with the same bytes in several splits; none if their list cannot be read, which is reported elsewhere."""
     crossing = 0
     with suppress(OSError, *FORGED):
-        for line in _read_duplicates(dataset):
+        for line in dataset.lines(DUPLICATES):
             if line["kind"] == "same_bytes" and len(line["splits"]) > 1:
                 crossing += 1
                 if crossing <= _MOST_REPORTED:
@@ -325,9 +318,8 @@ def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
         for (key, kind), place in check.kinds.items():
             known, where = first.setdefault(key, (kind, f"record {place[0]:,} of {check.shard.name}"))
             if known != kind:
-                yield Finding(
-                    "feature", f"feature {key} is {kind} here and {known} in {where}", check.shard.name, *place
-                )
+                detail = f"feature {key} is {kind} here and {known} in {where}"
+                yield Finding("feature", detail, check.shard.name, *place)
 
 
 def _find_missing(dataset: Dataset) -> Iterator[Finding]:

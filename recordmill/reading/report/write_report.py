@@ -8,7 +8,7 @@ stretched to fit, with labels in HTML around them, which keep their size.
 
 import os
 import posixpath
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from itertools import groupby, islice
@@ -152,8 +152,8 @@ def read_contents(dataset: Dataset, marker: Marker) -> Contents:
         configuration=storage.read_range(storage.join(dataset.folder, CONFIGURATION)).decode(),
         data=_read_data(dataset.folder, marker),
         stored=gather_values(dataset),
-        groups=_worst_groups(dataset.folder),
-        rejected=_first_rejected(dataset.folder),
+        groups=_worst_groups(dataset),
+        rejected=_first_rejected(dataset),
     )
     named = {(image.split, image.key) for group in found.groups for image in group.images[:MOST_OF_GROUP]}
     wanted = choose_samples(+marker.class_counts, found.has_boxes)
@@ -166,23 +166,18 @@ def _read_data(folder: str, marker: Marker) -> ReportData:
     return ReportData(tuple(map(Remark, marker.remarks or ())))
 
 
-def _lines(folder: str, name: str) -> Iterator[dict[str, Any]]:
-    with storage.open_to_read(storage.join(folder, name)) as lines:
-        yield from map(orjson.loads, lines)
-
-
-def _worst_groups(folder: str) -> list[DuplicateGroup]:
+def _worst_groups(dataset: Dataset) -> list[DuplicateGroup]:
     """Some groups of the same bytes, then some pairs that look alike: those with several classes or splits first."""
     worst: list[dict[str, Any]] = []
-    for _, group in groupby(_lines(folder, DUPLICATES), itemgetter("kind")):
+    for _, group in groupby(dataset.lines(DUPLICATES), itemgetter("kind")):
         worst += nlargest(MOST_OF_GROUP, group, key=lambda line: (len(line["classes"]) > 1, len(line["splits"]) > 1))
     return [from_json(DuplicateGroup, line) for line in worst]
 
 
-def _first_rejected(folder: str) -> dict[str, list[RejectedFile]]:
+def _first_rejected(dataset: Dataset) -> dict[str, list[RejectedFile]]:
     """The first rejected files by reason."""
     found: dict[str, list[RejectedFile]] = {}
-    for line in _lines(folder, REJECTED):
+    for line in dataset.lines(REJECTED):
         if len(kept := found.setdefault(line["reason"], [])) < MOST_OF_REASON:
             kept.append(from_json(RejectedFile, line))
     return found

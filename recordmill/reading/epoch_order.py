@@ -48,7 +48,8 @@ class EpochOrder:
         is_share = self.batch_size >= 1 and 0 <= self.rank < self.ranks
         is_position = 0 <= self.start <= self.records and 0 <= self.seed < 2**63 and 0 <= self.epoch < 2**63
         if not (is_share and is_position):
-            raise LoadError(f"{self} is not a valid order: give a positive batch_size, a rank below ranks, numbers from 0")
+            advice = "give a positive batch_size, a rank below ranks, a start up to records, and nothing below 0"
+            raise LoadError(f"{self} is not valid: {advice}")
 
     def __iter__(self) -> Iterator[list[int]]:
         """Yields the numbers of each batch, from `start` to the end of the epoch."""

@@ -110,6 +110,6 @@ def test_every_kind_of_finding_is_explained():
     sources = [ROOT / "recordmill/storage/tfrecord_file.py", ROOT / "recordmill/reading/find_excluded.py"]
     sources += (ROOT / "recordmill/reading").glob("verify_*.py")
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
-    kinds = set(re.findall(r'(?:Finding\(|\.add\(|Damage\(|report\(\[\(|\]\), \(|yield )"(\w+)", ', text))
+    kinds = set(re.findall(r'(?:Finding\(|\.add\(|Damage\(|report\(\[\(|\]\), \(|yield |return )"(\w+)", ', text))
     assert {kind for kind, _ in table} == kinds
     assert {kind for kind, note in table if note} == NOTES

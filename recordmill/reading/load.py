@@ -170,6 +170,8 @@ def finish_function(
 CYCLE = 16
 """Number of shards that are interleaved. Fixed, so that the order does not depend on the number of processors."""
 
+_READ_BYTES = 2**20
+
 
 @dataclass(frozen=True, slots=True)
 class ReadingOrder:
@@ -244,7 +246,7 @@ def _read_shard(path: "tf.Tensor", count: "tf.Tensor", size: "tf.Tensor", compre
     fault = tf.numpy_function(_fault_before, [path, size], tf.string, stateful=True)
     fault.set_shape([])
     readable = tf.boolean_mask([path], [tf.equal(fault, "")])
-    records = tf.data.TFRecordDataset(readable, compression, buffer_size=2**20).ignore_errors()
+    records = tf.data.TFRecordDataset(readable, compression, _READ_BYTES).ignore_errors()
 
     def stop(path: "tf.Tensor", fault: "tf.Tensor") -> "tf.Tensor":
         reason = tf.numpy_function(_fault_after, [path, fault, compression, count], tf.string, stateful=True)
@@ -268,6 +270,10 @@ def _fault_after(path: bytes, fault: bytes, compression: bytes, count: Any) -> b
     except (DamagedFileError, OSError) as error:
         return f"the shard {name} is damaged, {error}: restore it, or convert the dataset again".encode()
     return f"the shard {name} ended early; now it holds {found:,} of {count:,} records: restore it, or retry".encode()
+
+
+_PARSED_AT_ONCE = 64
+_SHUFFLED_BYTES = 2**28
 
 
 def load(
@@ -311,38 +317,16 @@ def load(
             iteration raises `tf.errors.InvalidArgumentError` with its name.
     """
     _check_arguments(batch_size, image_size, num_replicas, index)
-    import tensorflow as tf
-
-    info = describe_split(path, split)
-    if not info.num_examples:  # training on nothing would go unnoticed
-        raise LoadError(
-            f"the split {info.split} of {info.folder} has no images: choose another; its rejected.jsonl says which "
-            "images could not be taken"
-        )
+    info = _describe(path, split)
     layout = choose_elements(info, features, decode)
     order = _order(info, shuffle, seed, repeat, deterministic)
     must_fit = layout.image and batch_size and image_size is None
-    if must_fit and info.image_size is None:
-        raise LoadError(f"images of {info.folder} differ in size: give image_size=(height, width), or no batch_size")
-    parse = parse_function(info, layout)
-    finish = finish_function(info, layout, image_size, info.image_size if must_fit else None)
-    parallel: dict[str, Any] = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": order.deterministic}
+    finish = finish_function(info, layout, image_size, _common_size(info) if must_fit else None)
     records, count = read_shards(info, order, num_replicas, index)
-    if batch_size is not None and not layout.image:
-        dataset = records.batch(batch_size).map(parse, **parallel).map(finish, **parallel)
-    else:  # parsed in batches that are split only to decode images or to yield single elements
-        dataset = records.batch(64).map(parse, **parallel).unbatch().map(finish, **parallel)
-        if batch_size is not None:
-            dataset = (dataset.ragged_batch if layout.is_ragged else dataset.batch)(batch_size)
+    dataset = _make_elements(records, parse_function(info, layout), finish, layout, order, batch_size)
     batches = -(-count * order.repeat // (batch_size or 1))
     cardinality = batches if order.repeat > 0 or not count else -1  # tf.data's value for infinite
-    dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality)).prefetch(tf.data.AUTOTUNE)
-    policy, options = tf.data.experimental.AutoShardPolicy, tf.data.Options()
-    # Already sharded; otherwise TensorFlow would shard by records, since it cannot see which files elements come from.
-    options.experimental_distribute.auto_shard_policy = policy.OFF if num_replicas > 1 else policy.DATA
-    dataset = dataset.with_options(options)
-    dataset.info = info
-    return dataset
+    return _finish(dataset, info, cardinality, num_replicas)
 
 
 def _check_arguments(batch_size: int | None, image_size: Size | None, num_replicas: int, index: int) -> None:
@@ -356,11 +340,62 @@ def _check_arguments(batch_size: int | None, image_size: Size | None, num_replic
         raise LoadError(f"index is {index} of num_replicas {num_replicas}: count from 0 to {num_replicas - 1}")
 
 
+def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
+    """Describes the splits to read; an empty one raises, since training on nothing would go unnoticed."""
+    info = describe_split(path, split)
+    if not info.num_examples:
+        raise LoadError(
+            f"the split {info.split} of {info.folder} has no images: choose another; its rejected.jsonl says which "
+            "images could not be taken"
+        )
+    return info
+
+
 def _order(
     info: SplitInfo, shuffle: bool | int, seed: int | None, repeat: bool | int, deterministic: bool | None
 ) -> ReadingOrder:
     stored = sum(shard.bytes or 0 for shard in info.shards)
-    buffer = max(2**28 * info.num_examples // max(stored, 1), 1000) if shuffle is True else int(shuffle)
+    buffer = max(_SHUFFLED_BYTES * info.num_examples // max(stored, 1), 1000) if shuffle is True else int(shuffle)
     epochs = -1 if repeat is True else max(int(repeat), 1)
     is_fixed = (not shuffle or seed is not None) if deterministic is None else deterministic
     return ReadingOrder(bool(shuffle), buffer, seed, epochs, is_fixed)
+
+
+def _common_size(info: SplitInfo) -> Size:
+    """The size that all stored images must have, since only images of one size can be batched."""
+    if info.image_size is None:
+        raise LoadError(f"images of {info.folder} differ in size: give image_size=(height, width), or no batch_size")
+    return info.image_size
+
+
+def _make_elements(
+    records: "tf.data.Dataset",
+    parse: Callable[[Any], Any],
+    finish: Callable[[Any], Any],
+    layout: ElementLayout,
+    order: ReadingOrder,
+    size: int | None,
+) -> "tf.data.Dataset":
+    """Parses records in batches, which are split only to decode images or to yield single elements."""
+    import tensorflow as tf
+
+    parallel: dict[str, Any] = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": order.deterministic}
+    if size is not None and not layout.image:
+        return records.batch(size).map(parse, **parallel).map(finish, **parallel)
+    dataset = records.batch(_PARSED_AT_ONCE).map(parse, **parallel).unbatch().map(finish, **parallel)
+    if size is None:
+        return dataset
+    return (dataset.ragged_batch if layout.is_ragged else dataset.batch)(size)
+
+
+def _finish(dataset: "tf.data.Dataset", info: SplitInfo, cardinality: int, num_replicas: int) -> "tf.data.Dataset":
+    import tensorflow as tf
+
+    policy = tf.data.experimental.AutoShardPolicy
+    options = tf.data.Options()
+    # Already sharded; otherwise TensorFlow would shard by records, since it cannot see which files elements come from.
+    options.experimental_distribute.auto_shard_policy = policy.OFF if num_replicas > 1 else policy.DATA
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality))
+    dataset = dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
+    dataset.info = info
+    return dataset

@@ -143,7 +143,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     inputs = tuple(replace(each, path=_path_for_workers(each.path, options)) for each in inputs)
     output = _path_for_workers(output, options)
     preflight.check_places(inputs, output)
-    preflight.probe_output_store(output, inputs, options.is_here)
+    preflight.probe_dataset_store("output", output, options.is_here)
     written = zip(inputs, options.input, strict=True)
     folders = {each.name: preflight.find_folder(each.path, text, options.is_here) for each, text in written}
     preflight.check_versions(inputs, output, options.is_here)
@@ -211,8 +211,7 @@ def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) 
 def _find_earlier(flag: str, path: str, options: LaunchOptions) -> tuple[str, Marker]:
     """The folder of the dataset that a flag names, or of its current version, and its marker."""
     path = _path_for_workers(preflight.normal_path(path), options)
-    if not storage.is_local(path):
-        preflight.probe_store("dataset", path, storage.join(path, MARKER), options.is_here)
+    preflight.probe_dataset_store("dataset", path, options.is_here)
     folder = current_folder(path)
     try:
         return folder, read_marker(folder)

@@ -4,7 +4,6 @@ The subcommands that read datasets share a parser, errors in one sentence, and t
 """
 
 import argparse
-import difflib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -19,20 +18,17 @@ from recordmill.schemas.formatting import printable
 from recordmill.schemas.version import VERSION
 
 HELP = """\
-usage: recordmill run --input DIR --output DIR [flags]
-       recordmill verify | inspect | analyze PATH [flags]
-       recordmill diff PATH OTHER [flags]
-       recordmill versions OUTPUT [flags]
+usage: recordmill COMMAND [flags]
 
 Turns image and label collections into sharded TFRecords of tf.train.Example.
 
 commands:
-  run       convert a collection; the default command: recordmill --input photos --output dataset
-  verify    check a dataset, or any TFRecord file: is it complete and consistent?
-  inspect   show what is in a dataset, or in any TFRecord file
-  diff      compare two datasets, or a dataset and a folder of images
-  versions  list the versions of a dataset, go back to one, or delete some
-  analyze   compute statistics and a preprocessing model for training and serving with TensorFlow
+  run --input DIR --output DIR  convert a collection; run is the default command
+  verify PATH                   check a dataset, or any TFRecord file: is it complete and consistent?
+  inspect PATH                  show what is in a dataset, or in any TFRecord file
+  diff PATH OTHER               compare two datasets, or a dataset and a folder of images
+  versions OUTPUT               list the versions of a dataset, go back to one, or delete some
+  analyze PATH                  compute statistics and a preprocessing model for TensorFlow
 
 recordmill run --sample converts 250 generated pictures; each command has --help.
 """
@@ -64,14 +60,8 @@ def run_command(argv: Sequence[str], build: Callable[..., Any]) -> int:
         return launch(rest if first == "run" else argv, build, "recordmill run")
     if first in _COMMANDS:
         return int(import_module(f"recordmill.pipeline.{first}").main(rest, f"recordmill {first}"))
-    sys.stderr.write(f"error: {printable(_explain_unknown(first))}\n")
+    sys.stderr.write(f"error: there is no command {printable(first)}: choose one of {', '.join(_COMMANDS)}\n")
     return WRONG_USAGE
-
-
-def _explain_unknown(word: str) -> str:
-    if near := difflib.get_close_matches(word, _COMMANDS, 1):
-        return f"there is no command {word}: did you mean recordmill {near[0]}?"
-    return f"there is no command {word}: choose one of {', '.join(_COMMANDS)}"
 
 
 def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser:

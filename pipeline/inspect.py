@@ -18,7 +18,7 @@ from rich.text import Text
 
 from recordmill.imaging.acceptance import sniff
 from recordmill.pipeline.command import reader_parser, run_reader
-from recordmill.pipeline.configuration.options import positive, write_json
+from recordmill.pipeline.configuration.options import write_json
 from recordmill.pipeline.terminal import make_console, plain_table, record_progress
 from recordmill.reading.dataset import FORGED, Dataset, open_dataset
 from recordmill.reading.example import parse_intact
@@ -65,7 +65,6 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     shown.add_argument("--follow", action="store_true", help="show how far the run that writes PATH is, until it ends")
     shown.add_argument("--index", metavar="DIR", help="write index files for DALI and PyTorch to a folder")
     parser.add_argument("--extract", metavar="DIR", help="write images to a new folder: those shown, otherwise all")
-    parser.add_argument("--limit", type=positive, metavar="N", help="extract at most N images")
     return run_reader(parser, argv, _inspect)
 
 
@@ -83,7 +82,7 @@ def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
         console.print(Text(f"{format_count(len(paths), 'index')} written to {printable(flags.index)}"))
         return {"path": dataset.folder, "indexes": paths}
     if {flags.record, flags.where, flags.extract} == {None}:
-        return _show(console, dataset, flags)
+        return _show(console, dataset)
     return _show_records(console, dataset, flags)
 
 
@@ -110,7 +109,7 @@ def _make_report(console: Console, path: str) -> dict[str, Any]:
     return {"path": path, "report": REPORT}
 
 
-def _show(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:
+def _show(console: Console, dataset: Dataset) -> dict[str, Any]:
     """Shows a dataset and its first record."""
     with record_progress(console, "looking", dataset) as progress:
         summary = summarize_dataset(dataset, progress)
@@ -142,7 +141,7 @@ def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace)
     console.print()
     answer: dict[str, Any] = {"path": dataset.folder, "records": [record_as_dict(found) for found in chosen or ()]}
     if flags.extract is not None:
-        count = extract_images(dataset, flags.extract, chosen, flags.limit)
+        count = extract_images(dataset, flags.extract, chosen)
         console.print(Text(f"{format_count(count, 'image')} written to {printable(flags.extract)}"))
         answer["extracted"] = count
     return answer

@@ -44,8 +44,6 @@ from recordmill.transforms.planning.runs import release_claims
 from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.worker_processes import workers_allowed
 
-Build = Callable[[beam.Pipeline, Job], Any]
-
 JOB_SERVER_RUNNERS = ("PortableRunner", "FlinkRunner", "SparkRunner")
 """Runners with a Beam job server, whose answer that a job was cancelled says nothing about the cluster."""
 
@@ -53,7 +51,7 @@ SECONDS_TO_CANCEL = 10.0
 """How long a runner may take to accept a cancellation."""
 
 
-def run_job(job: Job, build: Build, options: LaunchOptions, terminal: Terminal) -> Outcome:
+def run_job(job: Job, build: Callable[..., Any], options: LaunchOptions, terminal: Terminal) -> Outcome:
     """Runs one job.
 
     Returns:

@@ -173,24 +173,14 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         yield "also written", f"{output}/recordmill.json (metadata), labels.txt, config.yaml, sidecars/{listed}"
 
 
-_PRICED: Mapping[str, tuple[str, Callable[[float], str]]] = {
-    "cpu_seconds": ("CPU", "{:,.1f} s".format),
-    "minutes": ("time on this machine", "{:,.2f} minutes".format),
-    "memory": ("memory", format_size),
-    "bytes_read": ("read", format_size),
-    "bytes_shuffled": ("shuffled", format_size),
-    "bytes_written": ("written", format_size),
-}
-"""What a run costs, in the order of display: a label, and what formats the number."""
-
-
 def _price(price: Mapping[str, Mapping[str, float]]) -> str:
+    """What a run costs: the numbers of `Price`, as predicted and, where known, as measured."""
     predicted, measured = price.get("predicted", {}), price.get("measured", {})
     parts = []
-    for key, (what, show) in _PRICED.items():
-        if key in (measured or predicted):
-            real = f" ({show(measured[key])} measured)" if measured else ""
-            parts.append(f"{what}: about {show(predicted[key])}{real}")
+    for key in measured or predicted:
+        show = "{:,.2f}".format if key in ("cpu_seconds", "minutes") else format_size
+        real = f" ({show(measured[key])} measured)" if measured else ""
+        parts.append(f"{_words(key)}: about {show(predicted[key])}{real}")
     return ", ".join(parts)
 
 

@@ -77,7 +77,7 @@ def _report(console: Console, verification: Verification, seconds: float) -> Non
     console.print()
     records, files = format_count(verification.records, "record"), format_count(len(verification.checks), "file")
     scope = f"{records} in {files}, level {verification.level}, {seconds:.1f} s"
-    wrong = "1 problem found" if verification.failed == 1 else f"{verification.failed:,} problems found"
+    wrong = f"{format_count(verification.failed, 'problem')} found"
     verdict = (wrong, "bold red") if verification.failed else ("no problems found", "bold green")
     console.print(Text.assemble(verdict, f": {scope}"))
 

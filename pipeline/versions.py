@@ -30,9 +30,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.vers
     Returns:
         The exit code.
     """
-    description = (
-        "Lists the versions of a dataset that was converted with --versions, and never deletes the current one."
-    )
+    description = "Lists the versions of a dataset; never deletes the current one. Only runs with --versions make some."
     parser = reader_parser(prog, description, "the output with the versions", EPILOG)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--use", metavar="VERSION", help="make this version the current one")

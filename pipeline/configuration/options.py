@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.util import find_spec
+from importlib.metadata import distribution
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -277,8 +277,6 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
             advice = f"did you mean {near[0]}?" if near else "see --help"
             if re.search(r"[{}\[\],:]", word) and not word.startswith("-"):  # the shell split a value at its spaces
                 advice = "quote the argument of --set, as in --set 'splits.fractions={train: 1}'"
-            elif os.path.exists(word):
-                advice = f"to convert it, write --input {word} --output DIR"
             return f"there is no flag {word}: {advice}"
     return ""
 
@@ -286,9 +284,5 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
 @cache
 def _flags_of_beam() -> frozenset[str]:
     """The flags of Beam and of its runners, as spelt in the source of the installed Beam."""
-    spec = find_spec("apache_beam")
-    folders = spec.submodule_search_locations if spec else None
-    if not folders:
-        raise UsageError("Apache Beam is not installed: install Recordmill with its dependencies")
-    source = Path(folders[0], "options", "pipeline_options.py").read_text(encoding="utf-8")
-    return frozenset(re.findall(r"""["'](--?[A-Za-z][\w-]*)["']""", source))
+    path = str(distribution("apache-beam").locate_file("apache_beam/options/pipeline_options.py"))
+    return frozenset(re.findall(r"""["'](--?[A-Za-z][\w-]*)["']""", Path(path).read_text(encoding="utf-8")))

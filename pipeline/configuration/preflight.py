@@ -117,18 +117,14 @@ def find_folder(path: str, text: str, here: bool) -> str:
     return path.rpartition("/")[0] if is_file else path
 
 
-def probe_output_store(output: str, inputs: Sequence[Input], here: bool) -> None:
-    """Probes the output's store, unless it is also an input's store, which has been probed.
+def probe_dataset_store(what: str, folder: str, here: bool) -> None:
+    """Checks that a dataset's store can be reached, unless its folder is on this machine.
 
     Raises:
-        RecordmillError: there is no file system for the path, or the store does not answer.
+        RecordmillError: as for `probe_store`.
     """
-    if not storage.is_local(output) and _bucket(output) not in {_bucket(each.path) for each in inputs}:
-        probe_store("output", output, storage.join(output, MARKER), here)
-
-
-def _bucket(path: str) -> str:
-    return path[: (path + "/").index("/", path.find("://") + 3)]
+    if not storage.is_local(folder):
+        probe_store(what, folder, storage.join(folder, MARKER), here)
 
 
 def probe_store(what: str, place: str, path: str, here: bool) -> bool:

@@ -305,16 +305,13 @@ def _explain_absence(dataset: Dataset, file: str) -> str:
     return f"no record of {dataset.folder} comes from {file}"
 
 
-def extract_images(
-    dataset: Dataset, folder: str, chosen: Iterable[FoundRecord] | None = None, limit: int | None = None
-) -> int:
+def extract_images(dataset: Dataset, folder: str, chosen: Iterable[FoundRecord] | None = None) -> int:
     """Writes the encoded images of records, unchanged, to `folder/<split>/<number>.<format>`.
 
     Args:
         dataset: the dataset.
         folder: a local folder, new or empty.
         chosen: the records; None for all.
-        limit: the maximum number of images; None for all.
 
     Returns:
         The number of images written.
@@ -327,8 +324,6 @@ def extract_images(
         raise LoadError(f"{folder} is not empty: name a new folder for the images")
     count, expected = 0, expect(dataset)
     for found in read_records(dataset) if chosen is None else chosen:
-        if count == limit:
-            break
         if image := found.image(expected):
             split = os.path.join(folder, _safe(found.shard.split))
             os.makedirs(split, exist_ok=True)

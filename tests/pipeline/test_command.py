@@ -79,7 +79,6 @@ def test_one_file_is_one_file(run, convert_folders, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["verfy", "x"], "there is no command verfy: did you mean recordmill verify?"),
         (["photos"], "there is no command photos: choose one of run, verify, inspect, diff, versions, analyze"),
         (["x\x1b"], r"there is no command x\x1b: choose one of run, verify, inspect, diff, versions, analyze"),
         (["verify"], "the following arguments are required: PATH: see --help"),
@@ -111,7 +110,7 @@ LIGHT = [
     (["run", "--ouput=x"], 2),
     (["run", "--temp_location", "x", "--zzz"], 2),
     (["verify"], 2),
-    (["inspect", "x", "--limit=0"], 2),
+    (["versions", "x", "--keep=0"], 2),
     (["analyze", "x", "--size=0"], 2),
     (["verify", "coco"], 0),
     (["inspect", "coco", "--record", "train:0"], 0),

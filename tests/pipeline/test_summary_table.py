@@ -133,8 +133,8 @@ def test_a_plan_names_its_price():
         line for line in shown(Outcome("planned", "", 0, "", {"price": {"predicted": PRICE}})) if "price" in line
     ]
     assert line == (
-        "price CPU: about 12.3 s, time on this machine: about 0.25 minutes, memory: about 400.0 MiB, "
-        "read: about 3.0 GiB, shuffled: about 1.0 MiB, written: about 1.0 GiB"
+        "price cpu seconds: about 12.34, memory: about 400.0 MiB, bytes read: about 3.0 GiB, "
+        "bytes shuffled: about 1.0 MiB, bytes written: about 1.0 GiB, minutes: about 0.25"
     )
 
 
@@ -142,4 +142,4 @@ def test_a_run_shows_how_wrong_its_price_was():
     measured = {key: 2 * value for key, value in PRICE.items() if key in ("cpu_seconds", "bytes_written")}
     numbers = {**NUMBERS, "price": {"predicted": PRICE, "measured": measured}}
     (line,) = [line for line in shown(Outcome("published", "", 0, "", numbers)) if line.startswith("price")]
-    assert line == "price CPU: about 12.3 s (24.7 s measured), written: about 1.0 GiB (2.0 GiB measured)"
+    assert line == "price cpu seconds: about 12.34 (24.68 measured), bytes written: about 1.0 GiB (2.0 GiB measured)"

@@ -12,7 +12,7 @@ from recordmill.pipeline.configuration.preflight import (
     find_folder,
     normal_path,
     parse_inputs,
-    probe_output_store,
+    probe_dataset_store,
 )
 from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.settings.source import Input
@@ -88,11 +88,11 @@ def test_the_folder_of_a_remote_input_costs_at_most_one_question(monkeypatch):
     assert asked == ["gs://b/a.jpg", "gs://b/photos", "gs://b/secret"]
 
 
-def test_an_outputs_store_is_probed_unless_an_input_is_in_it(monkeypatch):
+def test_a_datasets_store_is_probed_unless_it_is_here(monkeypatch):
     asked = []
     monkeypatch.setattr("recordmill.storage.describe", asked.append)
-    for output in ("gs://b/x", "gs://b", "out", "gs://other/x/y"):
-        probe_output_store(output, [Input("gs://b/photos"), Input("photos")], here=True)
+    for folder in ("out", "gs://other/x/y"):
+        probe_dataset_store("output", folder, here=True)
     assert asked == ["gs://other/x/y/recordmill.json"]
 
 
@@ -114,9 +114,9 @@ def test_a_store_that_does_not_answer(monkeypatch, error, why):
     assert str(raised.value) == f"the store of the input gs://b/x cannot be reached: {why}"
     assert find_folder("gs://b/x", "gs://b/x", here=False) == "gs://b/x"
     with pytest.raises(RecordmillError) as raised:
-        probe_output_store("gs://b/x", [Input("photos"), Input("gs://bb/x")], here=True)
+        probe_dataset_store("output", "gs://b/x", here=True)
     assert str(raised.value) == f"the store of the output gs://b/x cannot be reached: {why}"
-    probe_output_store("gs://b/x", [Input("photos")], here=False)
+    probe_dataset_store("output", "gs://b/x", here=False)
 
 
 @pytest.mark.parametrize(

@@ -278,11 +278,11 @@ class Manifest(TableFormat, Source):
         return Content(data, data)
 
     def _table_format(self) -> TableFormat:
-        return replace(self, format=PRESETS[self.preset].format) if self.preset else self
+        return replace(self, format=PRESETS[self.preset][0]) if self.preset else self
 
     def _reader(self, class_names: Mapping[str, Sequence[str]]) -> Callable[[Any], Entry]:
         if self.preset:
-            return PRESETS[self.preset].read
+            return PRESETS[self.preset][1]
         keeps_unlabelled = self.unlabelled == "keep"
         return CellReader(self.columns, self.features_from, self.separator, class_names, keeps_unlabelled).read
 

@@ -15,7 +15,6 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import (
     TYPES,
-    CellError,
     ColumnSettings,
     Row,
     UnreadableTableError,
@@ -214,10 +213,7 @@ class Table(TableFormat, Source):
             names[role] = (below if role == "key" else "") + unicodedata.normalize("NFC", name)
         values = {}
         for name, column in self.columns.items():
-            try:
-                value = read_cell(row.cells.get(name), column, as_text)
-            except CellError as error:
-                raise bad_row(f"column {name!r}: {error}") from None
+            value = read_cell(row.cells.get(name), name, column, as_text)
             if value is not None:
                 values[column.feature or name] = to_json(value)
                 if name not in rounded and is_rounded(value):

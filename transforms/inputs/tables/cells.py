@@ -47,9 +47,6 @@ class Row:
         return f"row {self.number}"
 
 
-_EXACT = 2**24
-"""Whole numbers up to this are exact in 32-bit floats."""
-
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,6})?|[+-]?(nan|inf|infinity)", re.I | re.A)
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
@@ -177,51 +174,45 @@ class ColumnSettings:
         return Feature(name, self.kind, name, meaning, many=self.many, default=self._coerced_default())
 
 
-class CellError(ValueError):
-    """A cell does not fit its column's type; the message says which value and which type."""
-
-
-def read_cell(cell: Any, column: ColumnSettings, as_text: bool) -> Any:
+def read_cell(cell: Any, name: str, column: ColumnSettings, as_text: bool) -> Any:
     """Converts a cell to a value for `schemas.features.COERCE`; None if it has none.
 
     Args:
         cell: the cell from the table.
+        name: the column's name.
         column: the column's settings.
         as_text: whether all cells are strings. If so, lists are JSON, and an empty cell has no value, unless the type
             is `string`.
 
     Raises:
-        CellError: it does not fit its column.
+        Rejected: it does not fit its column's type; the detail says which value and which type.
     """
     if cell is None or (as_text and cell == "" and column.type != "string"):
         return None
     if not column.many:
-        return _read_value(cell, column, TYPES[column.base].parse if as_text else None)
+        return _read_value(cell, name, column, TYPES[column.base].parse if as_text else None)
     values = cell
     if as_text:
         with suppress(orjson.JSONDecodeError):
             values = orjson.loads(cell)
     if not isinstance(values, list):
-        raise CellError(f"{_shown(cell)} is not of type {column.type}" + (", written as in JSON" if as_text else ""))
-    return [_read_value(value, column) for value in values]
+        written = ", written as in JSON" if as_text else ""
+        raise bad_row(f"column {name!r}: {cell!r:.60} is not of type {column.type}{written}")
+    return [_read_value(value, name, column) for value in values]
 
 
-def _read_value(cell: Any, column: ColumnSettings, parse: Callable[[str], Any] | None = None) -> Any:
+def _read_value(cell: Any, name: str, column: ColumnSettings, parse: Callable[[str], Any] | None = None) -> Any:
     if column.base == "enum":
         value = column.enum.get(cell) if isinstance(cell, str) else None
     else:
         value = TYPES[column.base].convert(parse(cell) if parse else cell)
     if value is None:
-        names = f" ({', '.join(column.enum)})" if column.enum else ""
-        raise CellError(f"{_shown(cell)} is not of type {column.base}{names}")
+        choices = f" ({', '.join(column.enum)})" if column.enum else ""
+        raise bad_row(f"column {name!r}: {cell!r:.60} is not of type {column.base}{choices}")
     try:
         return COERCE[column.kind](value)
     except FeatureValueError:
-        raise CellError(f"{_shown(cell)} is out of the range of {column.kind}") from None
-
-
-def _shown(cell: Any) -> str:
-    return f"{cell!r:.60}"
+        raise bad_row(f"column {name!r}: {cell!r:.60} is out of the range of {column.kind}") from None
 
 
 def infer_type(text: str) -> str:
@@ -239,9 +230,7 @@ def infer_type(text: str) -> str:
 
 def is_rounded(value: Any) -> bool:
     """Whether a value is a whole number that a 32-bit float cannot hold: probably an identifier, not a measurement."""
-    if not isinstance(value, float) or not abs(value) > _EXACT or not value.is_integer():
-        return False
-    return float(np.float32(value)) != value
+    return isinstance(value, float) and value.is_integer() and float(np.float32(value)) != value
 
 
 def to_json(value: Any) -> Any:

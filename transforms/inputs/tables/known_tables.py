@@ -103,21 +103,11 @@ def _box(label: str, corners: Sequence[str]) -> tuple[list[list[float]], list[st
     return [[min(xs), min(ys), max(xs), max(ys)]], [label]
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """A known kind of table.
-
-    Attributes:
-        format: as `TableFormat.format`.
-        read: makes an entry from a row's cells.
-    """
-
-    format: Literal["jsonl", "csv"]
-    read: Callable[[Any], Entry]
-
-
-PRESETS = {"vertex": Preset("jsonl", read_vertex), "automl": Preset("csv", read_automl)}
-"""By name."""
+PRESETS: Mapping[str, tuple[Literal["jsonl", "csv"], Callable[[Any], Entry]]] = {
+    "vertex": ("jsonl", read_vertex),
+    "automl": ("csv", read_automl),
+}
+"""By name: the format, and what makes an entry from a row's cells."""
 
 
 _IMAGE = (

@@ -264,19 +264,17 @@ class TableFormat:
         return dict.fromkeys(idle.get(self.format, ()), f"source.format is {self.format}")
 
     def csv_dialect(self, kind: str, head: str) -> dict[str, Any]:
-        """The arguments of `csv.reader` for a kind of file; the first line of a list shows its delimiter."""
-        usual = {"csv": ",", "tsv": "\t"}.get(kind) or _find_delimiter(head, len(self.names))
+        """The arguments of `csv.reader` for a kind of file.
+
+        The first line of a list shows its delimiter: a tab, a comma or a semicolon, otherwise blanks.
+        """
+        of_list = next((each for each in "\t,;" if each in head and len(self.names) != 1), " ")
         return {
-            "delimiter": self.delimiter or usual,
+            "delimiter": self.delimiter or {"csv": ",", "tsv": "\t"}.get(kind, of_list),
             "quotechar": self.quote or None,
             "quoting": csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE,
             "skipinitialspace": self.blanks == "skip" or (self.blanks == "auto" and kind == "txt"),
         }
-
-
-def _find_delimiter(line: str, count: int) -> str:
-    """The delimiter of a list of this many columns, from its first line: a tab, comma, semicolon, or else blanks."""
-    return next((each for each in "\t,;" if each in line), " ") if count != 1 else " "
 
 
 @dataclass(slots=True)

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.features import COERCE, Feature
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.tables.cells import (
     TYPES,
-    CellError,
     ColumnSettings,
     from_json,
     infer_type,
@@ -51,7 +51,7 @@ def column(word, **more):
     ],
 )
 def test_texts_are_read_as_their_type_says(word, cell, value):
-    assert read_cell(cell, column(word), as_text=True) == value
+    assert read_cell(cell, "n", column(word), as_text=True) == value
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_texts_are_read_as_their_type_says(word, cell, value):
     ],
 )
 def test_a_text_of_another_type_is_refused_with_value_and_type(word, cell):
-    with pytest.raises(CellError) as refused:
-        read_cell(cell, column(word), as_text=True)
-    assert word.removesuffix("[]") in str(refused.value)
+    with pytest.raises(Rejected) as refused:
+        read_cell(cell, "n", column(word), as_text=True)
+    assert word.removesuffix("[]") in refused.value.detail
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_text_of_another_type_is_refused_with_value_and_type(word, cell):
     ],
 )
 def test_values_that_have_a_type_must_have_the_columns(word, cell, value):
-    assert read_cell(cell, column(word), as_text=False) == value
+    assert read_cell(cell, "n", column(word), as_text=False) == value
 
 
 @pytest.mark.parametrize(
@@ -127,17 +127,17 @@ def test_values_that_have_a_type_must_have_the_columns(word, cell, value):
 )
 def test_a_value_of_another_type_is_refused_as_the_tutorial_does(word, cell, message):
     if message is None:
-        assert read_cell(cell, column(word), as_text=False) == b"x" * 999
+        assert read_cell(cell, "n", column(word), as_text=False) == b"x" * 999
         return
-    with pytest.raises(CellError) as refused:
-        read_cell(cell, column(word), as_text=False)
-    assert str(refused.value) == message
+    with pytest.raises(Rejected) as refused:
+        read_cell(cell, "n", column(word), as_text=False)
+    assert refused.value.detail == f"column 'n': {message}"
 
 
 def test_a_long_value_is_shown_cut():
-    with pytest.raises(CellError) as refused:
-        read_cell("x" * 999, column("int"), as_text=True)
-    assert str(refused.value) == f"'{'x' * 59} is not of type int"
+    with pytest.raises(Rejected) as refused:
+        read_cell("x" * 999, "n", column("int"), as_text=True)
+    assert refused.value.detail == f"column 'n': '{'x' * 59} is not of type int"
 
 
 ANY_CELL = st.one_of(
@@ -147,13 +147,13 @@ ANY_CELL = st.one_of(
 
 @given(ANY_CELL, st.sampled_from(sorted(TYPES)), st.booleans(), st.booleans())
 def test_what_is_read_fits_its_list_and_survives_json(cell, word, many, as_text):
-    """Whatever the cell: a value that Example takes, or CellError; through JSON and back it is the same."""
+    """Whatever the cell: a value that Example takes, or Rejected; through JSON and back it is the same."""
     if as_text:
         cell = str(cell)
     settings = column(f"{word}[]" if many else word)
     try:
-        value = read_cell(cell, settings, as_text)
-    except CellError:
+        value = read_cell(cell, "n", settings, as_text)
+    except Rejected:
         return
     if value is None:
         return
@@ -165,13 +165,13 @@ def test_what_is_read_fits_its_list_and_survives_json(cell, word, many, as_text)
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_every_integer_is_read_exactly(number):
-    assert read_cell(str(number), column("int"), as_text=True) == number
+    assert read_cell(str(number), "n", column("int"), as_text=True) == number
     assert infer_type(str(number)) == "int"
 
 
 @given(st.floats(width=32))
 def test_every_float_is_read_exactly(number):
-    assert repr(read_cell(repr(number), column("float"), as_text=True)) == repr(number)
+    assert repr(read_cell(repr(number), "n", column("float"), as_text=True)) == repr(number)
     assert infer_type(repr(number)) == "float"
 
 

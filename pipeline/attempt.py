@@ -34,7 +34,6 @@ from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.analyze_dataset import check_tensorflow
 from recordmill.schemas.dataset.file_names import MARKER, STAGING_PREFIX, TRANSFORM_FN, staging_names
-from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import (
     FAILED,
@@ -92,8 +91,6 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
         from recordmill.pipeline.runners import run_job
 
         outcome = run_job(job, build, options, terminal)
-        if options.runner in IN_PROCESS_RUNNERS:
-            outcome = add_measured_price(outcome)
         outcome = analyze_output(outcome, job, terminal)
     except RecordmillError as error:
         outcome = Outcome("failed", str(error), error.exit_code)
@@ -107,15 +104,6 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
         what = f"unexpected {type(error).__name__}: {last_line(error)}"
         outcome = Outcome("failed", f"{what} (--traceback shows where): run the same command again", FAILED)
     return outcome, job
-
-
-def add_measured_price(outcome: Outcome) -> Outcome:
-    """Adds what the run cost to an outcome that predicted it."""
-    price = outcome.numbers.get("price")
-    if not price or outcome.status != "published":
-        return outcome
-    measured = PROGRESS.price(outcome.numbers["input_bytes"], outcome.numbers["output_bytes"])
-    return replace(outcome, numbers={**outcome.numbers, "price": {**price, "measured": to_json(measured)}})
 
 
 def _stopped(how: str, what_was_done: str) -> str:

@@ -14,7 +14,7 @@ from recordmill.schemas.dataset.file_names import LABELS, OUTCOME, REJECTED, REP
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals
-from recordmill.schemas.errors import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, Outcome, Status
+from recordmill.schemas.errors import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, ComparedPrice, Outcome, Status
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage import dataset_files
@@ -123,7 +123,10 @@ class _Publication:
             outcome = self._join_others() or outcome
         outcome = note_idle(outcome, self.settings)
         if plan.price and outcome.status in ("planned", "published"):
-            outcome = replace(outcome, numbers={**outcome.numbers, "price": {"predicted": to_json(plan.price)}})
+            numbers, is_done = outcome.numbers, outcome.status == "published"
+            cost = PROGRESS.price(numbers["input_bytes"], numbers["output_bytes"]) if is_done else None
+            price = to_json(ComparedPrice(plan.price, cost))
+            outcome = replace(outcome, numbers={**numbers, "price": price})
         if plan.action == "convert" and outcome.status == "failed":
             with suppress(OSError):  # the disk may be full
                 runs.release_claim(plan.output, plan.plan_id, run.run_id)

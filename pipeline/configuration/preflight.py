@@ -211,9 +211,7 @@ def check_local_inputs(inputs: Sequence[Input]) -> None:
 
 
 def _is_inside(path: str, folder: str) -> bool:
-    if storage.is_local(path) != storage.is_local(folder):
-        return False
-    if storage.is_local(path):
+    if storage.is_local(path) and storage.is_local(folder):
         path, folder = os.path.realpath(path), os.path.realpath(folder)
         if os.path.isfile(folder):
             return False

@@ -17,6 +17,14 @@ def format_count(number: int, thing: str) -> str:
     return f"{number:,} {thing if number == 1 else plural}"
 
 
+_PLURALS = {"is": "are", "was": "were", "has": "have"}
+
+
+def say_count(number: int, thing: str, verb: str) -> str:
+    """A count as the subject of a sentence, such as `1 image is` or `2 images are`; the verb is in the singular."""
+    return f"{format_count(number, thing)} {verb if number == 1 else _PLURALS[verb]}"
+
+
 def format_size(count: float) -> str:
     """A size in units of 1024: `1.5 MiB`."""
     for unit in ("B", "KiB", "MiB", "GiB"):

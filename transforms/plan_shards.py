@@ -172,10 +172,8 @@ def _measure_writing(sample: Sample, compression: str) -> tuple[float, float]:
     some *= max(1, min(_MOST_TIMES, _WRITTEN_BYTES // max(size, 1)))
     with tempfile.TemporaryDirectory(prefix="recordmill-sample-") as folder:
         began = time.thread_time()
-        mark = Fingerprint("0" * 64, "0" * 64)
-        copies = (replace(image) for _, image in some)  # writing clears their records
-        shard = WrittenShard(folder, "sample", 0, mark, compression, 0)
-        shard.write(copies)
+        shard = WrittenShard(folder, "sample", 0, Fingerprint("0" * 64, "0" * 64), compression, 0)
+        shard.write(replace(image) for _, image in some)  # copies, because writing clears their records
         report = shard.finish({})
         seconds = time.thread_time() - began
     before = _bytes_of_records(some)

@@ -15,7 +15,7 @@ from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals
 from recordmill.schemas.errors import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, ComparedPrice, Outcome, Status
-from recordmill.schemas.formatting import format_count, show_names
+from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage import dataset_files
 from recordmill.transforms.convert_shards import gather_reports
@@ -195,15 +195,13 @@ class _Publication:
         if failure := self._compare_with_limits(ledger):
             return failure
         plan.notes.extend(note_losses(finished, plan, settings))
-        images = format_count(ledger.written, settings.unit)
-        sentence = f"{images} {'is' if ledger.written == 1 else 'are'} in {plan.output}"
+        sentence = f"{say_count(ledger.written, settings.unit, 'is')} in {plan.output}"
         if run.writer == "beam":
             return self._end("written", sentence, DONE, _move_written(finished, ledger, plan, settings))
         reports = sorted(finished.reports, key=attrgetter("place"))
         replaced, notes = dataset_files.find_marker(plan.previous), list[str]()
-        duplicates = list_duplicates(
-            plan.staging, reports, self.copies, "images.near_duplicates" in settings.kept_together
-        )
+        finds_closest = "images.near_duplicates" in settings.kept_together
+        duplicates = list_duplicates(plan.staging, reports, self.copies, finds_closest)
         if replaced is not None and replaced.plan.id != plan.plan_id:
             notes += compare_splits(plan.previous, replaced, plan.staging, reports, settings.unit)
         shards = staged_dataset.name_shards(reports, settings)
@@ -224,10 +222,7 @@ class _Publication:
         if settings.expect.compares and before is None:
             plan.notes.append("no previous dataset was found: expect compared nothing with one")
         if unused := len(run.exclusions) - len({line for report in reports for line in report.excluded}):
-            fit = "fits" if unused == 1 else "fit"
-            plan.notes.append(
-                f"{format_count(unused, 'line')} of {settings.exclude} {fit} nothing"
-            )  # not in the marker
+            plan.notes.append(f"lines of {settings.exclude} that fit nothing: {unused:,}")  # not in the marker
         return self._end("published", sentence, DONE, published.numbers())
 
     def _compare_with_limits(self, ledger: Ledger) -> Outcome | None:
@@ -297,12 +292,11 @@ class _Publication:
         again.
         """
         plan, run = self.plan, self.run
-        marker, failure = dataset_files.read_marker(plan.output), None
+        marker = dataset_files.read_marker(plan.output)
+        before = dataset_files.find_marker(run.against or plan.previous)
+        failure = self._compare_with_contract(marker, before)
         if problem := verdicts.check_limits(marker.ledger, [], self.settings, {}):
             failure = self._end("failed", problem, TOO_MANY_REJECTED, {"ledger": to_json(marker.ledger)})
-        failure = failure or self._compare_with_contract(
-            marker, dataset_files.find_marker(run.against or plan.previous)
-        )
         if not run.preview:
             runs.remove_staging(plan.output, plan.plan_id, "" if plan.version and not failure else run.run_id)
         return failure or self._end("kept", sentence, DONE, marker.numbers())
@@ -363,13 +357,11 @@ def note_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings)
     for name in verdicts.lost_splits(plan.summary, finished):
         yield f"split {name} is empty: its {settings.unit}s were {fate}"
     layout = ExampleLayout(settings)
-    title, label_map_file = layout.convention.title, layout.convention.label_map_file
     if count := verdicts.lost_labels(finished, plan.summary, layout.fields):
         what = f"{format_count(count, 'label')} of images with several {'is' if count == 1 else 'are'} in no Example"
-        where = f"the convention ({title}) stores one, a mapping with the field label_texts all of them"
-        yield f"{what}: {where}"
-    if note := note_background(plan.label_map.ids, finished.rows.class_counts, label_map_file):
-        yield note
+        where = f"the convention ({layout.convention.title}) stores one"
+        yield f"{what}: {where}, a mapping with the field label_texts all of them"
+    yield from note_background(plan.label_map.ids, finished.rows.class_counts, layout.convention.label_map_file)
 
 
 @dataclass

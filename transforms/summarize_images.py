@@ -66,14 +66,6 @@ def _split_digests(digests: bytes) -> Iterator[bytes]:
     return (digests[at : at + DIGEST_BYTES] for at in range(0, len(digests), DIGEST_BYTES))
 
 
-def merge_summaries(summaries: Iterable[Summary]) -> Summary:
-    """Adds summaries up; commutative and associative, so every runner gets the same result."""
-    total = Summary()
-    for summary in summaries:
-        total.merge(summary)
-    return total
-
-
 @dataclass
 class SummarizeImages(beam.PTransform):
     """Summarizes a PCollection of batches of references.
@@ -92,7 +84,7 @@ class SummarizeImages(beam.PTransform):
         summary = (
             batches
             | "SummarizeBundles" >> beam.ParDo(_SummarizeBundle(self.settings), self.selection)
-            | "MergeSummaries" >> beam.CombineGlobally(merge_summaries)
+            | "MergeSummaries" >> beam.CombineGlobally(Summary.sum_of).with_output_types(Summary)
         )
         if self.settings.source.other_files == "not_included":  # no reference consists of several files
             return summary
@@ -102,7 +94,7 @@ class SummarizeImages(beam.PTransform):
             | "GroupDigests" >> beam.GroupByKey()
             | "FindUsed" >> beam.MapTuple(lambda _, bucket: find_used(bucket)).with_output_types(Summary)
         )
-        settle = beam.Map(lambda whole, changes: merge_summaries([whole, *changes]), AsIter(used))
+        settle = beam.Map(lambda whole, changes: Summary.sum_of([whole, *changes]), AsIter(used))
         return summary | "SettleIgnored" >> settle.with_output_types(Summary)
 
 

@@ -38,7 +38,7 @@ def test_the_commands_run(run_page, tmp_path):
         cut,
     ) = more
     assert json.loads(cleared.stdout)["ledger"]["left_out"] == {"excluded": 1}
-    assert "1 line of removed.txt fits nothing" in cleared.stderr
+    assert "lines of removed.txt that fit nothing: 1" in cleared.stderr
     assert json.loads(absent.stdout)["findings"] == []
     for done in (made, reusing, yesterday, today, cleared, *nights, old, new, fixed, cut):
         assert json.loads(done.stdout)["status"] == "published"

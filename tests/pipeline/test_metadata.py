@@ -59,7 +59,7 @@ def test_stripped_images_have_no_metadata_and_digests_of_their_own(convert, holi
 def test_positions_are_counted_where_they_are_kept(convert, holiday, capsys):
     done, marker, rows, _ = run(convert, holiday)
     assert {name: row["changes"] for name, row in rows.items()} == {"a": [], "b": ["reencoded", "rotated"], "c": []}
-    said = "1 image carries a GPS position: images.metadata: strip removes all metadata."
+    said = "1 image has a GPS position: images.metadata: strip removes all metadata."
     assert marker["gps_positions"] == done.line["gps_positions"] == 1
     assert said in marker["remarks"]
     assert said in done.stderr

@@ -163,7 +163,7 @@ def test_images_that_changed_split_since_the_replaced_dataset_are_reported(pictu
     notes = run_steps(swapped, replace(run, overwrite=True))["notes"]
     counts = sorted(((before[name]["records"], name) for name in before), reverse=True)
     ways = ", ".join(f"{count} from {name} to {'test' if name == 'train' else 'train'}" for count, name in counts)
-    assert notes == [f"40 images of the dataset that is replaced are in another split now: {ways}"]
+    assert notes == [f"40 images are in another split than in the dataset that is replaced: {ways}"]
 
 
 def test_a_split_whose_images_are_all_rejected_is_reported(pictures, run, run_steps):

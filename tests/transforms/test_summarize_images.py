@@ -17,7 +17,7 @@ from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.summarize_images import SummarizeImages, merge_summaries
+from recordmill.transforms.summarize_images import SummarizeImages
 
 SPLITS = SplitSettings(fractions={"train": 0.7, "test": 0.3})
 HALF = SplitCutoffs(cutoff=HASH_RANGE // 2)
@@ -72,4 +72,4 @@ def test_nothing_listed_gives_an_empty_summary(source):
 
 def test_merged_parts_are_the_whole_in_any_order():
     parts = [summary_of(REFS[at : at + 17]) for at in range(0, len(REFS), 17)]
-    assert merge_summaries([merge_summaries(parts[3:]), *reversed(parts[:3])]) == summary_of(REFS)
+    assert Summary.sum_of([Summary.sum_of(parts[3:]), *reversed(parts[:3])]) == summary_of(REFS)

@@ -7,7 +7,7 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.summarize_images import BUCKETS, MOST_HELD, DigestFiles, find_used, merge_summaries
+from recordmill.transforms.summarize_images import BUCKETS, MOST_HELD, DigestFiles, find_used
 
 
 def ignored(uri, reason="taken_only_by_name"):
@@ -111,7 +111,7 @@ def test_the_summary_counts_used_files_as_their_references_alone():
         Summary(listed=-5, ignored=Counter(taken_only_by_name=-5)),
         Summary(listed=-2, ignored=Counter(hidden=-2, taken_only_by_name=-3, without_annotation=3)),
     ]
-    settled = merge_summaries([summary, *changes])
+    settled = Summary.sum_of([summary, *changes])
     assert settled.ignored == {"taken_only_by_name": 1, "system_file": 1, "without_annotation": 3}
     assert (settled.listed, settled.naming_files) == (13, 3)
-    assert merge_summaries([summary]) == summary
+    assert Summary.sum_of([summary]) == summary

@@ -18,7 +18,7 @@ from recordmill.schemas.dataset.json_values import hash_json, to_json
 from recordmill.schemas.dataset.marker import PLAN_VERSION, About, plan_id_of
 from recordmill.schemas.errors import Price
 from recordmill.schemas.features import feature_schema
-from recordmill.schemas.formatting import format_count, show_names
+from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.label_map import LabelMap, build_label_map, is_integer_label
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, Recipe
 from recordmill.storage.dataset_files import staging_folder
@@ -26,7 +26,7 @@ from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, split_of
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.planning.splitting import SplitCutoffs, fill_empty_splits
-from recordmill.transforms.planning.summary import SplitSummary, Summary
+from recordmill.transforms.planning.summary import HashHistogram, SplitSummary, Summary
 
 
 def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> list[str]:
@@ -271,18 +271,16 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     """Notes boxes and images that will be in no Example: they have no feature, no annotation or no split."""
     layout = ExampleLayout(settings)
     if summary.boxes and not layout.stores_boxes:
-        what = f"{format_count(summary.boxes, 'box')} {'is' if summary.boxes == 1 else 'are'} in no Example"
+        what = f"{say_count(summary.boxes, 'box', 'is')} in no Example"
         yield f"{what}: the convention ({layout.convention.title}) stores no boxes, tf_object_detection and tfds do"
     if kinds := [f"{kind} ({count:,})" for kind, count in sorted(summary.not_stored.items())]:
         remedy = settings.source.remedies.get("not_stored", "")
         yield f"not stored: {show_names(kinds, 10)}{remedy and f'; {remedy}'}"
     if count := summary.ignored["without_annotation"]:
-        have, are = ("has", "is") if count == 1 else ("have", "are")
-        yield f"{format_count(count, 'image')} {have} no usable annotation, and {are} ignored"
+        yield f"{say_count(count, 'image', 'has')} no usable annotation, and {'is' if count == 1 else 'are'} ignored"
     if unsplit := summary.left_out["fraction"]:
         total, of = sum(settings.splits.fractions.values()), format_count(summary.references + unsplit, settings.unit)
-        are = "is" if unsplit == 1 else "are"
-        yield f"splits.fractions sum to {total:.6g}: {unsplit:,} of {of} {are} in no split"
+        yield f"splits.fractions sum to {total:.6g}: {unsplit:,} of {of} {'is' if unsplit == 1 else 'are'} in no split"
 
 
 def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
@@ -346,6 +344,5 @@ def _note_deviations(summary: Summary, settings: DatasetSettings) -> Iterator[st
 
 
 def _without_histograms(summary: Summary) -> Summary:
-    slim = replace(summary, sample=[], nearest={}, splits={})
-    slim.splits = {name: replace(split, histogram=type(split.histogram)()) for name, split in summary.splits.items()}
-    return slim
+    splits = {name: replace(split, histogram=HashHistogram()) for name, split in summary.splits.items()}
+    return replace(summary, sample=[], nearest={}, splits=splits)

@@ -62,9 +62,6 @@ class RunSettings:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-_MOST_TRIES = 10
-
-
 def claim_output(output: str, plan_id: str, run_id: str, shards: int = 0, references: int = 0) -> None:
     """Writes a run's claim to its plan's staging folder, and removes the outcome of the plan's last failed run.
 
@@ -78,7 +75,7 @@ def claim_output(output: str, plan_id: str, run_id: str, shards: int = 0, refere
     since, process = datetime.now(UTC).isoformat(timespec="seconds"), os.getpid()
     claim = {"plan": plan_id, "run": run_id, "host": socket.gethostname(), "process": process, "since": since}
     content = orjson.dumps({**claim, "shards": shards, "references": references, "born": _start_time_of(process)})
-    for tries_left in reversed(range(_MOST_TRIES)):
+    for tries_left in reversed(range(10)):
         try:
             storage.make_folder(staging)
             storage.write_file(_claim_path(staging, run_id), content)

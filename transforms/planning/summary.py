@@ -115,7 +115,7 @@ class SplitSummary(Totals):
 
 
 @dataclass(slots=True)
-class Summary:
+class Summary(Totals):
     """The totals of a listing.
 
     Attributes:
@@ -223,10 +223,8 @@ class Summary:
     def _announce(self, classes: ClassNames) -> None:
         """Adds classes that a source names; a class with two numbers, or a number with two classes, is a problem."""
         self.labels.update(classes.names)
-        if not classes.numbers:
-            return
         names = {number: name for name, number in self.numbers.items()}
-        for name, number in zip(classes.names, classes.numbers, strict=True):
+        for name, number in zip(classes.names, classes.numbers, strict=False):  # there may be no numbers
             if self.numbers.setdefault(name, number) != number or names.setdefault(number, name) != name:
                 self.problems_found += 1
                 text = f"class {name!r} has number {number}, which contradicts what another file says of it"
@@ -264,8 +262,8 @@ class Summary:
             if len(near) < most or distance <= near[-1][0]:  # few are
                 _keep_lowest(near, (distance, number), most=most)
 
-    def merge(self, other: "Summary") -> None:
-        """Adds another summary of the same listing."""
+    def merge(self, other: Self) -> None:
+        """Adds another summary of the same listing; in any order, so every runner gets the same result."""
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("digest", "planned_digest", "versions"):

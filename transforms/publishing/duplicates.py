@@ -28,7 +28,7 @@ from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes
 from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup, Kind, SidecarRow
 from recordmill.schemas.dataset.totals import ShardReport
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.formatting import say_count
 from recordmill.storage.dataset_files import read_rows, shard_path
 from recordmill.storage.temporary_files import SortedRows
 from recordmill.transforms.planning.plan import Plan
@@ -356,9 +356,8 @@ def compare_splits(
     moved = count_moved(old, {split: read_numbers(staging, shards, "contents") for split, shards in by_split})
     if moved:
         ways = ", ".join(f"{count:,} from {left} to {entered}" for (left, entered), count in moved.most_common())
-        are = "is" if moved.total() == 1 else "are"
-        images = format_count(moved.total(), unit)
-        yield f"{images} of the dataset that is replaced {are} in another split now: {ways}"
+        what = f"{say_count(moved.total(), unit, 'is')} in another split than in the dataset that is replaced"
+        yield f"{what}: {ways}"
 
 
 def _contents(paths: Iterable[str]) -> Digests:

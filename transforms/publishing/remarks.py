@@ -11,7 +11,7 @@ from recordmill.schemas.dataset.marker import Marker, SameBytes
 from recordmill.schemas.dataset.side_files import Remark
 from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, ImageTotals, count_dropped, show_dropped
 from recordmill.schemas.errors import Outcome
-from recordmill.schemas.formatting import format_count, show_names
+from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.rejection import NOT_KEPT, OF_WHOLE_FILES
 from recordmill.schemas.settings.dataset import DatasetSettings
 
@@ -58,18 +58,14 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
         if lacking := sum(1 for each, count in counts.items() if count and not own.get(each)):
             yield Remark(f"{name} has no {of} of {lacking:,} of {len(filled):,} classes that have any.", "classes")
     if unused := sorted(name for name, count in counts.items() if not count):
-        verb = "has" if len(unused) == 1 else "have"
-        what = f"{len(unused):,} of {format_count(classes, 'class')} {verb} no {of} at all"
-        yield Remark(f"{what}: {show_names(unused)}.", "classes")
+        what = f"{len(unused):,} of {format_count(classes, 'class')} {'has' if len(unused) == 1 else 'have'} no {of}"
+        yield Remark(f"{what} at all: {show_names(unused)}.", "classes")
     if unlabelled:
         whole = format_count(sum(split.records for split in marker.splits.values()), marker.unit)
         yield Remark(f"{unlabelled:,} of {whole} {'has' if unlabelled == 1 else 'have'} no label.", "classes")
     if len(filled) > 1 and max(filled) >= LARGE_IMBALANCE * min(filled):
-        yield Remark(
-            f"The largest class has {format_count(max(filled), of)}, the smallest {min(filled):,}: "
-            "weigh the classes, or the small ones will not be learned.",
-            "classes",
-        )
+        what = f"The largest class has {format_count(max(filled), of)}, the smallest {min(filled):,}"
+        yield Remark(f"{what}: weigh the classes, or the small ones will not be learned.", "classes")
 
 
 def _find_boxes(marker: Marker) -> Iterator[Remark]:
@@ -86,8 +82,8 @@ def _find_boxes(marker: Marker) -> Iterator[Remark]:
 
 def _find_positions(marker: Marker) -> Iterator[Remark]:
     if count := marker.gps_positions:
-        verb = "carries a GPS position" if count == 1 else "carry GPS positions"
-        yield Remark(f"{format_count(count, 'image')} {verb}: images.metadata: strip removes all metadata.", "")
+        what = f"{say_count(count, 'image', 'has')} a GPS position"
+        yield Remark(f"{what}: images.metadata: strip removes all metadata.", "")
 
 
 def _find_lossy(images: ImageTotals, settings: DatasetSettings) -> Iterator[Remark]:
@@ -98,19 +94,18 @@ def _find_lossy(images: ImageTotals, settings: DatasetSettings) -> Iterator[Rema
         yield Remark(f"{named} became JPEG, which is lossy: set images.store=png to keep every pixel.", "changes")
     changed = images.reencoded
     if changed.after > LARGE_GROWTH * changed.before > 0:
-        what = f"{format_count(changed.images, 'image')} {'was' if changed.images == 1 else 'were'} encoded again"
+        what = f"{say_count(changed.images, 'image', 'was')} encoded again"
         yield Remark(f"{what} and {changed.after / changed.before:.1f} times as large as before.", "changes")
 
 
 def _find_rejected(marker: Marker) -> Iterator[Remark]:
     rejected = marker.ledger.rejected
     for reason in sorted(OF_WHOLE_FILES & rejected.keys()):
-        were = "was" if rejected[reason] == 1 else "were"
-        files = f"{format_count(rejected[reason], 'file')} {were} rejected ({reason})"
+        files = f"{say_count(rejected[reason], 'file', 'was')} rejected ({reason})"
         yield Remark(f"{files}: all {marker.unit}s in such files are missing.", "rejected")
     if count := sum(rejected.values()):
-        thing = format_count(count, "row" if marker.unit == "row" else "file")
-        yield Remark(f"{thing} {'was' if count == 1 else 'were'} rejected.", "rejected")
+        thing = "row" if marker.unit == "row" else "file"
+        yield Remark(f"{say_count(count, thing, 'was')} rejected.", "rejected")
 
 
 def note_idle(outcome: Outcome, settings: DatasetSettings) -> Outcome:

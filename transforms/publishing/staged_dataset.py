@@ -94,9 +94,8 @@ def check_names(marker: Marker) -> None:
     """
     names = Counter([MARKER, REPORT, SIDECARS, TRANSFORM_FN, *marker.files, *(shard.name for shard in marker.shards)])
     if clash := [name for name, times in names.items() if times > 1]:
-        raise ValueError(
-            f"two files or folders of the dataset would be called {clash[0]}: change shards.name or the splits' names"
-        )
+        what = f"two files or folders of the dataset would be called {clash[0]}"
+        raise ValueError(f"{what}: change shards.name or the splits' names")
 
 
 def name_sidecars_without_records(reports: Iterable[ShardReport]) -> dict[str, ShardReport]:
@@ -167,6 +166,10 @@ def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
         "classes": len(plan.label_map.ids),
         "input_bytes": sum(split.bytes for split in summary.splits.values()),
     }
+
+
+Description = tuple[str, Iterable[bytes]]
+"""A file that describes the dataset: its name below the output folder, and its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +248,7 @@ def _rejected_file(row: RejectedRow, inputs: Mapping[str, str]) -> RejectedFile:
 
 
 def stage_dataset(
-    dataset: StagedDataset,
-    descriptions: Iterable[tuple[str, Iterable[bytes]]],
-    plan: Plan,
-    run: RunSettings,
-    notes: tuple[str, ...] = (),
+    dataset: StagedDataset, descriptions: Iterable[Description], plan: Plan, run: RunSettings, notes: tuple[str, ...]
 ) -> None:
     """Completes the new dataset in staging; its marker, with the moves that publish it, is written last.
 
@@ -257,7 +256,7 @@ def stage_dataset(
 
     Args:
         dataset: the new dataset.
-        descriptions: the name below the output and the content of each file that describes it.
+        descriptions: the files that describe it.
         plan: its plan.
         run: the run.
         notes: the marker's notes about the run.

@@ -47,9 +47,8 @@ def balance_ledger(summary: Summary, finished: FinishedShards) -> Ledger:
     rows = finished.rows
     ledger = _ledger(summary, rows.records, rows.rejected, summary.left_out + rows.left_out)
     if ledger.accounted != summary.listed:
-        raise LedgerError(
-            f"{summary.listed} references were listed and {ledger.accounted} are accounted for: {to_json(ledger)}"
-        )
+        problem = f"{summary.listed} references were listed and {ledger.accounted} are accounted for"
+        raise LedgerError(f"{problem}: {to_json(ledger)}")
     if int(finished.digest, 16) != summary.planned_digest:
         raise LedgerError("the references that were written are not those that were listed, though they are as many")
     return ledger
@@ -200,9 +199,8 @@ def predict_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:
         elif not label_map.leaves_out(label):
             faulty[label_map.shown(label)] += count
     lost = {"unknown_class": faulty} if faulty else {}
-    return FinishedShards(
-        splits={"": RowTotals(instances=written)}, annotations=AnnotationTotals(dropped=lost, faulty=lost)
-    )
+    annotations = AnnotationTotals(dropped=lost, faulty=lost)
+    return FinishedShards(splits={"": RowTotals(instances=written)}, annotations=annotations)
 
 
 def check_boxes(finished: FinishedShards, settings: DatasetSettings) -> str:

@@ -95,11 +95,11 @@ def test_the_sidecars_are_those_that_the_marker_names(sidecars, tmp_path):
     old = sidecars("old", {"train": [1, 2, -1, 3], "test": [4, 5, 6]})
     new = stage(tmp_path, {"test": [3, 5, 6], "train": [1, 2, 4]})
     assert list(compare_splits(str(tmp_path), marker_of(old), str(tmp_path), new, "image")) == [
-        "2 images of the dataset that is replaced are in another split now: 1 from train to test, 1 from test to train"
+        "2 images are in another split than in the dataset that is replaced: 1 from train to test, 1 from test to train"
     ]
     both = marker_of({"train": [*old["train"], *old["test"]]})
     assert list(compare_splits(str(tmp_path), both, str(tmp_path), new, "image")) == [
-        "3 images of the dataset that is replaced are in another split now: 3 from train to test"
+        "3 images are in another split than in the dataset that is replaced: 3 from train to test"
     ]
 
 

@@ -29,14 +29,14 @@ from recordmill.schemas.label_map import LabelMap, quoted
 from recordmill.schemas.rejection import explain_reason
 from recordmill.storage.tfrecord_file import FRAMING_BYTES
 from recordmill.transforms.publishing.companions.tfds_files import describe_tfds, why_not_tfds
-from recordmill.transforms.publishing.staged_dataset import StagedDataset
+from recordmill.transforms.publishing.staged_dataset import Description, StagedDataset
 from recordmill.transforms.shards.shard_files import read_column, read_examples
 
 MOST_CLASSES = 100
 """The most classes that the card lists; `labels.txt` has all."""
 
 
-def describe_card(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+def describe_card(dataset: StagedDataset) -> Iterator[Description]:
     """Makes `README.md`, for any dataset."""
     stored = {feature.key for feature in dataset.marker.example_features}
     sure = {feature.key for feature in dataset.sure_features}
@@ -92,7 +92,7 @@ def _literal(value: bytes | str | float) -> str:
     return json.dumps(text, ensure_ascii=False) if isinstance(text, str) else repr(text)
 
 
-def describe_label_map(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+def describe_label_map(dataset: StagedDataset) -> Iterator[Description]:
     """Makes the label map of TensorFlow's Object Detection API, if the convention has a file for it: `label_map.pbtxt`.
 
     Its readers reserve the id 0 for the background and refuse a file in which a class has it (object_detection/utils/
@@ -104,8 +104,8 @@ def describe_label_map(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[b
         yield name, [LabelMap(labels).as_pbtxt().encode()]
 
 
-def note_background(labels: Mapping[str, int], counts: Mapping[str, int], file: str) -> str:
-    """A note if a label map is written and a class that is not empty has the id 0; else the empty string.
+def note_background(labels: Mapping[str, int], counts: Mapping[str, int], file: str) -> Iterator[str]:
+    """Yields a note if a label map is written and a class that is not empty has the id 0.
 
     Args:
         labels: class ids.
@@ -113,15 +113,12 @@ def note_background(labels: Mapping[str, int], counts: Mapping[str, int], file: 
         file: the label map's name; empty if there is none.
     """
     names = [label for label, number in labels.items() if not number and counts.get(label)]
-    if not names or not file:
-        return ""
-    return (
-        f"{file} gives {names[0]!r} the id 0, which the Object Detection API keeps for the background, and refuses: "
-        "set labels.ids=names to count classes from 1"
-    )
+    if names and file:
+        what = f"{file} gives {names[0]!r} the id 0, which the Object Detection API keeps for the background"
+        yield f"{what}, and refuses: set labels.ids=names to count classes from 1"
 
 
-def describe_schema(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+def describe_schema(dataset: StagedDataset) -> Iterator[Description]:
     """Makes `schema.pbtxt`, for any dataset: a `tensorflow_metadata.proto.v0.Schema`, for TFX and TFT.
 
     `tensorflow_transform.tf_metadata.schema_utils.schema_as_feature_spec` turns it into features for
@@ -134,7 +131,7 @@ def describe_schema(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[byte
     yield "schema.pbtxt", [text.encode()]
 
 
-def describe_report_data(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+def describe_report_data(dataset: StagedDataset) -> Iterator[Description]:
     """Makes `report.json`, if the settings ask for a report and there is something in it."""
     if not dataset.settings.report:
         return
@@ -144,7 +141,7 @@ def describe_report_data(dataset: StagedDataset) -> Iterator[tuple[str, Iterable
         yield REPORT_DATA, [as_json(to_json(data))]
 
 
-def describe_index(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+def describe_index(dataset: StagedDataset) -> Iterator[Description]:
     """Makes `sidecars/<shard>.idx` for each shard, if the settings ask for it.
 
     Indexes are for readers that seek: DALI (`tfrecord2idx`) and PyTorch's `tfrecord` package. One line per record,
@@ -170,7 +167,7 @@ _COLUMNS = {
 }
 
 
-def describe_croissant(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+def describe_croissant(dataset: StagedDataset) -> Iterator[Description]:
     """Makes `croissant.json`, for any dataset: the Croissant format of MLCommons, for catalogues.
 
     Readers of Croissant (mlcommons.org/croissant/1.0) cannot open TFRecords, but they can read sidecars. These give one
@@ -219,8 +216,8 @@ def _records(split: str, unit: str, columns: Iterable[str]) -> dict[str, Any]:
     return _node("RecordSet", name, name, description=description, key={"@id": f"{name}/key"}, field=fields)
 
 
-def describe_dataset(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """Yields the name below the output folder and the content of every file that describes a dataset.
+def describe_dataset(dataset: StagedDataset) -> Iterator[Description]:
+    """Yields every file that describes a dataset.
 
     Their order is that of the marker. Consume each content before asking for the next file.
     """

@@ -18,7 +18,7 @@ from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import tfds_names
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage.tfrecord_file import FRAMING_BYTES
-from recordmill.transforms.publishing.staged_dataset import StagedDataset
+from recordmill.transforms.publishing.staged_dataset import Description, StagedDataset
 
 
 def find_template(settings: DatasetSettings) -> tuple[str, str]:
@@ -60,7 +60,7 @@ def why_not_tfds(dataset: StagedDataset) -> str:
     return find_template(dataset.settings)[1] or ("" if dataset.sure_features else nothing_is_sure)
 
 
-def describe_tfds(dataset: StagedDataset) -> Iterator[tuple[str, Iterable[bytes]]]:
+def describe_tfds(dataset: StagedDataset) -> Iterator[Description]:
     """Makes the files for TFDS; none if it cannot read the dataset."""
     if why_not_tfds(dataset):
         return

@@ -22,12 +22,12 @@ def test_the_id_of_the_background_is_left_out_where_nothing_has_it(stage, say):
 
 def test_a_class_that_is_the_background_to_readers_is_noted():
     labels = {"cat": 0, "dog": 1}
-    assert note_background(labels, {"dog": 1}, "label_map.pbtxt") == ""
-    assert note_background(labels, {"cat": 1}, "") == ""
-    assert note_background(labels, {"cat": 1}, "label_map.pbtxt") == (
+    assert list(note_background(labels, {"dog": 1}, "label_map.pbtxt")) == []
+    assert list(note_background(labels, {"cat": 1}, "")) == []
+    assert list(note_background(labels, {"cat": 1}, "label_map.pbtxt")) == [
         "label_map.pbtxt gives 'cat' the id 0, which the Object Detection API keeps for the background, and refuses: "
         "set labels.ids=names to count classes from 1"
-    )
+    ]
 
 
 def test_other_conventions_have_none(stage, say):

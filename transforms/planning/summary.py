@@ -4,7 +4,7 @@ Its histograms of 64-bit hashes can be merged in any order, and find even cut po
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -146,8 +146,8 @@ class Summary(Totals):
     ignored: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
-    splits: dict[str, SplitSummary] = field(default_factory=dict)
-    nearest: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    splits: dict[str, SplitSummary] = field(default_factory=lambda: defaultdict(SplitSummary))
+    nearest: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     labels: set[str] = field(default_factory=set)
     numbers: dict[str, int] = field(default_factory=dict)
     boxes: int = 0
@@ -224,7 +224,7 @@ class Summary(Totals):
         """Adds classes that a source names; a class with two numbers, or a number with two classes, is a problem."""
         self.labels.update(classes.names)
         names = {number: name for name, number in self.numbers.items()}
-        for name, number in zip(classes.names, classes.numbers, strict=False):  # there may be no numbers
+        for name, number in zip(classes.names, classes.numbers, strict=False):  # labels may lack numbers
             if self.numbers.setdefault(name, number) != number or names.setdefault(number, name) != name:
                 self.problems_found += 1
                 text = f"class {name!r} has number {number}, which contradicts what another file says of it"
@@ -236,9 +236,7 @@ class Summary(Totals):
         if left_out:
             self.left_out[left_out] += 1
         else:
-            within = self.splits.get(split)
-            if within is None:
-                within = self.splits[split] = SplitSummary()
+            within = self.splits[split]
             within.classes[ref.label] += 1
             if ref.features:
                 listed, dropped = list_boxes(ref)
@@ -257,7 +255,7 @@ class Summary(Totals):
     def _keep_nearest(self, number: int, splitter: ImageSplitter) -> None:
         most = len(splitter.middles) + 1
         for name, middle in splitter.middles:
-            near = self.nearest.setdefault(name, [])
+            near = self.nearest[name]
             distance = abs(number - middle)
             if len(near) < most or distance <= near[-1][0]:  # few are
                 _keep_lowest(near, (distance, number), most=most)
@@ -273,9 +271,9 @@ class Summary(Totals):
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
         _keep_first(self.rejected_examples, other.rejected_examples)
         for split_name, split in other.splits.items():
-            self.splits.setdefault(split_name, SplitSummary()).merge(split)
+            self.splits[split_name].merge(split)
         for split_name, near in other.nearest.items():
-            _keep_lowest(self.nearest.setdefault(split_name, []), *near, most=len(other.nearest) + 1)
+            _keep_lowest(self.nearest[split_name], *near, most=len(other.nearest) + 1)
         for name, most in (("sample", SAMPLE_SIZE), ("warnings", MESSAGES_KEPT), ("problems", MESSAGES_KEPT)):
             _keep_lowest(getattr(self, name), *getattr(other, name), most=most)
 

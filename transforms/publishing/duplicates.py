@@ -141,8 +141,6 @@ MOST_LISTED = 1_000
 GROUP_IMAGES = 4_000_000
 """Digests that a worker sorts at once, on average: 8 bytes each."""
 
-_CHUNK = 20_000
-
 Place = tuple[str, int]
 """A shard's split and index."""
 
@@ -306,9 +304,9 @@ def find_look_alikes(
 
 
 def read_digests(sidecar: str) -> Iterator[tuple[list[SidecarRow], Digests]]:
-    """Yields the rows of a sidecar's records, thousands at a time, and the first 64 bits of each image's SHA-256."""
+    """Yields the rows of a sidecar's records, 20,000 at a time, and the first 64 bits of each image's SHA-256."""
     rows = (row for row in read_rows(sidecar) if isinstance(row, SidecarRow))
-    while chunk := list(islice(rows, _CHUNK)):
+    while chunk := list(islice(rows, 20_000)):
         digests = bytes.fromhex("".join([row.sha256[:16] for row in chunk]))
         yield chunk, np.frombuffer(digests, ">u8").astype(np.uint64)
 

@@ -9,12 +9,7 @@ from typing import Any, ClassVar, Literal
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.folder_sketch import (
-    FolderSketch,
-    Recognised,
-    given_splits,
-    stems_of,
-)
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits, stems_of
 from recordmill.transforms.inputs.sources.source import Source
 
 _IMAGES = ("images", "image", "imgs", "img", "jpegimages", "img_dir", "leftimg8bit", "image_2")

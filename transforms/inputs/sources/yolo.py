@@ -16,13 +16,7 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.class_names import number_classes, split_names, why_unread
-from recordmill.transforms.inputs.folder_sketch import (
-    IMAGE_PATTERNS,
-    FolderSketch,
-    Recognised,
-    given_splits,
-    split_of,
-)
+from recordmill.transforms.inputs.folder_sketch import IMAGE_PATTERNS, FolderSketch, Recognised, given_splits, split_of
 from recordmill.transforms.inputs.named_files import DataFile, NoFileError, bad_annotations, read_sibling
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 

@@ -20,19 +20,10 @@ from recordmill.imaging.acceptance import sniff
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.options import write_json
 from recordmill.pipeline.terminal import make_console, plain_table, record_progress
+from recordmill.reading import inspect_dataset
 from recordmill.reading.dataset import FORGED, Dataset, open_dataset
 from recordmill.reading.example import parse_intact
 from recordmill.reading.follow_run import follow_run
-from recordmill.reading.inspect_dataset import (
-    FoundRecord,
-    Summary,
-    extract_images,
-    find_key,
-    find_source,
-    read_record,
-    read_records,
-    summarize_dataset,
-)
 from recordmill.reading.split_index import write_indexes
 from recordmill.schemas.dataset.file_names import REPORT
 from recordmill.schemas.dataset.side_files import row_to_json
@@ -112,13 +103,13 @@ def _make_report(console: Console, path: str) -> dict[str, Any]:
 def _show(console: Console, dataset: Dataset) -> dict[str, Any]:
     """Shows a dataset and its first record."""
     with record_progress(console, "looking", dataset) as progress:
-        summary = summarize_dataset(dataset, progress)
+        summary = inspect_dataset.summarize_dataset(dataset, progress)
     for part in summary_view(summary):
         console.print()
         console.print(part)
     if summary.scanned and any(split.damages for split in summary.splits.values()):
         console.print(Text("note: the dataset is damaged: recordmill verify lists the damage", style="yellow"))
-    first = next((found for found in read_records(dataset) if parse_intact(found.data)), None)
+    first = next((found for found in inspect_dataset.read_records(dataset) if parse_intact(found.data)), None)
     console.print()
     if first is not None:
         console.print(record_view(first))
@@ -128,26 +119,26 @@ def _show(console: Console, dataset: Dataset) -> dict[str, Any]:
 
 def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace) -> dict[str, Any]:
     """Shows the selected records, and extracts their images on request."""
-    chosen: list[FoundRecord] | None = None
+    chosen: list[inspect_dataset.FoundRecord] | None = None
     if numbered := re.fullmatch(r"(?:(.*):)?([0-9]{1,18})", flags.record or ""):
-        chosen = [read_record(dataset, numbered[1] or next(iter(dataset.splits)), int(numbered[2]))]
+        chosen = [inspect_dataset.read_record(dataset, numbered[1] or next(iter(dataset.splits)), int(numbered[2]))]
     elif flags.record is not None:
-        chosen = find_key(dataset, flags.record)
+        chosen = inspect_dataset.find_key(dataset, flags.record)
     elif flags.where is not None:
-        chosen = find_source(dataset, flags.where)
+        chosen = inspect_dataset.find_source(dataset, flags.where)
     for found in chosen or ():
         console.print()
         console.print(record_view(found))
     console.print()
     answer: dict[str, Any] = {"path": dataset.folder, "records": [record_as_dict(found) for found in chosen or ()]}
     if flags.extract is not None:
-        count = extract_images(dataset, flags.extract, chosen)
+        count = inspect_dataset.extract_images(dataset, flags.extract, chosen)
         console.print(Text(f"{format_count(count, 'image')} written to {printable(flags.extract)}"))
         answer["extracted"] = count
     return answer
 
 
-def record_as_dict(found: FoundRecord) -> dict[str, Any]:
+def record_as_dict(found: inspect_dataset.FoundRecord) -> dict[str, Any]:
     """One record as plain JSON values: text as text, other bytes as their length and sha256."""
     return {
         "split": found.shard.split,
@@ -182,7 +173,7 @@ _KINDS = {
 }
 
 
-def summary_view(summary: Summary) -> Iterator[RenderableType]:
+def summary_view(summary: inspect_dataset.Summary) -> Iterator[RenderableType]:
     """The content of a dataset: splits, features, labels."""
     dataset = summary.dataset
     convention = f", convention {dataset.marker.convention}" if dataset.marker else ""
@@ -195,7 +186,7 @@ def summary_view(summary: Summary) -> Iterator[RenderableType]:
         yield _labels(summary)
 
 
-def _splits(summary: Summary) -> Table:
+def _splits(summary: inspect_dataset.Summary) -> Table:
     numbers = ("files", "records", "bytes", "damaged")
     table = plain_table("split", *numbers, right=numbers)
     for name, split in summary.splits.items():
@@ -205,7 +196,7 @@ def _splits(summary: Summary) -> Table:
     return table
 
 
-def _features(summary: Summary) -> Table:
+def _features(summary: inspect_dataset.Summary) -> Table:
     table = plain_table("feature", "kind", "shape", "records", "meaning", right=("records",))
     for key, feature in summary.features.items():
         records = "-" if feature.records is None else f"{feature.records:,}"
@@ -214,7 +205,7 @@ def _features(summary: Summary) -> Table:
     return table
 
 
-def _labels(summary: Summary) -> RenderableType:
+def _labels(summary: inspect_dataset.Summary) -> RenderableType:
     """Records by label and split, with a bar for the total, in the order of the ids."""
     names, counts = [printable(name) for name in summary.splits], [split.labels for split in summary.splits.values()]
     totals: Counter[str] = sum(map(Counter, counts), Counter())
@@ -232,7 +223,7 @@ def _labels(summary: Summary) -> RenderableType:
     return table
 
 
-def record_view(found: FoundRecord) -> RenderableType:
+def record_view(found: inspect_dataset.FoundRecord) -> RenderableType:
     """One record: its position, its source, and its values."""
     where = f"record {found.place:,} of {found.shard.name}, {len(found.data):,} bytes, frame at byte {found.offset:,}"
     head = Text.assemble((f"{printable(found.shard.split)}:{found.number}", "bold"), f"  {printable(where)}")

@@ -24,14 +24,7 @@ from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
-from recordmill.storage.dataset_files import (
-    DamagedMarkerError,
-    current_folder,
-    explain_choice,
-    read_marker,
-    read_rows,
-    split_version,
-)
+from recordmill.storage import dataset_files
 from recordmill.storage.tfrecord_file import (
     Damage,
     RecordFile,
@@ -89,8 +82,9 @@ class Shard:
             OSError: the sidecar cannot be read.
             LoadError: its content is malformed.
         """
+        rows = dataset_files.read_rows(self.sidecar) if self.sidecar else ()
         try:
-            yield from (row for row in read_rows(self.sidecar) if isinstance(row, SidecarRow)) if self.sidecar else ()
+            yield from (row for row in rows if isinstance(row, SidecarRow))
         except FORGED as error:
             raise LoadError(f"the sidecar {self.sidecar} cannot be understood ({error}): restore it") from None
 
@@ -398,8 +392,8 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
             f"{folder} holds no {MARKER} but {found[0]}, of a run that failed, was cut or is under way: "
             "run its command again, corrected if it failed"
         )
-    if any(map(split_version, names)):
-        return f"{folder} holds versions, but none is current: {explain_choice(folder)}"
+    if any(map(dataset_files.split_version, names)):
+        return f"{folder} holds versions, but none is current: {dataset_files.explain_choice(folder)}"
     if {"sidecars", REJECTED} <= {*names}:
         return (
             f"{folder} holds no {MARKER} but sidecars/ and {REJECTED}, because a publishing was cut or the file was "
@@ -411,7 +405,7 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
 def _open_described(folder: str) -> Dataset | None:
     """A dataset with metadata; None if there is none."""
     if storage.exists(storage.join(folder, MARKER)):
-        return _open_ours(current_folder(folder))  # resolved once: this version is read to the end
+        return _open_ours(dataset_files.current_folder(folder))  # resolved once: this version is read to the end
     if storage.exists(storage.join(folder, DATASET_INFO)):
         shards, labels = read_tfds_folder(folder)
         return Dataset(folder, "tfds", shards, labels=labels)
@@ -430,10 +424,10 @@ def _open_files(paths: list[str]) -> Dataset:
 def _open_ours(folder: str) -> Dataset:
     at = partial(storage.join, folder)
     try:
-        marker = read_marker(folder)
+        marker = dataset_files.read_marker(folder)
     except FileNotFoundError:
         raise LoadError(f"{folder} is being replaced by a run: try again when it has ended") from None
-    except DamagedMarkerError as error:
+    except dataset_files.DamagedMarkerError as error:
         raise LoadError(f"{error}: restore it, or convert the dataset again") from None
     shards = tuple(
         Shard(split, own.name, at(own.name), own.records, own.bytes, own.sha256, at(own.sidecar), own.sidecar_sha256)

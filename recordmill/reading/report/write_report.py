@@ -21,20 +21,7 @@ import orjson
 from recordmill import storage
 from recordmill.imaging.pixels import CHANGES
 from recordmill.reading.dataset import Dataset, open_dataset
-from recordmill.reading.report.image_statistics import (
-    AREA_BINS,
-    ASPECT_BINS,
-    BINS_PER_DOUBLING,
-    SIDE,
-    SIDE_WITH_BOXES,
-    Counts,
-    ImageStatistics,
-    StoredValues,
-    choose_samples,
-    gather_statistics,
-    gather_values,
-    make_thumbnails,
-)
+from recordmill.reading.report import image_statistics
 from recordmill.schemas.dataset.file_names import CONFIGURATION, DUPLICATES, REJECTED, REPORT, REPORT_DATA
 from recordmill.schemas.dataset.json_values import from_json
 from recordmill.schemas.dataset.marker import Marker
@@ -61,7 +48,7 @@ class Histogram:
     labels: list[tuple[float, str]]
 
 
-def draw_histogram(counts: Counts, label: Callable[[int], str]) -> Histogram:
+def draw_histogram(counts: image_statistics.Counts, label: Callable[[int], str]) -> Histogram:
     """The columns from the first bin that is not empty to the last; `label` gives the text below a bin."""
     filled = np.flatnonzero(counts)
     first, end = int(filled[0]), int(filled[-1]) + 1
@@ -70,9 +57,9 @@ def draw_histogram(counts: Counts, label: Callable[[int], str]) -> Histogram:
     return Histogram(counts[first:end].tolist(), labels)
 
 
-def draw_sizes(counts: Counts, show: Callable[[float], str]) -> Histogram:
+def draw_sizes(counts: image_statistics.Counts, show: Callable[[float], str]) -> Histogram:
     """A histogram of values that were counted by doublings; `show` gives the text for the lower end of a bin."""
-    return draw_histogram(counts, lambda at: show(2 ** (at / BINS_PER_DOUBLING)))
+    return draw_histogram(counts, lambda at: show(2 ** (at / image_statistics.BINS_PER_DOUBLING)))
 
 
 def draw_numbers(numbers: Sequence[float], counts: Sequence[int] | None = None) -> Histogram | None:
@@ -121,8 +108,8 @@ class Contents:
     marker: Marker
     configuration: str = ""
     data: ReportData = field(default_factory=ReportData)
-    statistics: ImageStatistics = field(default_factory=ImageStatistics)
-    stored: StoredValues = field(default_factory=StoredValues)
+    statistics: image_statistics.ImageStatistics = field(default_factory=image_statistics.ImageStatistics)
+    stored: image_statistics.StoredValues = field(default_factory=image_statistics.StoredValues)
     groups: Sequence[DuplicateGroup] = ()
     rejected: Mapping[str, Sequence[RejectedFile]] = field(default_factory=dict)
 
@@ -151,13 +138,13 @@ def read_contents(dataset: Dataset, marker: Marker) -> Contents:
         marker=marker,
         configuration=storage.read_range(storage.join(dataset.folder, CONFIGURATION)).decode(),
         data=_read_data(dataset.folder, marker),
-        stored=gather_values(dataset),
+        stored=image_statistics.gather_values(dataset),
         groups=_worst_groups(dataset),
         rejected=_first_rejected(dataset),
     )
     named = {(image.split, image.key) for group in found.groups for image in group.images[:MOST_OF_GROUP]}
-    wanted = choose_samples(+marker.class_counts, found.has_boxes)
-    return replace(found, statistics=gather_statistics(dataset.shards, wanted, named))
+    wanted = image_statistics.choose_samples(+marker.class_counts, found.has_boxes)
+    return replace(found, statistics=image_statistics.gather_statistics(dataset.shards, wanted, named))
 
 
 def _read_data(folder: str, marker: Marker) -> ReportData:
@@ -269,16 +256,18 @@ def build_view(contents: Contents) -> dict[str, Any]:
 def _show_pictures(contents: Contents) -> dict[str, Any]:
     """The contact sheet, by class, and the groups of duplicates, with a picture for each image that can be shown."""
     dataset, statistics = contents.dataset, contents.statistics
-    side = SIDE_WITH_BOXES if contents.has_boxes else SIDE
+    side = image_statistics.SIDE_WITH_BOXES if contents.has_boxes else image_statistics.SIDE
     samples = [place for places in statistics.samples.values() for place in places]
-    pictures = make_thumbnails(dataset, samples, side)
+    pictures = image_statistics.make_thumbnails(dataset, samples, side)
     left = zip(pictures, samples, strict=True)
     sheet = {
         name: [{"picture": picture, "key": row.key} for picture, (_, row) in islice(left, len(places))]
         for name, places in statistics.samples.items()
         if places
     }
-    named = dict(zip(statistics.named, make_thumbnails(dataset, [*statistics.named.values()]), strict=True))
+    named = dict(
+        zip(statistics.named, image_statistics.make_thumbnails(dataset, [*statistics.named.values()]), strict=True)
+    )
     return {
         "sheet": sheet if any(pictures) else {},  # nothing to show: raw observations, or any files
         "sheet_is_whole": len(statistics.samples) == len(+contents.marker.class_counts),
@@ -310,7 +299,7 @@ def describe_classes(marker: Marker) -> dict[str, Any]:
     }
 
 
-def describe_sizes(statistics: ImageStatistics) -> dict[str, Any]:
+def describe_sizes(statistics: image_statistics.ImageStatistics) -> dict[str, Any]:
     """Sizes, shapes and bytes of images."""
     return {
         "common": sorted(statistics.sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST_SIZES_SHOWN],
@@ -322,9 +311,9 @@ def describe_sizes(statistics: ImageStatistics) -> dict[str, Any]:
 
 
 def _show_ratio(at: int) -> str:
-    ratio = 2 ** ((at - ASPECT_BINS // 2) / BINS_PER_DOUBLING)
+    ratio = 2 ** ((at - image_statistics.ASPECT_BINS // 2) / image_statistics.BINS_PER_DOUBLING)
     return f"{ratio:.3g}:1" if ratio >= 1 else f"1:{1 / ratio:.3g}"
 
 
 def _show_area(at: int) -> str:
-    return f"{100 * 2.0 ** (at - AREA_BINS):.2g} %"
+    return f"{100 * 2.0 ** (at - image_statistics.AREA_BINS):.2g} %"

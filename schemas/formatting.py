@@ -47,8 +47,6 @@ def most_frequent(counts: Mapping[str, int]) -> list[str]:
 
 def printable(text: str) -> str:
     r"""The text with control characters, direction marks and invalid UTF-8 escaped as `\x1b`, `\u202e`, ..."""
-    if text.isprintable():
-        return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 

@@ -109,7 +109,9 @@ def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftove
         return Leftover(name, complete=True)
     if runs.read_object(storage.join(staging, OUTCOME)).get("exit_code") in (TOO_MANY_REJECTED, NOT_AS_EXPECTED):
         return Leftover(name)
-    return Leftover(name, shards=sum(each.endswith(".done.json") for each in names))
+    done = [runs.read_object(storage.join(staging, each)) for each in names if each.endswith(".done.json")]
+    has_records = any(each.get("report", {}).get("records") for each in done)
+    return Leftover(name, shards=len(done) if has_records else 0)
 
 
 def check_versions(output: str) -> None:

@@ -117,16 +117,14 @@ def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
         file_format = info.get("fileFormat", "tfrecord")
         shards = tuple(shard for split in info["splits"] for shard in _shards_of(folder, info, split, file_format))
     except FORGED as error:
-        what = f"{type(error).__name__}: {error}"
-        raise LoadError(f"{path} cannot be understood ({what}): move it away to open the files alone") from None
+        raise LoadError(f"{path} cannot be understood ({error!r}): move it away to open the files alone") from None
     if file_format != "tfrecord":
         raise LoadError(f"{path} describes {file_format} files: only TFRecord files can be opened")
     labels = [name for name in storage.folder_names(folder) if name.endswith(".labels.txt")]
-    ids = {}
-    if len(labels) == 1:
-        lines = storage.read_range(storage.join(folder, labels[0])).decode("utf-8", "replace").splitlines()
-        ids = {line: number for number, line in enumerate(lines)}
-    return shards, ids
+    if len(labels) != 1:
+        return shards, {}
+    lines = storage.read_range(storage.join(folder, labels[0])).decode("utf-8", "replace").splitlines()
+    return shards, {line: number for number, line in enumerate(lines)}
 
 
 def _shards_of(folder: str, info: dict[str, Any], split: dict[str, Any], file_format: str) -> list[Shard]:
@@ -296,10 +294,9 @@ class Dataset:
             LoadError: one of them does not exist or is named twice, or none is named.
         """
         known = list(self.splits)
+        names = list(split)
         if isinstance(split, str):
             names = [split] if split in known else split.split("+")
-        else:
-            names = list(split)
         if not names or not all(name in known for name in names) or len(set(names)) < len(names):
             raise LoadError(
                 f"split is {split!r}, and {self.folder} has {', '.join(known)}: "

@@ -16,10 +16,8 @@ def _explain_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        why = str(error).lower()
-        raise TemporaryFileError(
-            f"temporary files cannot be written ({why}): set TMPDIR to a folder with more room"
-        ) from error
+        why = f"temporary files cannot be written ({error}): set TMPDIR to a folder with more room"
+        raise TemporaryFileError(why) from error
 
 
 class SortedRows:

@@ -231,10 +231,6 @@ class LossLimits:
     share: Share = 0.01
     count: Count = 10
 
-    def are_exceeded(self, lost: int, kept: int) -> bool:
-        """Whether too many were lost."""
-        return lost > self.count and lost / (lost + kept) > self.share
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectionLimits(LossLimits):

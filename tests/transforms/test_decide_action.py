@@ -136,10 +136,10 @@ def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset
     leave(dataset, "aaa", [5], recordmill_json="{}")  # of the dataset that is there
     leave(dataset, "empty")
     leave(dataset, "finished", [0, 5, 7])
-    leave(dataset, "nothing")
+    leave(dataset, "nothing", [0, 0])
     leave(dataset, "one", [5], outcome_json='{"exit_code": 1}')
     leave(dataset, "rejected", [5], outcome_json='{"exit_code": 3}')
-    leave(dataset, "torn", outcome_json="[")
+    leave(dataset, "torn", outcome_json="[", **{"x.done.json": "{"}, **{"y.done.json": '{"report": {}}'})
     state = read_output(str(dataset), "zzz")
     names = ("aaa", "empty", "finished", "nothing", "one", "rejected", "torn")
     shards = {"finished": 3, "one": 1}

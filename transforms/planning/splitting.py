@@ -81,18 +81,15 @@ def bounds_by_rank(numbers: Sequence[int], settings: SplitSettings) -> list[int]
         within a group moves to the nearer edge of the group, so a split's count differs from its share by no more than
         the largest group.
     """
-    ranked = sorted(numbers)
-    ends = [round(len(ranked) * share) for share in accumulate(settings.fractions.values())]
+    ranked = [*sorted(numbers), HASH_RANGE]
+    ends = [round(len(numbers) * share) for share in accumulate(settings.fractions.values())]
     return [_bound_near(ranked, end) for end in ends]
 
 
 def _bound_near(ranked: Sequence[int], end: int) -> int:
-    if end >= len(ranked):
-        return HASH_RANGE
+    """The nearer edge of the group at an end; `HASH_RANGE` is the last of `ranked`."""
     first, beyond = bisect_left(ranked, ranked[end]), bisect_right(ranked, ranked[end])
-    if end - first <= beyond - end:
-        return ranked[end]
-    return ranked[beyond] if beyond < len(ranked) else HASH_RANGE
+    return ranked[end] if end - first <= beyond - end else ranked[beyond]
 
 
 def fill_empty_splits(

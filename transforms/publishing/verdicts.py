@@ -157,12 +157,11 @@ def check_limits(
 
 def _check_loss(what: str, setting: str, limits: LossLimits, lost: int, kept: int, why: str, *remedies: str) -> str:
     """Why the loss of `lost` things exceeds the limits; the empty string if it does not."""
-    if not limits.are_exceeded(lost, kept):
+    if lost <= limits.count or lost / (lost + kept) <= limits.share:
         return ""
-    were = "was" if lost == 1 else "were"
     over = f"{setting}.count ({limits.count}) and {setting}.share ({limits.share:.2%})"
     advice = _join_advice(*remedies, "raise one of the limits")
-    return f"{lost:,} of {lost + kept:,} {what} {were} {why}, which is over {over}; {advice}"
+    return f"{lost:,} of {lost + kept:,} {what} {'was' if lost == 1 else 'were'} {why}, which is over {over}; {advice}"
 
 
 def _join_advice(*advice: str) -> str:

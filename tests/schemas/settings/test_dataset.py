@@ -5,7 +5,7 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.schemas.settings.dataset import DatasetSettings, LossLimits, SplitSettings, as_yaml_dict
+from recordmill.schemas.settings.dataset import DatasetSettings, SplitSettings, as_yaml_dict
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings, Resize
 from recordmill.schemas.settings.source import ListingSettings
@@ -65,8 +65,3 @@ def test_settings_as_yaml_name_their_source_and_leave_out_what_has_no_say():
     assert as_yaml_dict(given)["source"] == {"kind": "class_folders", "class_from": "first_folder"}
     assert "fractions" not in as_yaml_dict(given)["splits"]
     assert as_yaml_dict(DatasetSettings(source=ClassFolders()))["splits"]["fractions"] == {"train": 0.9, "test": 0.1}
-
-
-def test_limits_are_exceeded_where_share_and_count_both_are():
-    limits = LossLimits(share=0.1, count=2)
-    assert [limits.are_exceeded(*each) for each in ((3, 20), (2, 1), (3, 97))] == [True, False, False]

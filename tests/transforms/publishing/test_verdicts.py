@@ -300,3 +300,9 @@ def test_what_the_source_advises_follows_the_reason():
     problem = check_limits(ledger(0, no_class=2, bad=1), [], settings(remedies=remedies), {})
     assert problem == "nothing is left: all 3 images were rejected (2 no_class, 1 bad): move them"
     assert check_limits(ledger(1, unknown_label=19), [], settings(remedies=remedies), {}).count("; rename it, ") == 1
+
+
+def test_limits_are_exceeded_where_share_and_count_both_are():
+    limits = settings(RejectionLimits(share=0.1, count=2))
+    found = [check_limits(ledger(kept, bad=lost), [], limits, {}) for lost, kept in ((3, 20), (2, 1), (3, 97))]
+    assert list(map(bool, found)) == [True, False, False]

@@ -255,7 +255,7 @@ def evil_dataset(tmp_path):
 def with_pictures(monkeypatch):
     """Every image has a picture, wherever it may be."""
     monkeypatch.setattr(
-        module,
+        module.image_statistics,
         "make_thumbnails",
         lambda _, places, side=0: ["data:image/jpeg;base64,AAAA"] * len(places),
     )

@@ -90,8 +90,7 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
         # Imports Beam; errors in the configuration have been reported before.
         from recordmill.pipeline.runners import run_job
 
-        outcome = run_job(job, build, options, terminal)
-        outcome = analyze_output(outcome, job, terminal)
+        outcome = analyze_output(run_job(job, build, options, terminal), job, terminal)
     except RecordmillError as error:
         outcome = Outcome("failed", str(error), error.exit_code)
     except KeyboardInterrupt as error:
@@ -107,9 +106,8 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
 
 
 def _stopped(how: str, what_was_done: str) -> str:
-    if what_was_done:
-        return f"{how}: {what_was_done}"
-    return f"{how} after {format_count(PROGRESS.done, PROGRESS.unit)}: run the same command again"
+    count = format_count(PROGRESS.done, PROGRESS.unit)
+    return f"{how}: {what_was_done}" if what_was_done else f"{how} after {count}: run the same command again"
 
 
 def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:

@@ -7,6 +7,7 @@ import csv
 import io
 import os
 import posixpath
+import re
 import shlex
 import tarfile
 import zlib
@@ -51,6 +52,7 @@ from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 _WORKBOOKS = (".xlsx", ".xls", ".ods")
 _TABLES = (*TABLE_ENDINGS, *_WORKBOOKS)
+_IMPORT_FILE = re.compile(rb'^"?(TRAIN|VALIDATION|TEST|UNASSIGNED)\b|"imageGcsUri"')  # of AutoML or Vertex AI
 _AS_A_TABLE = (
     "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images (docs/manifests.md), "
     "or --config configs/observations.yaml if there are none"
@@ -168,7 +170,8 @@ def _refuse_files(top: Names, place: str) -> None:
 def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> None:
     """Refuses a table that is not understood, unless folders are several classes: its labels would be lost."""
     is_alone = (sketch.top.folders or sketch.has_images) and len(likely_classes(sketch)) < 2
-    paths = [sketch.only] if sketch.only else sketch.all_ending(*_TABLES) if is_alone else ()
+    paths = [sketch.only] if sketch.only else sketch.all_ending(*_TABLES)
+    paths = [path for path in paths if is_alone or _IMPORT_FILE.search(sketch.heads.get(path, b""))]
     tables = [path for path in paths if path.lower().endswith(_TABLES) and "submission" not in path]
     if not tables:
         return

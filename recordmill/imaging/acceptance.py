@@ -162,7 +162,7 @@ def check_packed_pixels(data: bytes, width: int, height: int) -> None:
         Rejected: `too_much_work`.
     """
     chunks = islice(find_chunks(data), _MAX_READS_ELSEWHERE)
-    packed = sum(end - begin - 12 for kind, begin, end in chunks if kind == b"IDAT")
+    packed = sum(min(end, len(data)) - begin - 12 for kind, begin, end in chunks if kind == b"IDAT")
     if packed > _MAX_EMPTY_BYTES + 2 * _MAX_PNG_PIXEL_BYTES * width * height:
         raise Rejected("decode", "too_much_work", f"PNG: {packed:,} bytes of {width} x {height} pixels")
 

@@ -41,8 +41,8 @@ def test_the_page_runs_and_gives_what_it_says(run_page, somewhere):
     (path,) = (path for path in (somewhere / "one").rglob("*") if path.is_file())
     assert path.read_bytes() == (somewhere / "photos" / "cat" / "0001.jpg").read_bytes()
     assert "1 image written to one" in one.stderr
-    assert len(list((somewhere / "images").rglob("*.jpeg"))) == 10
-    assert "10 images written to images" in images.stderr
+    assert len(list((somewhere / "images").rglob("*.jpeg"))) == 60
+    assert "60 images written to images" in images.stderr
     assert followed.stderr == "the dataset in dataset is complete\n"
     assert script.stderr == ""
 

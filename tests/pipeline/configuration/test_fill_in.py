@@ -209,6 +209,20 @@ def test_a_table_that_is_not_understood_is_refused_where_it_is_all_that_can_give
     assert str(error.value) == f"{at} {UNREAD} ({why}): {HOW}"
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("import.csv", b"TRAIN,cat/1.jpg,x0\nTEST,dog/1.jpg,x1\n"),
+        ("import.jsonl", b'{"imageGcsUri": "gs://b/cat/1.jpg", "classificationAnnotation": {"displayName": "x0"}}\n'),
+    ],
+)
+def test_an_import_file_of_vertex_or_automl_is_refused_next_to_classes_too(fill_in, tmp_path, name, data):
+    with pytest.raises(UsageError) as error:
+        fill_in({"in/cat/1.jpg": b"", "in/dog/1.jpg": b"", f"in/{name}": data})
+    assert str(error.value).startswith(f"{tmp_path}/in/{name} {UNREAD} (")
+    assert ", and its labels would be lost: " in str(error.value)
+
+
 def test_a_workbook_is_refused_as_a_table_is(fill_in, tmp_path):
     with pytest.raises(UsageError) as error:
         fill_in({"in/1.jpg": b"", "in/a.xlsx": b"PK", "in/b.csv": b""}, {"ignore": ["*.csv"]})

@@ -6,7 +6,14 @@ import pytest
 from PIL import Image
 
 from recordmill.imaging import acceptance
-from recordmill.imaging.acceptance import accepted_format, check_size, is_sound_png, sniff, sniff_other
+from recordmill.imaging.acceptance import (
+    accepted_format,
+    check_packed_pixels,
+    check_size,
+    is_sound_png,
+    sniff,
+    sniff_other,
+)
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import ImageSettings
 
@@ -205,3 +212,9 @@ def test_interlaced_rows_are_those_of_seven_pictures(size, bits):
     top = header(width, height, depth, colour, interlace=1)
     assert is_sound(top, chunk(b"IDAT", zlib.compress(rows)), END)
     assert not is_sound(top, chunk(b"IDAT", zlib.compress(rows[1:])), END)
+
+
+def test_pixels_that_a_png_only_claims_to_have_are_no_work(save):
+    data = save(Image.new("L", (2, 2)), "PNG")
+    at = data.index(b"IDAT") - 4
+    check_packed_pixels(data[:at] + (2**30).to_bytes(4, "big") + data[at + 4 :], 2, 2)

@@ -65,7 +65,8 @@ def _as_folders(sketch: FolderSketch, names: list[str], inside: FolderSketch, is
         what = "archives that are classes" if is_class else "images without labels"
     elif is_wrapped:
         source["class_from"] = "last_folder"
-        if inside.top.folders != inside.image_folders or (len(names) > 1 and not splits):
+        is_deep = any(inside.at(folder).folders for folder in inside.top.folders)
+        if is_deep or inside.top.folders != inside.image_folders or (len(names) > 1 and not splits):
             needs = "a folder is around everything: add --set source.class_from=last_folder, first_folder or path"
     if splits:
         source["split"] = f"^[^/]*?{_any_of(splits)}"

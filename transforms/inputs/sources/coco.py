@@ -104,7 +104,7 @@ Number = Annotated[int, Interval(ge=-(2**63), lt=2**63)]
 Presence = Annotated[bool, BeforeValidator(bool)]
 """Whether there is a value: most of a file is outlines, which are not kept."""
 
-Side = Annotated[int, Interval(ge=0, lt=2**31)]
+Side = Annotated[float, Interval(ge=0, lt=2**31)]
 
 
 class Image(BaseModel):
@@ -200,7 +200,7 @@ class Annotations:
         labels = [self._names.get(each.category_id, each.category_id) for each in objects]
         crowds = [int(bool(each.iscrowd)) for each in objects]
         values: dict[str, list[Any]] = {"is_crowd": crowds, "area": areas}
-        return boxes_of(boxes, labels, values=values, drawn_on_size=(image.width or 0, image.height or 0))
+        return boxes_of(boxes, labels, values=values, drawn_on_size=(int(image.width or 0), int(image.height or 0)))
 
 
 def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:

@@ -261,3 +261,11 @@ def test_ids_may_be_numbers_and_texts():
 
 def test_it_gives_boxes():
     assert Coco().annotations() == {"boxes": ""}
+
+
+def test_a_fraction_of_a_pixel_in_a_side_is_left_out(collection):
+    def features(width, height):
+        image = {"id": 7, "file_name": "b.jpg", "width": width, "height": height}
+        return refer(collection, {**ANNOTATIONS, "images": [image]})[-1].features
+
+    assert features(40.5, 30.0) == features(40, 30)

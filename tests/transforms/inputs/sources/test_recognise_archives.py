@@ -88,7 +88,11 @@ def test_annotations_in_archives_are_refused(names):
 
 @pytest.mark.parametrize(
     "archives",
-    [{"a.zip": ["a/cat/x/1.jpg", "a/dog/x/2.jpg"]}, {name: [f"{name}/cat/1.jpg"] for name in ("a.zip", "b.zip")}],
+    [
+        {"a.zip": ["a/cat/x/1.jpg", "a/dog/x/2.jpg"]},
+        {"a.zip": ["a/cat/1.jpg", "a/cat/x/3.jpg", "a/dog/2.jpg"]},
+        {name: [f"{name}/cat/1.jpg"] for name in ("a.zip", "b.zip")},
+    ],
 )
 def test_a_folder_around_everything_may_need_a_word(archives):
     (found,) = Archives.recognise(sketch(archives))

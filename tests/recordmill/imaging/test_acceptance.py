@@ -214,7 +214,7 @@ def test_interlaced_rows_are_those_of_seven_pictures(size, bits):
     assert not is_sound(top, chunk(b"IDAT", zlib.compress(rows[1:])), END)
 
 
-def test_pixels_that_a_png_only_claims_to_have_are_no_work(save):
+def test_pixels_that_a_png_only_claims_to_have_do_not_count_as_work(save):
     data = save(Image.new("L", (2, 2)), "PNG")
     at = data.index(b"IDAT") - 4
     check_packed_pixels(data[:at] + (2**30).to_bytes(4, "big") + data[at + 4 :], 2, 2)

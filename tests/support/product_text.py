@@ -1,4 +1,4 @@
-"""The product's words in its code: messages, docstrings and comments, with the place of each."""
+"""The product's words in its code: docstrings and comments, with the place of each."""
 
 import ast
 import re
@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from scripts.count_code import docstrings, modules
-
-ROOT = Path(__file__).parents[2]
+from scripts.count_code import ROOT, docstrings, modules
 
 
 @cache
@@ -20,26 +18,6 @@ def nodes_of(path: Path) -> list[ast.AST]:
 @cache
 def _docstrings_of(path: Path) -> list[ast.Constant]:
     return docstrings(nodes_of(path))
-
-
-def messages() -> Iterator[tuple[str, str]]:
-    """Every text of three words or more in the code, `{}` in the place of each value: what a user may read."""
-    for path in modules():
-        nodes = nodes_of(path)
-        hidden = {id(node) for node in _docstrings_of(path)}
-        texts = [node for node in nodes if isinstance(node, ast.JoinedStr)]
-        hidden |= {id(part) for text in texts for part in ast.walk(text) if part is not text}
-        texts += [node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-        for node in texts:
-            if id(node) not in hidden and len(re.findall(r"[A-Za-z]{2,}", text := _template(node))) > 2 and " " in text:
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", text
-
-
-def _template(node: ast.expr) -> str:
-    if isinstance(node, ast.JoinedStr):
-        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
-    assert isinstance(node, ast.Constant)
-    return str(node.value)
 
 
 def explanations() -> Iterator[tuple[str, str]]:

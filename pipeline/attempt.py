@@ -140,15 +140,15 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     if not needs_beam:
         _set_up_beam(options, inputs, output, is_local=True)
     if options.discard and not options.plan:
-        for line in discard_staging(output):
-            terminal.say(line)
+        _discard_leftovers(output, terminal)
     if options.writer == "beam":
         notes.append(check_beams_writer(settings, output, options.is_here))
-    run_id, started = uuid.uuid4().hex[:12], datetime.now(UTC).isoformat(timespec="seconds")
+    run_id = uuid.uuid4().hex[:12]
+    outcome_file = options.outcome_file or _outcome_file(output, run_id, options)
     run = RunSettings(
         run_id=run_id,
         output=output,
-        outcome_file=_path_for_workers(options.outcome_file or _outcome_file(output, run_id, options), options),
+        outcome_file=_path_for_workers(outcome_file, options),
         inputs=folders,
         exclusions=exclusions,
         against=_find_against(options, settings),
@@ -162,12 +162,26 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         processes=_processes(options, settings),
         fewest_for_processes=0 if options.processes else fewest_for_processes(settings),
         notes=tuple(notes),
-        facts={"recordmill": VERSION, "beam": version("apache-beam"), "runner": options.runner, "started": started},
+        facts=_facts_of(options),
     )
-    job = Job(settings, inputs, recipe, run, loaded.layout)
     if settings.analyze and (options.wait or options.is_here) and not options.plan:
         check_tensorflow()
-    return job
+    return Job(settings, inputs, recipe, run, loaded.layout)
+
+
+def _discard_leftovers(output: str, terminal: Terminal) -> None:
+    for line in discard_staging(output):
+        terminal.say(line)
+
+
+def _facts_of(options: LaunchOptions) -> dict[str, str]:
+    """Returns facts about this run for the part `run` of the marker."""
+    return {
+        "recordmill": VERSION,
+        "beam": version("apache-beam"),
+        "runner": options.runner,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
 
 
 def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:

@@ -47,35 +47,51 @@ def convert(
 ) -> Dataset:
     """Converts a collection as `recordmill run` does, and returns the opened dataset.
 
-    Progress and the summary go to stderr. A second conversion waits for the first. An existing dataset is just opened.
+    Progress and the summary go to stderr. A second conversion waits for the first. A dataset that
+    exists already is just opened.
 
     Args:
         inputs: a folder or file; or several by name. The names then begin the images' keys.
         output: the dataset's folder.
         config: a configuration, as `--config` takes it.
         runner: the name of a Beam runner.
-        runner_options: flags of Beam and its runners, such as `{"flink_master": "localhost:8081"}`.
+        runner_options: flags of Beam, such as `{"flink_master": "localhost:8081"}`.
         against: the dataset with which `expect` compares; None for the one in the output.
         reuse: earlier datasets whose unchanged images are taken without decoding them.
-        update: whether to replace the dataset in the output, and to reuse its unchanged images.
+        update: whether to replace the dataset in the output, and reuse its images.
         versions: whether to publish in a new folder below the output, and keep earlier datasets.
         overwrite: whether to replace another dataset in the output.
         discard: whether to delete the unfinished work of earlier runs first.
         threads: number of images decoded at once in a process; 0 for one per processor.
-        processes: number of processes on DirectRunner; 0 for one per processor, or one if `threads` is given.
+        processes: number of processes on DirectRunner; 0 for one per processor, or one with `threads`.
         quiet: whether to write nothing to stderr.
         traceback: whether to show where an unexpected error comes from.
-        settings: the dataset's settings, as in YAML; a mapping sets only the keys in it: `images={"quality": 90}`.
+        settings: as in YAML; a mapping sets only the keys in it: `images={"quality": 90}`.
 
     Raises:
         ConversionError: no dataset was made: the command's exit code would be above 0.
         KeyboardInterrupt: it was interrupted; the same call continues from finished shards.
     """
+    flags: dict[str, Any] = {
+        "output": output,
+        "config": config,
+        "against": against,
+        "reuse": list(reuse),
+        "update": update,
+        "versions": versions,
+        "overwrite": overwrite,
+        "discard": discard,
+        "runner": runner,
+        "threads": threads or None,
+        "processes": processes or None,
+        "traceback": traceback,
+        **(runner_options or {}),
+    }
+    return _convert(_parse(inputs, flags, settings), quiet)
+
+
+def _convert(options: LaunchOptions, quiet: bool) -> Dataset:
     terminal = Terminal(None if quiet else sys.stderr)
-    own: dict[str, Any] = {"output": output, "config": config, "against": against, "reuse": list(reuse)}
-    own |= {"update": update, "versions": versions, "overwrite": overwrite, "discard": discard}
-    own |= {"runner": runner, "threads": threads or None, "processes": processes or None, "traceback": traceback}
-    options = _parse(inputs, {**own, **(runner_options or {})}, settings)
     with _ONE_AT_A_TIME, _callers_logging():
         outcome, job = attempt(options, build, terminal)
     if outcome.exit_code == INTERRUPTED:

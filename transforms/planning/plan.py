@@ -201,9 +201,21 @@ def make_plan(
     if settings.splits.stratify and not problem:
         plan.notes += _note_deviations(summary, settings)
     plan.notes += _note_losses(summary, settings)
+    if not problem:
+        problem = _cut_splits(plan, summary, settings)
+    plan.recipe = describe_settings(settings, recipe, hash_json(label_map.ids), hash_json(plan.starts))
+    references = summary.references + summary.rejected.total() + summary.left_out.total()
+    plan.recipe["listing"] = {"references": references, "digest": f"{summary.digest:064x}"}
+    plan.plan_id, plan.summary = plan_id_of(plan.recipe), _without_histograms(summary)
+    return replace(plan, action="fail", sentence=problem) if problem else plan
+
+
+def _cut_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str:
+    """Sets the first hash of each shard; says why if a shard would hold too much, else nothing."""
+    problem = ""
     # Given splits without images get no shard.
     filled = [name for name in settings.splits.names if name in summary.splits or not settings.splits.given]
-    for name in filled if not problem else ():
+    for name in filled:
         split = summary.splits.get(name, SplitSummary())  # a split that was empty now holds one group
         _cut_split(plan, name, split, settings)
         if split.references > MOST_PER_SHARD * len(plan.starts[name]):
@@ -211,11 +223,7 @@ def make_plan(
             problem = f"split {name} would put {files}: raise shards.count"
     if not problem and not summary.references:  # only rejected things: they need a shard whose sidecar lists them
         plan.starts = {settings.splits.names[0]: [0]}
-    plan.recipe = describe_settings(settings, recipe, hash_json(label_map.ids), hash_json(plan.starts))
-    references = summary.references + summary.rejected.total() + summary.left_out.total()
-    plan.recipe["listing"] = {"references": references, "digest": f"{summary.digest:064x}"}
-    plan.plan_id, plan.summary = plan_id_of(plan.recipe), _without_histograms(summary)
-    return replace(plan, action="fail", sentence=problem) if problem else plan
+    return problem
 
 
 def _cut_split(plan: Plan, name: str, split: SplitSummary, settings: DatasetSettings) -> None:

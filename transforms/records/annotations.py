@@ -22,6 +22,9 @@ from recordmill.schemas.settings.dataset import BoxSettings, DatasetSettings
 TOLERANCE = 1e-6
 """How far a side may stick out and still count as inside, as a fraction of the image: this allows for rounding."""
 
+_UNUSABLE = ("not_finite", "empty", "outside")
+"""Faults of boxes that clipping cannot repair."""
+
 
 class DroppedBox(NamedTuple):
     """A box that is in no Example.
@@ -60,29 +63,28 @@ def place_boxes(
             boxes were drawn on an image of another shape.
     """
     drawn_on, size = _find_drawn_size(given, geometry, settings)
+    if given["boxes_fractions"]:
+        size = (1, 1)
     names, ids, kept, placed, dropped, most_areas = [], [], [], [], [], []
     shapes = given.get("boxes_shapes", {})
     counts: Counter[str] = Counter(shapes, listed=len(given["boxes"]) + shapes.get("other_shape", 0))
     for index, (box, label) in enumerate(zip(given["boxes"], given["boxes_labels"], strict=True)):
-        box = [math.nan if side is None else side for side in box]
-        whole = box if given["boxes_fractions"] else [v / side for v, side in zip(box, (*size, *size), strict=True)]
+        whole = _as_fractions(box, size)
         name = label_map.name_for(label)
         fault = "unknown_class" if name is None else _find_fault(whole)
         if fault and settings.invalid == "reject":
             raise Rejected("encode", "bad_boxes", f"box {index + 1} of {len(given['boxes'])} is {fault}")
-        if name is None or fault in ("not_finite", "empty", "outside") or (fault and settings.invalid == "drop"):
+        if name is None or fault in _UNUSABLE or (fault and settings.invalid == "drop"):
             is_faulty = fault != "sticking_out" and not (name is None and label_map.leaves_out(label))
             dropped.append(DroppedBox(fault, label_map.shown(label), index + 1, is_faulty))
             continue
         inside, cut = _clip(geometry.place(_clip(whole)[0], drawn_on))
-        if inside[0] >= inside[2] or inside[1] >= inside[3]:
+        if _is_empty(inside):
             dropped.append(DroppedBox("cropped_away", name, index + 1, is_faulty=False))
             continue
         is_clipped = bool(fault) or cut
         counts["clipped"] += is_clipped
-        width, height = geometry.stored_size
-        area = (inside[2] - inside[0]) * width * (inside[3] - inside[1]) * height
-        most_areas.append(area if is_clipped else math.inf)
+        most_areas.append(_area_of(inside, geometry) if is_clipped else math.inf)
         kept.append(index)
         placed.append(inside)
         names.append(name.encode())
@@ -91,13 +93,34 @@ def place_boxes(
     counts.update(box.reason for box in dropped)
     values = {key: [each[index] for index in kept] for key, each in given["boxes_values"].items()}
     if "area" in values:
-        scale = geometry.area_scale
-        areas = (math.nan if area is None else area * scale for area in values["area"])
-        values["area"] = list(map(min, areas, most_areas))
+        values["area"] = _place_areas(values["area"], most_areas, geometry)
+    fields = {**_fields_of(placed), "box_labels": ids, "box_label_texts": names, **values}
+    return fields, +counts, dropped
+
+
+def _place_areas(given: Sequence[float | None], most: Sequence[float], geometry: Geometry) -> list[float]:
+    """Scales annotated areas to the stored image; no area exceeds that of its clipped box."""
+    areas = (math.nan if area is None else area * geometry.area_scale for area in given)
+    return list(map(min, areas, most))
+
+
+def _fields_of(placed: Sequence[Box]) -> dict[str, Any]:
+    """Returns the coordinates of boxes by the names of their fields."""
     xmin, ymin, xmax, ymax = ([box[side] for box in placed] for side in range(4))
-    fields: dict[str, Any] = {"xmin": xmin, "xmax": xmax, "ymin": ymin, "ymax": ymax}
-    fields["bbox"] = [side for left, top, right, bottom in placed for side in (top, left, bottom, right)]
-    return {**fields, "box_labels": ids, "box_label_texts": names, **values}, +counts, dropped
+    bbox = [side for left, top, right, bottom in placed for side in (top, left, bottom, right)]
+    return {"xmin": xmin, "xmax": xmax, "ymin": ymin, "ymax": ymax, "bbox": bbox}
+
+
+def _is_empty(box: Sequence[float]) -> bool:
+    left, top, right, bottom = box
+    return left >= right or top >= bottom
+
+
+def _area_of(box: Box, geometry: Geometry) -> float:
+    """Returns the area of a box on the stored image, in square pixels."""
+    left, top, right, bottom = box
+    width, height = geometry.stored_size
+    return (right - left) * width * (bottom - top) * height
 
 
 def _find_drawn_size(
@@ -117,11 +140,17 @@ def _find_drawn_size(
     return settings.drawn_on, sizes[settings.drawn_on]
 
 
+def _as_fractions(box: Sequence[float | None], size: Sequence[int]) -> list[float]:
+    """Divides the sides of a box by the width and the height of its image; a missing side becomes NaN."""
+    sides = (math.nan if side is None else side for side in box)
+    return [side / length for side, length in zip(sides, (*size, *size), strict=True)]
+
+
 def _find_fault(box: Sequence[float]) -> str:
     if not all(map(math.isfinite, box)):
         return "not_finite"
     left, top, right, bottom = box
-    if left >= right or top >= bottom:
+    if _is_empty(box):
         return "empty"
     if left >= 1 or top >= 1 or right <= 0 or bottom <= 0:
         return "outside"
